@@ -1,0 +1,1 @@
+"""synth: publish a sensitive table once, as private synthetic data."""

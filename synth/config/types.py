@@ -1,0 +1,133 @@
+"""The configuration as frozen values: what a YAML file means once it was accepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from synth.domain import PublicTotal, Universe
+
+Neighbours = Literal["add-remove", "replace-one"]
+Format = Literal["csv", "parquet"]
+Bins = Literal["uniform", "interval", "midpoint"]
+
+
+@dataclass(frozen=True)
+class ReleaseConfig:
+    """What the release is called and who answers for it."""
+
+    id: str
+    title: str
+    description: str
+    curators: tuple[str, ...]
+    contact: str
+    intended_use: str
+    region: str
+    sector: str
+    license: str
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV source is written."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = '"'
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True)
+class SourceConfig:
+    """Where the raw data are and what happens to them after the measurement."""
+
+    path: Path
+    """A file or glob, absolute; `{period}` already filled in."""
+    dialect: Dialect
+    disposal: Literal["keep", "delete"]
+    disposal_reason: str
+
+
+@dataclass(frozen=True)
+class PersonUnit:
+    """One person may have several records; at most `max_records` of them are counted."""
+
+    column: str
+    max_records: int
+
+
+@dataclass(frozen=True)
+class PrivacyConfig:
+    """The guarantee asked for: exact budget, neighbouring relation and privacy unit."""
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbours: Neighbours
+    unit: Literal["record"] | PersonUnit
+    justification: str
+
+
+@dataclass(frozen=True)
+class LedgerConfig:
+    """The budget ledger of a population and the caps over all its releases."""
+
+    path: Path
+    population: str
+    epsilon_cap: Fraction
+    delta_cap: Fraction
+
+
+@dataclass(frozen=True)
+class WeightedMarginal:
+    """A marginal of the workload: attribute names in universe order, and its weight."""
+
+    attributes: tuple[str, ...]
+    weight: Fraction
+
+
+@dataclass(frozen=True)
+class WorkloadConfig:
+    """What the release is meant to answer: marginals, and whether single cells matter."""
+
+    marginals: tuple[WeightedMarginal, ...]
+    """Expanded: `marginals: 3` becomes every 1-, 2- and 3-way table, weight 1."""
+    cells: bool
+
+
+@dataclass(frozen=True)
+class OutputConfig:
+    """Where the release goes and how its rows are written."""
+
+    directory: Path | None
+    """None when the configuration was read back from a manifest."""
+    formats: tuple[Format, ...]
+    rows: int | None
+    """A declared number of rows, or None for `estimated`."""
+    bins: Bins
+
+
+@dataclass(frozen=True)
+class Config:
+    """One accepted configuration.
+
+    `public` is the configuration in plain JSON values without source, ledger and output
+    paths: exactly what is hashed, recorded in the manifest and read back by `verify`.
+    """
+
+    name: str
+    """The file's name as the user gave it, for messages; never published."""
+    release: ReleaseConfig
+    source: SourceConfig | None
+    """None when the configuration was read back from a manifest."""
+    privacy: PrivacyConfig
+    ledger: LedgerConfig | None
+    """None when the configuration was read back from a manifest."""
+    universe: Universe
+    public_totals: tuple[PublicTotal, ...]
+    workload: WorkloadConfig
+    strategy: Literal["auto", "identity"]
+    output: OutputConfig
+    public: dict[str, Any]
+    period: str | None = None

@@ -1,0 +1,15 @@
+"""What can be counted: attributes, the universe of cells, and cells that cannot occur."""
+
+from synth.domain.attribute import CLAMP, MISSING, Attribute, Kind, format_number
+from synth.domain.universe import Conjunction, PublicTotal, Universe
+
+__all__ = [
+    "CLAMP",
+    "MISSING",
+    "Attribute",
+    "Conjunction",
+    "Kind",
+    "PublicTotal",
+    "Universe",
+    "format_number",
+]

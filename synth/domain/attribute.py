@@ -1,0 +1,124 @@
+"""Attributes: the declared columns of the universe and the bins of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+Kind = Literal["categorical", "integer", "number"]
+
+MISSING = "missing"
+"""The reserved word by which a configuration names the missing level."""
+
+CLAMP = "clamp"
+"""The reserved word that sends a value below or above the bounds to the nearest bin."""
+
+
+def format_number(value: Fraction) -> str:
+    """Write an exact decimal fraction without exponent or trailing zeros (`-1.5`, `20`)."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    digits = 0
+    scaled = abs(value)
+    while scaled.denominator != 1:
+        scaled *= 10
+        digits += 1
+        if digits > 400:  # not a decimal fraction
+            return f"{value.numerator}/{value.denominator}"
+    text = str(scaled.numerator).rjust(digits + 1, "0")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{text[:-digits]}.{text[-digits:]}"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One declared column: its levels or bins, and where every other value goes.
+
+    A categorical attribute has `levels`; an ordered one (`integer`, `number`) has `edges`.
+    Bin i of an ordered attribute holds edges[i] <= value < edges[i + 1]; the last bin also
+    holds its upper edge. For `integer`, all edges are whole numbers. The missing level
+    exists only if `missing` is not empty, and is the last code.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[str, ...] = ()
+    edges: tuple[Fraction, ...] = ()
+    missing: tuple[str, ...] = ()
+    out_of_domain: str = MISSING
+    source: str = ""
+    title: str = ""
+    description: str = ""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the values are numbers in declared bins."""
+        return self.kind != "categorical"
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether the missing level exists (by declaration only)."""
+        return bool(self.missing)
+
+    @property
+    def bin_count(self) -> int:
+        """The number of levels or bins, without the missing level."""
+        return len(self.edges) - 1 if self.is_ordered else len(self.levels)
+
+    @property
+    def size(self) -> int:
+        """The number of codes, the missing level included."""
+        return self.bin_count + self.has_missing
+
+    @property
+    def missing_code(self) -> int | None:
+        """The code of the missing level, or None if there is none."""
+        return self.bin_count if self.has_missing else None
+
+    def integer_bounds(self, code: int) -> tuple[int, int]:
+        """The smallest and largest whole number in bin `code` of an integer attribute."""
+        low, high = self.edges[code], self.edges[code + 1]
+        last = code == self.bin_count - 1
+        return int(low), int(high) if last else int(high) - 1
+
+    def is_single_value(self, code: int) -> bool:
+        """Whether bin `code` holds exactly one whole number."""
+        if self.kind != "integer" or code >= self.bin_count:
+            return False
+        low, high = self.integer_bounds(code)
+        return low == high
+
+    def label(self, code: int) -> str:
+        """The name of a code: the level, the single integer, the interval, or `missing`."""
+        if code == self.missing_code:
+            return MISSING
+        if not self.is_ordered:
+            return self.levels[code]
+        if self.is_single_value(code):
+            return format_number(self.edges[code])
+        close = "]" if code == self.bin_count - 1 else ")"
+        low, high = self.edges[code], self.edges[code + 1]
+        return f"[{format_number(low)}, {format_number(high)}{close}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of all codes, in code order."""
+        return tuple(self.label(code) for code in range(self.size))
+
+    @property
+    def out_of_domain_code(self) -> int | None:
+        """The code that takes every unknown value, or None for `clamp`."""
+        if self.out_of_domain == CLAMP:
+            return None
+        return self.labels.index(self.out_of_domain)
+
+    @property
+    def unreadable_code(self) -> int:
+        """The code of text that is no number, and of a value for which no other rule exists.
+
+        For `clamp` this is the missing level where one is declared, else the first bin.
+        """
+        if self.out_of_domain_code is not None:
+            return self.out_of_domain_code
+        return self.missing_code if self.missing_code is not None else 0

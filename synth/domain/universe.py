@@ -1,0 +1,116 @@
+"""The universe: every cell that a record can fall into, numbered in mixed radix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from synth.domain.attribute import Attribute
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Conjunction:
+    """A set of cells: for each named attribute, the codes that belong to it.
+
+    An empty conjunction holds every cell.
+    """
+
+    codes: Mapping[str, tuple[int, ...]]
+
+    def describe(self, universe: Universe) -> str:
+        """Write the conjunction with the names of its levels (`sex=Male, age=17`)."""
+        parts = []
+        for name, codes in self.codes.items():
+            attribute = universe.attribute(name)
+            parts.append(f"{name}=" + "|".join(attribute.label(code) for code in codes))
+        return ", ".join(parts) or "all records"
+
+
+@dataclass(frozen=True)
+class PublicTotal:
+    """A number of records known from a public source, never computed from the raw data."""
+
+    where: Conjunction
+    total: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Universe:
+    """The product of all attributes, cells numbered with the last attribute fastest (C order).
+
+    Shapes and units: `shape[i]` codes of attribute i; `size` cells as a Python int of any
+    magnitude; `strides[i]` cells between neighbouring codes of attribute i.
+    """
+
+    attributes: tuple[Attribute, ...]
+    impossible: tuple[Conjunction, ...] = ()
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The number of codes of each attribute."""
+        return tuple(attribute.size for attribute in self.attributes)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of cells, impossible ones included."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """The mixed-radix weight of each attribute's code in the cell number."""
+        weights = [1]
+        for size in reversed(self.shape[1:]):
+            weights.append(weights[-1] * size)
+        return tuple(reversed(weights))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The attribute names, in the order of the release's columns."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute called `name`."""
+        return self.attributes[self.names.index(name)]
+
+    def axes(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The axis numbers of the named attributes, ascending."""
+        return tuple(sorted(self.names.index(name) for name in names))
+
+    def cell(self, codes: Sequence[int]) -> int:
+        """The number of the cell with these codes, one per attribute."""
+        return sum(code * stride for code, stride in zip(codes, self.strides, strict=True))
+
+    def codes(self, cells: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """The codes of each cell, one array per attribute (universes below 2**63 cells)."""
+        return [
+            (cells // stride) % size for stride, size in zip(self.strides, self.shape, strict=True)
+        ]
+
+    def members(self, conjunction: Conjunction) -> NDArray[np.bool_]:
+        """A flat mask over all cells (C order): True inside the conjunction. Dense universes."""
+        import numpy as np
+
+        inside = np.ones(self.shape, dtype=bool)
+        for name, codes in conjunction.codes.items():
+            axis = self.names.index(name)
+            keep = np.zeros(self.shape[axis], dtype=bool)
+            keep[list(codes)] = True
+            inside &= keep.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
+        return inside.ravel()
+
+    def possible(self) -> NDArray[np.bool_]:
+        """A flat mask over all cells (C order): False where an impossible rule applies."""
+        import numpy as np
+
+        mask = np.ones(self.size, dtype=bool)
+        for rule in self.impossible:
+            mask &= ~self.members(rule)
+        return mask

@@ -1,0 +1,122 @@
+"""Every error that a user can meet, and the exit code that goes with it.
+
+Exit codes are part of the contract and never depend on a value in the raw data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class SynthError(Exception):
+    """The root of all expected errors; its text is shown to the user as it is."""
+
+    exit_code = 1
+
+    def __init__(self, sentence: str, *, why: str = "", fix: str = "") -> None:
+        """Keep one sentence that says what is wrong, why it matters and how to mend it."""
+        self.sentence = sentence
+        self.why = why
+        self.fix = fix
+        super().__init__(sentence)
+
+    def __str__(self) -> str:
+        lines = [self.sentence]
+        if self.why:
+            lines.append(f"    why:      {self.why}")
+        if self.fix:
+            lines.append(f"    fix:      {self.fix}")
+        return "\n".join(lines)
+
+
+class SourceError(SynthError):
+    """The source cannot be read as configured; never quotes what was found in it."""
+
+
+class PublishedDifferentlyError(SynthError):
+    """The release id is taken by a run with another configuration."""
+
+
+class BusyError(SynthError):
+    """Another run of the same release is under way."""
+
+
+class OutputError(SynthError):
+    """The release, the measurements or the ledger cannot be written."""
+
+
+class LedgerError(SynthError):
+    """The ledger is missing, damaged or does not fit the request."""
+
+
+class BugError(SynthError):
+    """An internal check failed: a defect of `synth`, reported without data."""
+
+    exit_code = 3
+
+
+class BudgetRefusedError(SynthError):
+    """The charge would exceed the cap of the population."""
+
+    exit_code = 4
+
+
+class VerificationError(SynthError):
+    """A release does not stand up to verification; holds every finding."""
+
+    exit_code = 5
+
+    def __init__(self, release: str, findings: Iterable[str]) -> None:
+        """Keep the name of the release and one sentence per finding."""
+        self.release = release
+        self.findings = tuple(findings)
+        super().__init__(f"{release}: verification failed")
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *(f"  {finding}" for finding in self.findings)])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem of a configuration: a place, what stands there, and how to mend it."""
+
+    line: int | None
+    path: str
+    found: str
+    expected: str
+    why: str = ""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        place = f"line {self.line}".ljust(8) if self.line is not None else " " * 8
+        lines = [f"  {place} {self.path}".rstrip()]
+        for label, text in (
+            ("found", self.found),
+            ("expected", self.expected),
+            ("why", self.why),
+            ("fix", self.fix),
+        ):
+            if text:
+                lines.append(f"    {label + ':':<9} {text}")
+        return "\n".join(lines)
+
+
+class ConfigError(SynthError):
+    """A configuration is refused; holds every problem that was found."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, problems: Iterable[Problem]) -> None:
+        """Keep the configuration's name and its problems in the order of the file."""
+        self.name = name
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        super().__init__(f"{name}: {count} problem{'' if count == 1 else 's'}")
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *map(str, self.problems)])
+
+
+EXIT_OK = 0
+EXIT_INTERRUPTED = 130

@@ -1,0 +1,35 @@
+"""Measurements: the noisy tables, the only thing that leaves the curator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from synth.privacy import TableEvent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTable:
+    """One noisy table over some attributes of the universe.
+
+    Shapes and units: `noisy_counts` is int64, one value per cell of the table, flat in C order
+    over `event.table` (attributes in universe order); true count plus exact integer noise, in
+    records. `variance` is that of the noise, in records squared.
+    """
+
+    event: TableEvent
+    noisy_counts: NDArray[np.int64]
+    variance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """All noisy tables of one release, with the hash of the configuration they answer to."""
+
+    release_id: str
+    configuration_hash: str
+    tables: tuple[MeasuredTable, ...]

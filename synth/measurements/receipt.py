@@ -1,0 +1,122 @@
+"""The receipt of a measurement: what the curator's side attests, beside the noisy tables.
+
+A receipt travels with `measurements.parquet` from the machine that measured to the one that
+publishes. It holds nothing that depends on the raw data.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from synth.privacy import Budget
+
+
+@dataclass(frozen=True)
+class LedgerPosition:
+    """What the ledger of the population said when this release was charged."""
+
+    population: str
+    cap: Budget
+    spent_before: Budget
+    spent_now: Budget
+    earlier_releases: tuple[str, ...]
+
+    @property
+    def left(self) -> Budget:
+        """What the cap still allows after this release."""
+        return Budget(
+            self.cap.epsilon - self.spent_before.epsilon - self.spent_now.epsilon,
+            self.cap.delta - self.spent_before.delta - self.spent_now.delta,
+        )
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """A check of the noise generator that ran in the measuring process before the noise."""
+
+    name: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Disposal:
+    """What happened to the raw data after the measurement, and how it was checked."""
+
+    method: Literal["keep", "delete"]
+    reason: str
+    checks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Everything the publishing side must know that is not in the noisy tables."""
+
+    release_id: str
+    configuration_hash: str
+    measurements_sha256: str
+    measured_on: str
+    """The day of the measurement, ISO 8601."""
+    ledger: LedgerPosition
+    self_tests: tuple[SelfTest, ...]
+    disposal: Disposal | None
+    """None until the raw data were disposed of; a release needs it."""
+
+    def to_json(self) -> str:
+        """The receipt as JSON text; budgets are exact fractions in text."""
+
+        def budget(value: Budget) -> dict[str, str]:
+            return {"epsilon": str(value.epsilon), "delta": str(value.delta)}
+
+        plain: dict[str, Any] = {
+            "release_id": self.release_id,
+            "configuration_hash": self.configuration_hash,
+            "measurements_sha256": self.measurements_sha256,
+            "measured_on": self.measured_on,
+            "ledger": {
+                "population": self.ledger.population,
+                "cap": budget(self.ledger.cap),
+                "spent_before": budget(self.ledger.spent_before),
+                "spent_now": budget(self.ledger.spent_now),
+                "earlier_releases": list(self.ledger.earlier_releases),
+            },
+            "self_tests": [{"name": t.name, "passed": t.passed} for t in self.self_tests],
+            "disposal": None
+            if self.disposal is None
+            else {
+                "method": self.disposal.method,
+                "reason": self.disposal.reason,
+                "checks": list(self.disposal.checks),
+            },
+        }
+        return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def from_json(text: str) -> Receipt:
+        """Read a receipt back; raises KeyError, TypeError or ValueError if it is damaged."""
+
+        def budget(value: dict[str, str]) -> Budget:
+            return Budget(Fraction(value["epsilon"]), Fraction(value["delta"]))
+
+        plain = json.loads(text)
+        ledger = plain["ledger"]
+        disposal = plain["disposal"]
+        return Receipt(
+            release_id=plain["release_id"],
+            configuration_hash=plain["configuration_hash"],
+            measurements_sha256=plain["measurements_sha256"],
+            measured_on=plain["measured_on"],
+            ledger=LedgerPosition(
+                population=ledger["population"],
+                cap=budget(ledger["cap"]),
+                spent_before=budget(ledger["spent_before"]),
+                spent_now=budget(ledger["spent_now"]),
+                earlier_releases=tuple(ledger["earlier_releases"]),
+            ),
+            self_tests=tuple(SelfTest(t["name"], t["passed"]) for t in plain["self_tests"]),
+            disposal=None
+            if disposal is None
+            else Disposal(disposal["method"], disposal["reason"], tuple(disposal["checks"])),
+        )
