@@ -1,1 +1,11 @@
-"""TODO."""
+"""The secret side: `measure` is the only way in which anything computed from raw data leaves.
+
+`discard` and `seal_process` deal with the raw files and the process; they return nothing that
+was read.
+"""
+
+from synth.curator.disposal import discard, record_measured_files
+from synth.curator.measure import measure, remove_scratch
+from synth.curator.seal import seal_process
+
+__all__ = ["discard", "measure", "record_measured_files", "remove_scratch", "seal_process"]

@@ -1,6 +1,29 @@
 """What the curator measured and attests, and the file formats of both."""
 
+from synth.measurements.file import (
+    content_hash,
+    event_from_plain,
+    event_to_plain,
+    noise_variance,
+    public_seed,
+    read_measurements,
+    write_measurements,
+)
 from synth.measurements.measurements import MeasuredTable, Measurements
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
 
-__all__ = ["Disposal", "LedgerPosition", "MeasuredTable", "Measurements", "Receipt", "SelfTest"]
+__all__ = [
+    "Disposal",
+    "LedgerPosition",
+    "MeasuredTable",
+    "Measurements",
+    "Receipt",
+    "SelfTest",
+    "content_hash",
+    "event_from_plain",
+    "event_to_plain",
+    "noise_variance",
+    "public_seed",
+    "read_measurements",
+    "write_measurements",
+]

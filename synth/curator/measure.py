@@ -1,0 +1,123 @@
+"""The curator: opens the raw data, counts, adds noise, and forgets."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from synth.config.source_files import source_files
+from synth.config.types import Config, SourceConfig
+from synth.curator.boundary import measure_table
+from synth.curator.seal import silenced_output
+from synth.curator.tabulate import tabulate
+from synth.errors import BugError, SourceError, SynthError
+from synth.measurements import Measurements
+from synth.noise import NoiseStream
+from synth.privacy import TableEvent
+
+SCRATCH_PREFIX = "scratch-"
+
+
+def measure(
+    config: Config,
+    source: SourceConfig,
+    events: Sequence[TableEvent],
+    *,
+    stream: NoiseStream,
+    directory: Path,
+) -> Measurements:
+    """Count the records of the source and return the counts with noise, nothing else.
+
+    Privacy: the result is the sum of the events' epsilons in pure DP for the configured unit
+    and neighbours; see `boundary.measure_table`. Exceptions carry words of the configuration
+    only, and no reference to anything that was read.
+
+    Requires: the charge for `events` is already reserved in the ledger.
+    Ensures: what the engine spills goes to a private directory under `directory`, which is gone
+    when this returns or raises.
+    Raises: SourceError, SynthError (no memory), KeyboardInterrupt, BugError: always raised
+    afresh, without cause or context.
+    """
+    failure: BaseException
+    try:
+        with silenced_output(), quiet_logging(), scratch_directory(directory) as scratch:
+            return _measure(config, source, events, stream, scratch)
+    except BaseException as error:  # everything is scrubbed, whatever it is
+        failure = _scrubbed(error)
+    finally:
+        stream.close()
+    gc.collect()
+    raise failure
+
+
+def _measure(
+    config: Config,
+    source: SourceConfig,
+    events: Sequence[TableEvent],
+    stream: NoiseStream,
+    scratch: Path,
+) -> Measurements:
+    tables = []
+    for number, event in enumerate(events):
+        if event.table != config.universe.names:
+            raise BugError("a planned table is not over the full universe")
+        sensitive_counts = tabulate(config, source, source_files(source), scratch)
+        tables.append(measure_table(sensitive_counts, event, number=number, stream=stream))
+    return Measurements(config.release.id, config.hash, tuple(tables))
+
+
+def _scrubbed(error: BaseException) -> BaseException:
+    """A new exception that says what failed in words of the configuration alone."""
+    import duckdb
+
+    if isinstance(error, SynthError):
+        return type(error)(error.sentence, why=error.why, fix=error.fix)
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt()
+    if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
+        return SynthError(
+            "there was not enough memory or spill space to count the records",
+            fix="run on a larger machine, or declare fewer or coarser attributes",
+        )
+    if isinstance(error, OSError | duckdb.Error):
+        return SourceError(
+            "the source could not be read to its end",
+            why="a file is missing, damaged, cut short or not in the format of its name",
+            fix="check that every file of source.path is complete and readable by this user",
+        )
+    return BugError(
+        f"measuring failed with an internal error ({type(error).__name__})",
+        fix="report it with the configuration; nothing of the data was kept",
+    )
+
+
+@contextmanager
+def scratch_directory(directory: Path) -> Iterator[Path]:
+    """A private directory (mode 0700) for spilled data, removed whatever happens."""
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=directory))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def remove_scratch(directory: Path) -> None:
+    """Remove what a killed measuring process may have spilled; it is never read."""
+    for leftover in directory.glob(f"{SCRATCH_PREFIX}*"):
+        shutil.rmtree(leftover)
+
+
+@contextmanager
+def quiet_logging() -> Iterator[None]:
+    """Switch off the log messages of every library while raw data are open."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
