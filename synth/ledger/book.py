@@ -1,0 +1,130 @@
+"""The book: every run and total, derived from the events and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from synth.ledger.creation import SCHEMA_VERSION
+from synth.ledger.event import GENESIS, LedgerEvent
+from synth.ledger.run import (
+    NEXT_STATE,
+    RunRecord,
+    RunState,
+    budget_from_plain,
+    tables_from_plain,
+)
+from synth.measurements.receipt import LedgerPosition
+from synth.privacy import Budget, total_budget
+
+NOTHING = Budget(Fraction(0), Fraction(0))
+
+
+class BrokenChainError(Exception):
+    """An event that cannot stand where it stands; becomes a LedgerError with the file's name."""
+
+
+@dataclass
+class Book:
+    """What the events up to `head` mean.
+
+    `runs` holds the latest reservation of every release id, in the order of reservation;
+    `voided` the reservations that were freed before the id was reserved anew.
+    """
+
+    seq: int = 0
+    head: str = GENESIS
+    runs: dict[str, RunRecord] = field(default_factory=dict)
+    voided: list[RunRecord] = field(default_factory=list)
+
+    def fold(self, event: LedgerEvent) -> None:
+        """Take in the next event; raises BrokenChainError if it does not follow."""
+        if event.seq != self.seq + 1:
+            raise BrokenChainError(f"event {self.seq + 1} is missing")
+        if event.previous_hash != self.head or event.hash != event.expected_hash:
+            raise BrokenChainError(f"the chain of hashes is broken at event {event.seq}")
+        try:
+            self._apply(event)
+        except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+            raise BrokenChainError(f"event {event.seq} makes no sense here") from error
+        self.seq, self.head = event.seq, event.hash
+
+    def charged(self, population: str) -> list[RunRecord]:
+        """The runs that count against the population's cap, in the order of reservation."""
+        return [
+            run for run in self.runs.values() if run.population == population and run.is_charged
+        ]
+
+    def spent(self, population: str) -> Budget:
+        """The sum of the population's charges."""
+        return _total(run.charge for run in self.charged(population))
+
+    def _apply(self, event: LedgerEvent) -> None:
+        payload = event.read()
+        if event.kind == "created":
+            if event.seq != 1 or payload != {"schema_version": SCHEMA_VERSION}:
+                raise ValueError("not the first event of this schema")
+            return
+        if event.seq == 1:
+            raise ValueError("the first event must create the ledger")
+        if event.kind == "reserve":
+            self._reserve(event)
+            return
+        run = self.runs[event.release_id]
+        if event.population != run.population:
+            raise ValueError("another population")
+        self.runs[event.release_id] = self._moved(run, event)
+
+    def _reserve(self, event: LedgerEvent) -> None:
+        payload = event.read()
+        charge = budget_from_plain(payload["charge"])
+        earlier = self.runs.get(event.release_id)
+        position = LedgerPosition(
+            population=event.population,
+            cap=budget_from_plain(payload["cap"]),
+            spent_before=self.spent(event.population),
+            spent_now=charge,
+            earlier_releases=tuple(run.release_id for run in self.charged(event.population)),
+        )
+        run = RunRecord(
+            release_id=event.release_id,
+            configuration_hash=str(payload["configuration_hash"]),
+            state=RunState.RESERVED,
+            tables=tables_from_plain(payload["tables"]),
+            charge=charge,
+            position=position,
+            reserved_on=event.day,
+            reservation_hash=event.hash,
+        )
+        if total_budget(run.tables) != charge or exceeds(position):
+            raise ValueError("the charge is not that of its tables, or is over the cap")
+        if earlier is not None:
+            if earlier.is_charged:
+                raise ValueError("reserved twice")
+            self.voided.append(self.runs.pop(event.release_id))
+        self.runs[event.release_id] = run
+
+    @staticmethod
+    def _moved(run: RunRecord, event: LedgerEvent) -> RunRecord:
+        payload = event.read()
+        if event.kind in ("attempt", "void"):
+            if run.state is not RunState.RESERVED:
+                raise ValueError("only a reserved run")
+            if event.kind == "attempt":
+                return replace(run, attempts=run.attempts + 1)
+            return replace(run, state=RunState.VOIDED, void_reason=str(payload["reason"]))
+        state = RunState(event.kind)
+        if NEXT_STATE.get(run.state) is not state:
+            raise ValueError("no such step")
+        details = {str(key): str(value) for key, value in payload["details"].items()}
+        return replace(run, state=state, details={**(run.details or {}), state: details})
+
+
+def exceeds(position: LedgerPosition) -> bool:
+    """Whether the new charge would go over the cap, compared exactly."""
+    return position.left.epsilon < 0 or position.left.delta < 0
+
+
+def _total(budgets: Iterable[Budget]) -> Budget:
+    return sum(budgets, NOTHING)

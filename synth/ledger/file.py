@@ -1,0 +1,147 @@
+"""The ledger's file: one append-only table in SQLite, durable and written by one at a time.
+
+Why a rollback journal (`journal_mode=DELETE`) with `synchronous=EXTRA`: a commit is on the
+disk, the removal of its journal included, before `reserve` returns. With a weaker setting a
+power cut can bring the journal back and undo a charge whose noise was already drawn. A
+write-ahead log would need shared memory beside the file and gains nothing at a handful of
+commits per release.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from synth.errors import BusyError, LedgerError, OutputError, SynthError
+from synth.ledger.creation import APPLICATION_ID, INSERT, SCHEMA, SCHEMA_VERSION
+from synth.ledger.event import LedgerEvent
+
+_CANNOT_WRITE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
+
+
+class LedgerFile:
+    """An open ledger file: reads events, and appends them in transactions."""
+
+    def __init__(self, path: Path, *, busy_timeout_seconds: float) -> None:
+        """Open an existing ledger; never creates or repairs anything."""
+        self.path = path
+        if not path.is_file():
+            raise LedgerError(
+                f"{path}: there is no ledger here",
+                fix="check `ledger.path`; the first run creates the ledger",
+            )
+        with self._errors():
+            self._connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=busy_timeout_seconds,
+                isolation_level=None,
+            )
+        try:
+            with self._errors():
+                self._check_identity()
+                self._connection.execute("PRAGMA synchronous = EXTRA")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def events_after(self, seq: int) -> list[LedgerEvent]:
+        """All committed events behind `seq`, in order."""
+        with self._errors():
+            rows = self._connection.execute(
+                "SELECT seq, previous_hash, kind, population, release_id, day, payload, hash "
+                "FROM events WHERE seq > ? ORDER BY seq",
+                (seq,),
+            ).fetchall()
+        return [LedgerEvent(*row) for row in rows]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction of the only writer; durable when the block is left without error.
+
+        Raises: BusyError if another writer holds the file for too long, OutputError if it
+        cannot be written.
+        """
+        with self._errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self._errors():
+                self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                with self._errors():
+                    self._connection.execute("ROLLBACK")
+            raise
+
+    def append(self, event: LedgerEvent) -> None:
+        """Add one event inside `writing`."""
+        with self._errors():
+            self._connection.execute(INSERT, event.row)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _translated(self.path, error) from error
+
+    def _check_identity(self) -> None:
+        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION_ID:
+            raise LedgerError(
+                f"{self.path}: this is not a ledger of `synth`",
+                why="another program's file, or what is left of a damaged ledger",
+                fix="correct `ledger.path`, or restore the ledger from a backup",
+            )
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version != SCHEMA_VERSION:
+            raise LedgerError(
+                f"{self.path}: ledger schema {version} is not known to this version of `synth`, "
+                f"which reads schema {SCHEMA_VERSION}",
+                fix="use the version of `synth` that wrote it, or a newer one",
+            )
+        (journal,) = self._connection.execute("PRAGMA journal_mode").fetchone()
+        (health,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if health != "ok" or journal != "delete":
+            raise damaged(self.path, "SQLite finds it inconsistent")
+        statements = self._connection.execute("SELECT sql FROM sqlite_schema").fetchall()
+        if sorted(str(sql) for (sql,) in statements) != sorted(SCHEMA):
+            raise damaged(self.path, "its tables or triggers are not those that `synth` wrote")
+
+
+def damaged(path: Path, what: str) -> LedgerError:
+    """The error for a ledger that cannot be trusted any more."""
+    return LedgerError(
+        f"{path}: the ledger is damaged: {what}",
+        why="what was spent is not known for certain, so nothing more may be spent",
+        fix="restore the file from a backup; do not start a new one for the same population",
+    )
+
+
+def _translated(path: Path, error: sqlite3.Error) -> SynthError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return BusyError(
+            f"{path}: another process is writing to the ledger",
+            fix="wait until it is done and start again",
+        )
+    if code in _CANNOT_WRITE:
+        return OutputError(
+            f"{path}: the ledger cannot be read or written ({error})",
+            why="every charge must be on the disk before the source is opened",
+            fix="make the file and its directory writable, free some space, and start again",
+        )
+    return damaged(path, str(error))

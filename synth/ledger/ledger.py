@@ -1,0 +1,287 @@
+"""The ledger: charges before the source is opened, and how far each run has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from synth.errors import BugError, LedgerError
+from synth.ledger.book import Book, BrokenChainError, exceeds
+from synth.ledger.creation import create_ledger_file
+from synth.ledger.event import LedgerEvent
+from synth.ledger.file import LedgerFile, damaged
+from synth.ledger.lock import RunLock
+from synth.ledger.position import PopulationPosition
+from synth.ledger.recount import recount
+from synth.ledger.refusal import (
+    check_done_once,
+    check_same_release,
+    check_step,
+    check_voidable,
+    over_the_cap,
+)
+from synth.ledger.run import (
+    NEXT_STATE,
+    RunRecord,
+    RunState,
+    budget_to_plain,
+    tables_to_plain,
+)
+from synth.measurements.receipt import LedgerPosition
+from synth.privacy import Budget, TableEvent, total_budget
+
+BUSY_TIMEOUT_SECONDS = 30.0
+
+
+def utc_day() -> str:
+    """Today in UTC, ISO 8601: the finest time that the ledger keeps."""
+    return datetime.now(UTC).date().isoformat()
+
+
+class Ledger:
+    """An open ledger file, for any number of populations and runs.
+
+    Every state and total is derived from the hash-chained events; opening checks the whole
+    chain and recounts the totals with independent code.
+    """
+
+    def __init__(self, file: LedgerFile, *, today: Callable[[], str] = utc_day) -> None:
+        """Read and check every event; use `open` or `open_existing` instead."""
+        self._file = file
+        self._today = today
+        self._book = Book()
+        self._follow()
+        self._check_totals(file.events_after(0))
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        today: Callable[[], str] = utc_day,
+        busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS,
+    ) -> Ledger:
+        """Open the ledger at `path`, making it if nothing is there.
+
+        Raises: LedgerError if the file is damaged, foreign or of another schema; OutputError
+        if it cannot be made; BusyError.
+        """
+        if not path.exists():
+            if path.with_name(f"{path.name}-journal").exists():
+                raise damaged(path, "the file is gone, its journal is still there")
+            create_ledger_file(path, day=today())
+        return cls.open_existing(path, today=today, busy_timeout_seconds=busy_timeout_seconds)
+
+    @classmethod
+    def open_existing(
+        cls,
+        path: Path,
+        *,
+        today: Callable[[], str] = utc_day,
+        busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS,
+    ) -> Ledger:
+        """Open the ledger at `path`; raises LedgerError if nothing is there."""
+        file = LedgerFile(path, busy_timeout_seconds=busy_timeout_seconds)
+        try:
+            return cls(file, today=today)
+        except BaseException:
+            file.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def reserve(
+        self,
+        *,
+        release_id: str,
+        configuration_hash: str,
+        population: str,
+        cap: Budget,
+        events: Sequence[TableEvent],
+    ) -> tuple[RunState, LedgerPosition]:
+        """Charge a release to its population, durably, before its source may be opened.
+
+        Privacy: the filter of the publisher. A charge that would bring the sum of all charges
+        of the population over `cap` is refused; the comparison is exact.
+        Ensures: a release that is known with the same configuration is charged no second
+        time; its state is returned with the position of its reservation. If it is still
+        `reserved`, this start is recorded as a further attempt: no noise has left its process.
+        Raises: BudgetRefusedError; PublishedDifferentlyError if the release id is taken by
+        another configuration, population or set of tables.
+        """
+        charge = total_budget(events)
+        if charge.epsilon <= 0 or any(event.epsilon <= 0 for event in events):
+            raise BugError("a charge must be positive in each of its tables")
+        with self._file.writing():
+            self._follow()
+            run = self._book.runs.get(release_id)
+            if run is None or not run.is_charged:
+                position = LedgerPosition(
+                    population=population,
+                    cap=cap,
+                    spent_before=self._book.spent(population),
+                    spent_now=charge,
+                    earlier_releases=tuple(r.release_id for r in self._book.charged(population)),
+                )
+                if exceeds(position):
+                    raise over_the_cap(position)
+                payload = {
+                    "configuration_hash": configuration_hash,
+                    "charge": budget_to_plain(charge),
+                    "cap": budget_to_plain(cap),
+                    "tables": tables_to_plain(events),
+                }
+                self._append("reserve", population, release_id, payload)
+            else:
+                check_same_release(run, configuration_hash, population, tuple(events))
+                if run.state is RunState.RESERVED:
+                    self._append("attempt", population, release_id, {})
+        self._follow()
+        run = self._book.runs[release_id]
+        return run.state, run.position
+
+    def state(self, release_id: str, population: str | None = None) -> RunRecord | None:
+        """The latest reservation of a release, or None if it is only planned."""
+        self._follow()
+        run = self._book.runs.get(release_id)
+        if run is None or population not in (None, run.population):
+            return None
+        return run
+
+    def advance(
+        self, release_id: str, state: RunState, details: Mapping[str, str] | None = None
+    ) -> None:
+        """Record that a run has reached `state`, one step behind the state it is in.
+
+        Ensures: nothing changes if the run is in `state` already. Then `details` must be left
+        out or equal those recorded: other details would mean that the step was done twice.
+        Raises: LedgerError for any other step.
+        """
+        with self._file.writing():
+            self._follow()
+            run = self._known(release_id)
+            if run.state is state and state in NEXT_STATE.values():
+                check_done_once(run, dict(details or {}))
+                return
+            check_step(run, state)
+            payload = {"details": dict(details or {})}
+            self._append(state.value, run.population, release_id, payload)
+        self._follow()
+
+    def void(self, release_id: str, reason: str) -> None:
+        """Free the charge of a run that never reached `measured`, for a stated reason.
+
+        Privacy: allowed because no noise of such a run has left its process. The run's lock
+        is taken meanwhile, so that a run under way cannot be voided.
+        Raises: LedgerError if the run was measured, is voided or unknown, or if the reason is
+        empty; BusyError if the run is under way.
+        """
+        if not reason.strip():
+            raise LedgerError("a run is voided for a reason", fix='give one: --reason "..."')
+        self._known(release_id)
+        with RunLock.for_run(self._file.path, release_id), self._file.writing():
+            self._follow()
+            run = self._known(release_id)
+            check_voidable(run)
+            self._append("void", run.population, release_id, {"reason": reason})
+        self._follow()
+
+    def history(self, population: str | None = None) -> list[LedgerEvent]:
+        """All events in order, or those of one population."""
+        self._follow()
+        return [
+            event
+            for event in self._file.events_after(0)
+            if population is None or event.population == population
+        ]
+
+    def position(self, population: str) -> PopulationPosition:
+        """What the population has spent, on what, and what is left."""
+        self._follow()
+        runs = tuple(run for run in self._book.runs.values() if run.population == population)
+        return PopulationPosition(
+            population=population,
+            cap=runs[-1].position.cap if runs else None,
+            spent=self._book.spent(population),
+            runs=runs,
+        )
+
+    def populations(self) -> tuple[str, ...]:
+        """All populations that were ever charged, sorted."""
+        self._follow()
+        return tuple(sorted({run.population for run in self._book.runs.values()}))
+
+    def verify_chain(self) -> None:
+        """Check every event from the first on, and recount all totals.
+
+        Raises: LedgerError that names the first event which does not hold.
+        """
+        events = self._file.events_after(0)
+        book = Book()
+        self._fold(book, events)
+        if book.seq < self._book.seq:
+            raise damaged(self._file.path, f"event {book.seq + 1} is missing")
+        self._book = book
+        self._check_totals(events)
+
+    def _follow(self) -> None:
+        self._fold(self._book, self._file.events_after(self._book.seq))
+
+    def _fold(self, book: Book, events: Sequence[LedgerEvent]) -> None:
+        try:
+            for event in events:
+                book.fold(event)
+            if book.seq == 0:
+                raise BrokenChainError("event 1 is missing")
+        except BrokenChainError as error:
+            raise damaged(self._file.path, str(error)) from error
+
+    def _check_totals(self, events: Sequence[LedgerEvent]) -> None:
+        counted = recount(events[: self._book.seq])
+        for population, (epsilon, delta) in counted.items():
+            spent = self._book.spent(population)
+            if (spent.epsilon.as_integer_ratio(), spent.delta.as_integer_ratio()) != (
+                epsilon,
+                delta,
+            ):
+                raise BugError("two ways of adding up the ledger disagree")
+
+    def _append(
+        self, kind: str, population: str, release_id: str, payload: Mapping[str, Any]
+    ) -> None:
+        self._file.append(
+            LedgerEvent.chained(
+                seq=self._book.seq + 1,
+                previous_hash=self._book.head,
+                kind=kind,
+                population=population,
+                release_id=release_id,
+                day=self._today(),
+                payload=payload,
+            )
+        )
+
+    def _known(self, release_id: str) -> RunRecord:
+        run = self.state(release_id)
+        if run is None:
+            raise LedgerError(
+                f"release {release_id} is not in the ledger",
+                fix="`synth ledger CONFIG` lists the releases that are",
+            )
+        return run

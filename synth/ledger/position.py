@@ -1,0 +1,27 @@
+"""Where a population stands: its cap, its charges and what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from synth.ledger.run import RunRecord
+from synth.privacy import Budget
+
+
+@dataclass(frozen=True)
+class PopulationPosition:
+    """Where a population stands now."""
+
+    population: str
+    cap: Budget | None
+    """The cap of the latest reservation; None before the first."""
+    spent: Budget
+    runs: tuple[RunRecord, ...]
+    """The latest reservation of every release, voided ones included."""
+
+    @property
+    def left(self) -> Budget | None:
+        """What the cap still allows; None before the first reservation."""
+        if self.cap is None:
+            return None
+        return Budget(self.cap.epsilon - self.spent.epsilon, self.cap.delta - self.spent.delta)

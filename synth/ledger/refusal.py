@@ -1,0 +1,74 @@
+"""What the ledger refuses, in words that a curator can act on."""
+
+from __future__ import annotations
+
+from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
+from synth.ledger.run import NEXT_STATE, RunRecord, RunState
+from synth.measurements.receipt import LedgerPosition
+from synth.privacy import TableEvent
+
+
+def over_the_cap(position: LedgerPosition) -> BudgetRefusedError:
+    """The error for a charge that does not fit under the cap."""
+    left = position.left
+    cap, before, now = position.cap, position.spent_before, position.spent_now
+    over = "epsilon" if left.epsilon < 0 else "delta"
+    capped, spent, asked = (getattr(budget, over) for budget in (cap, before, now))
+    return BudgetRefusedError(
+        f"the budget of population {position.population} does not allow this release: "
+        f"{over} {asked} asked for, {max(capped - spent, 0 * capped)} left of {capped}",
+        why=f"{spent} is spent on {len(position.earlier_releases)} earlier release(s); "
+        "what is published about the same people adds up",
+        fix=f"lower privacy.{over} so that it fits; raising ledger.{over}_cap weakens the promise",
+    )
+
+
+def check_same_release(
+    run: RunRecord,
+    configuration_hash: str,
+    population: str,
+    tables: tuple[TableEvent, ...],
+) -> None:
+    """Raise PublishedDifferentlyError unless `run` may be taken up again as asked for."""
+    if (run.configuration_hash, run.population) != (configuration_hash, population):
+        what = "another configuration"
+    elif run.state is RunState.RESERVED and run.tables != tables:
+        what = "other measured tables"
+    else:
+        return
+    raise PublishedDifferentlyError(
+        f"release id {run.release_id} is taken: it is {run.state} with {what}",
+        why="one id stands for one release, charged and published once",
+        fix="choose a new release id, or restore the configuration that belongs to this one",
+    )
+
+
+def check_step(run: RunRecord, state: RunState) -> None:
+    """Raise LedgerError unless `state` comes right after the state of `run`."""
+    if NEXT_STATE.get(run.state) is not state:
+        raise LedgerError(
+            f"release {run.release_id} is {run.state} and cannot become {state}",
+            why="the order is reserved, measured, discarded, published",
+        )
+
+
+def check_done_once(run: RunRecord, details: dict[str, str]) -> None:
+    """Raise LedgerError if `details` differ from those recorded with the state of `run`."""
+    if details and details != run.recorded(run.state):
+        raise LedgerError(
+            f"release {run.release_id} was recorded as {run.state} with other details",
+            why="a run is measured, discarded and published once",
+            fix="publish under a new release id",
+        )
+
+
+def check_voidable(run: RunRecord) -> None:
+    """Raise LedgerError unless no noise of `run` can have left its process."""
+    if run.state is RunState.VOIDED:
+        raise LedgerError(f"release {run.release_id} is voided already")
+    if run.state is not RunState.RESERVED:
+        raise LedgerError(
+            f"release {run.release_id} is {run.state} and cannot be voided",
+            why="its noisy tables exist, so its budget is spent whatever becomes of them",
+            fix="start the run again to finish it; its charge stays",
+        )

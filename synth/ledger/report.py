@@ -1,0 +1,78 @@
+"""What `synth ledger` shows: a population's cap, charges and runs, for people and programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from synth.domain import format_number
+from synth.ledger.ledger import Ledger
+from synth.ledger.run import RunRecord, budget_to_plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
+    """The population's account in plain JSON values; budgets are exact fractions in text.
+
+    Ensures: the whole chain was checked just now.
+    """
+    ledger.verify_chain()
+    position = ledger.position(population)
+    history = ledger.history()
+    return {
+        "population": population,
+        "cap": None if position.cap is None else budget_to_plain(position.cap),
+        "spent": budget_to_plain(position.spent),
+        "left": None if position.left is None else budget_to_plain(position.left),
+        "runs": [_run_to_plain(run) for run in position.runs],
+        "chain": {"events": len(history), "hash": history[-1].hash},
+    }
+
+
+def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
+    """Print the population's account as a table and a sentence on what is left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    report = ledger_report(ledger, population)
+    position = ledger.position(population)
+    if position.cap is None or position.left is None:
+        console.print(Text(f"population {population}: nothing was spent yet"))
+        return
+    table = Table(title=f"population {population}", title_justify="left")
+    for heading in ("release", "state", "epsilon", "delta", "cap", "day"):
+        table.add_column(heading, justify="right" if heading in ("epsilon", "delta") else "left")
+    for run in position.runs:
+        freed = "" if run.is_charged else f" ({run.void_reason})"
+        table.add_row(
+            Text(run.release_id),
+            Text(f"{run.state}{freed}"),
+            format_number(run.charge.epsilon),
+            format_number(run.charge.delta),
+            format_number(run.position.cap.epsilon),
+            run.reserved_on,
+        )
+    console.print(table)
+    console.print(
+        Text(
+            f"epsilon: {format_number(position.spent.epsilon)} spent of "
+            f"{format_number(position.cap.epsilon)}, {format_number(position.left.epsilon)} left. "
+            f"Chain of {report['chain']['events']} events checked."
+        )
+    )
+
+
+def _run_to_plain(run: RunRecord) -> dict[str, Any]:
+    return {
+        "release_id": run.release_id,
+        "state": run.state.value,
+        "configuration_hash": run.configuration_hash,
+        "charge": budget_to_plain(run.charge),
+        "cap": budget_to_plain(run.position.cap),
+        "spent_before": budget_to_plain(run.position.spent_before),
+        "reserved_on": run.reserved_on,
+        "attempts": run.attempts,
+        "void_reason": run.void_reason or None,
+        "details": {state.value: dict(seen) for state, seen in (run.details or {}).items()},
+    }
