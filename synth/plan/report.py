@@ -1,0 +1,205 @@
+"""What `synth plan` prints: one page for one budget, columns side by side for several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from synth.domain import format_number
+from synth.plan.forecast import Forecast, QueryForecast
+from synth.privacy import TableEvent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_WORST = 3
+"""How many of the least accurate queries are listed by name."""
+_LISTED = 12
+"""Up to so many queries are all listed by name instead of grouped."""
+
+
+def to_json(forecasts: Forecast | Sequence[Forecast]) -> str:
+    """One forecast as a JSON object, several as a list; every query is in it."""
+    if isinstance(forecasts, Forecast):
+        return json.dumps(forecasts.to_plain(), indent=2, ensure_ascii=False)
+    return json.dumps([each.to_plain() for each in forecasts], indent=2, ensure_ascii=False)
+
+
+def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = None) -> None:
+    """Print what a run will measure and how accurate it will be.
+
+    Requires: several forecasts are of the same configuration.
+    """
+    if console is None:
+        from rich.console import Console
+
+        console = Console()
+    several = [forecasts] if isinstance(forecasts, Forecast) else list(forecasts)
+    first = several[0]
+    _print_universe(first, console, with_epsilon=len(several) == 1)
+    if len(several) > 1:
+        _print_comparison(several, console)
+    else:
+        _print_queries(first, console)
+        _print_phantoms(first, console)
+    _say(console, "Nothing was read and nothing was spent.")
+
+
+def _print_universe(plan: Forecast, console: Console, *, with_epsilon: bool) -> None:
+    _say(console, f"plan of {plan.release_id}", style="bold")
+    impossible = plan.universe_size - plan.possible_cells
+    rows = [
+        ("universe", f"{plan.universe_size:,} cells, {impossible:,} of them impossible"),
+        ("measured", "; ".join(_table(table, plan, with_epsilon) for table in plan.tables)),
+        ("mechanism", "discrete Laplace noise on every cell, impossible ones included"),
+        ("protects", f"unit: {plan.privacy_unit}; neighbours: {plan.neighbours}"),
+        (
+            "needs",
+            f"roughly {_bytes(plan.costs.memory_bytes)} memory, "
+            f"{_bytes(plan.costs.disk_bytes)} disk"
+            f"{'' if plan.declared_total else ' and the rows'}, {_seconds(plan.costs.seconds)}",
+        ),
+    ]
+    grid = _grid()
+    for label, text in rows:
+        grid.add_row(label, text)
+    console.print(grid)
+
+
+def _print_queries(plan: Forecast, console: Console) -> None:
+    _say(
+        console,
+        f"Errors at epsilon {format_number(plan.epsilon)}, in records per cell, of sums over the "
+        "noisy table as it is. 95 %: one cell. All: every cell of the query at once.",
+    )
+    table = _errors_table("query", "cells")
+    single = plan.single_cell
+    table.add_row("one cell of the universe", f"{single.cells:,}", *_errors(single))
+    for label, group in _groups(plan.queries):
+        low, high = min(q.cells for q in group), max(q.cells for q in group)
+        cells = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        if len(group) == 1:
+            table.add_row(label, cells, *_errors(group[0]))
+            continue
+        table.add_section()
+        table.add_row(label, cells)
+        ordered = sorted(group, key=lambda q: q.sd_records)
+        table.add_row("  best", f"{ordered[0].cells:,}", *_errors(ordered[0]))
+        middle = ordered[(len(ordered) - 1) // 2]
+        table.add_row("  median", f"{middle.cells:,}", *_errors(middle))
+        table.add_row("  worst", f"{ordered[-1].cells:,}", *_errors(ordered[-1]))
+    console.print(table)
+    if len(plan.queries) > _LISTED:
+        worst = sorted(plan.queries, key=lambda q: -q.sd_records)[:_WORST]
+        names = "; ".join(" x ".join(query.attributes) for query in worst)
+        _say(console, f"Least accurate per cell: {names}. --json lists every query.")
+
+
+def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:
+    _say(console, "Standard deviation in records per cell, for each epsilon:")
+    table = _errors_table("query", *(format_number(plan.epsilon) for plan in plans), bare=True)
+    table.add_row(
+        "one cell of the universe", *(_number(plan.single_cell.sd_records) for plan in plans)
+    )
+    grouped = [_groups(plan.queries) for plan in plans]
+    for rows in zip(*grouped, strict=True):
+        label = rows[0][0]
+        kind = "" if len(rows[0][1]) == 1 else ", median"
+        figures = (median(q.sd_records for q in group) for _, group in rows)
+        table.add_row(f"{label}{kind}", *map(_number, figures))
+    table.add_section()
+    table.add_row("one cell, 95 %", *(f"±{plan.single_cell.half_width_95:,}" for plan in plans))
+    table.add_row(
+        "phantoms if clipped", *(_number(plan.phantom_records_if_clipped) for plan in plans)
+    )
+    console.print(table)
+
+
+def _print_phantoms(plan: Forecast, console: Console) -> None:
+    phantoms = plan.phantom_records_if_clipped
+    times = ""
+    if plan.declared_total:
+        times = f", {_number(phantoms / plan.declared_total)} times the declared total"
+    _say(
+        console,
+        f"Setting negative counts to zero would invent up to {_number(phantoms)} records{times}: "
+        f"{_number(phantoms / max(1, plan.possible_cells))} in every empty cell, because only the "
+        "noise below zero would go. So nothing is clipped: one non-negative table is fitted to "
+        "the signed counts and their sums, whose errors cancel.",
+    )
+
+
+def _groups(queries: Sequence[QueryForecast]) -> list[tuple[str, list[QueryForecast]]]:
+    if len(queries) <= _LISTED:
+        return [(" x ".join(query.attributes), [query]) for query in queries]
+    orders: dict[int, list[QueryForecast]] = {}
+    for query in queries:
+        orders.setdefault(len(query.attributes), []).append(query)
+    return [
+        (f"{order}-way ({len(orders[order])} tables)", orders[order]) for order in sorted(orders)
+    ]
+
+
+def _errors(query: QueryForecast) -> tuple[str, str, str, str]:
+    return (
+        _number(query.sd_records),
+        _number(query.mean_absolute_error_records),
+        f"±{query.half_width_95:,}",
+        f"±{query.simultaneous_95:,}",
+    )
+
+
+def _errors_table(first: str, *others: str, bare: bool = False) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(first, overflow="fold")
+    headings = others if bare else (*others, "sd", "mean error", "95 %", "all 95 %")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _grid() -> Table:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _table(table: TableEvent, plan: Forecast, with_epsilon: bool) -> str:
+    name = "the universe" if table.cells == plan.universe_size else " x ".join(table.table)
+    share = f", epsilon {format_number(table.epsilon)}" if with_epsilon else ""
+    return f"{name}: {table.cells:,} cells{share}"
+
+
+def _say(console: Console, sentence: str, *, style: str = "") -> None:
+    from rich.text import Text
+
+    console.print(Text(sentence, style=style))
+
+
+def _number(value: float) -> str:
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            return f"{size:,.0f} {unit}" if unit != "GB" else f"{size:.1f} GB"
+        size /= 1000
+    return ""
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 120:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60):,} min"
