@@ -6,4 +6,11 @@ from synth.ledger.lock import RunLock
 from synth.ledger.position import PopulationPosition
 from synth.ledger.run import RunRecord, RunState
 
-__all__ = ["Ledger", "LedgerEvent", "PopulationPosition", "RunLock", "RunRecord", "RunState"]
+__all__ = [
+    "Ledger",
+    "LedgerEvent",
+    "PopulationPosition",
+    "RunLock",
+    "RunRecord",
+    "RunState",
+]

@@ -30,6 +30,7 @@ from synth.ledger.run import (
     budget_to_plain,
     tables_to_plain,
 )
+from synth.ledger.run_directory import MEASUREMENTS
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, TableEvent, total_budget
 
@@ -188,17 +189,19 @@ class Ledger:
         """Free the charge of a run that never reached `measured`, for a stated reason.
 
         Privacy: allowed because no noise of such a run has left its process. The run's lock
-        is taken meanwhile, so that a run under way cannot be voided.
+        is taken meanwhile, so that a run under way cannot be voided; and measurements found in
+        the run's directory count, even if the run stopped before it could record them.
         Raises: LedgerError if the run was measured, is voided or unknown, or if the reason is
         empty; BusyError if the run is under way.
         """
         if not reason.strip():
             raise LedgerError("a run is voided for a reason", fix='give one: --reason "..."')
         self._known(release_id)
-        with RunLock.for_run(self._file.path, release_id), self._file.writing():
+        lock = RunLock.for_run(self._file.path, release_id)
+        with lock, self._file.writing():
             self._follow()
             run = self._known(release_id)
-            check_voidable(run)
+            check_voidable(run, noise_exists=(lock.path.parent / MEASUREMENTS).exists())
             self._append("void", run.population, release_id, {"reason": reason})
         self._follow()
 

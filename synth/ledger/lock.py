@@ -29,8 +29,8 @@ class RunLock:
 
     @staticmethod
     def for_run(ledger_path: Path, release_id: str) -> RunLock:
-        """The lock of one release of one ledger, a file beside the ledger."""
-        return RunLock(ledger_path.with_name(f"{ledger_path.name}.{release_id}.lock"))
+        """The lock of one release of one ledger, in the run's directory beside it."""
+        return RunLock(ledger_path.parent / "runs" / release_id / "lock")
 
     def fileno(self) -> int:
         """The descriptor that holds the lock; raises ValueError while it is not held."""

@@ -62,13 +62,14 @@ def check_done_once(run: RunRecord, details: dict[str, str]) -> None:
         )
 
 
-def check_voidable(run: RunRecord) -> None:
+def check_voidable(run: RunRecord, *, noise_exists: bool) -> None:
     """Raise LedgerError unless no noise of `run` can have left its process."""
     if run.state is RunState.VOIDED:
         raise LedgerError(f"release {run.release_id} is voided already")
-    if run.state is not RunState.RESERVED:
+    if run.state is not RunState.RESERVED or noise_exists:
+        state = RunState.MEASURED if run.state is RunState.RESERVED else run.state
         raise LedgerError(
-            f"release {run.release_id} is {run.state} and cannot be voided",
+            f"release {run.release_id} is {state} and cannot be voided",
             why="its noisy tables exist, so its budget is spent whatever becomes of them",
             fix="start the run again to finish it; its charge stays",
         )
