@@ -1,0 +1,41 @@
+"""What is in a release folder: names, roles and order of the files."""
+
+from __future__ import annotations
+
+from synth.config.types import Config
+from synth.release.checksums import CHECKSUMS
+from synth.release.manifest.build import SCHEMA_FILE
+
+CSV = "synthetic.csv"
+PARQUET = "synthetic.parquet"
+MEASUREMENTS = "measurements.parquet"
+MANIFEST = "manifest.json"
+DATA_CARD = "README.md"
+
+PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
+
+ROLES = {
+    CSV: ("synthetic data", "text/csv", "post-processing"),
+    PARQUET: ("synthetic data", PARQUET_MEDIA_TYPE, "post-processing"),
+    MEASUREMENTS: ("noisy measurements: the statistical product", PARQUET_MEDIA_TYPE, "dp"),
+    DATA_CARD: ("data card", "text/markdown", "post-processing"),
+    SCHEMA_FILE: ("schema of the manifest", "application/schema+json", "public"),
+}
+"""Role, media type and basis of every file that the manifest lists, in its order."""
+
+
+def data_files(config: Config) -> list[str]:
+    """The data files of the configured formats."""
+    return [CSV] * ("csv" in config.output.formats) + [PARQUET] * (
+        "parquet" in config.output.formats
+    )
+
+
+def listed_files(config: Config) -> list[str]:
+    """The files that the manifest lists, in its order."""
+    return [*data_files(config), MEASUREMENTS, DATA_CARD, SCHEMA_FILE]
+
+
+def all_files(config: Config) -> set[str]:
+    """Every file of the folder."""
+    return {*listed_files(config), MANIFEST, CHECKSUMS}

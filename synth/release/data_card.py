@@ -1,0 +1,69 @@
+"""The data card: README.md of a release, rendered from its manifest alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TEMPLATE = "data_card.md.jinja"
+SHOWN_LABELS = 8
+
+
+def render_data_card(manifest: dict[str, Any]) -> bytes:
+    """Render the card from every section of the manifest but `files`.
+
+    Ensures: the same manifest gives the same bytes, so a verifier can render it again.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(  # noqa: S701 (Markdown, escaped by `cell` and `line`)
+        loader=PackageLoader("synth.release", "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(cell=_cell, line=_line, values=_values, short=_short)
+    largest = [_worst_of_order(manifest, order) for order in (1, 2, 3)]
+    text = environment.get_template(TEMPLATE).render(
+        m=manifest,
+        formats=manifest["configuration"]["output"]["formats"],
+        orders=[entry for entry in largest if entry is not None],
+    )
+    return text.encode()
+
+
+def _line(text: str) -> str:
+    """Text of the configuration inside a paragraph: no markup of its own, no line ends."""
+    escaped = " ".join(text.split())
+    for character in "\\`*_[]<>#|":
+        escaped = escaped.replace(character, "\\" + character)
+    return escaped
+
+
+def _cell(text: str) -> str:
+    """Text inside a cell of a table, as code where that is possible."""
+    flat = " ".join(text.split()) or " "
+    if "`" in flat:
+        return _line(flat)
+    return "`" + flat.replace("|", "\\|") + "`"
+
+
+def _values(column: dict[str, Any]) -> str:
+    labels = column["labels"][: column["codes"] - column["has_missing"]]
+    shown = labels if len(labels) <= SHOWN_LABELS else [*labels[:3], "...", *labels[-2:]]
+    text = ", ".join("..." if label == "..." else _cell(label) for label in shown)
+    return text + (" or missing" if column["has_missing"] else "")
+
+
+def _short(value: float) -> str:
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _worst_of_order(manifest: dict[str, Any], order: int) -> dict[str, Any] | None:
+    """The query of this many attributes whose noise is largest (the first, if several)."""
+    queries = manifest["quality"]["prediction"]["queries"]
+    of_order = [query for query in queries if len(query["attributes"]) == order]
+    if not of_order:
+        return None
+    worst = max(of_order, key=lambda query: float(query["sd_records"]))
+    return {"order": order, "number": len(of_order), **worst}

@@ -1,0 +1,48 @@
+"""The manifest's list of files, from the bytes on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from synth.config.types import Config
+from synth.release.contents import CSV, MEASUREMENTS, PARQUET, ROLES, listed_files
+
+MEASUREMENT_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """The size and hash of one file."""
+
+    size_bytes: int
+    sha256: str
+
+
+def build_files(
+    config: Config, facts: Mapping[str, FileFacts], *, rows: int, noisy_rows: int
+) -> list[dict[str, Any]]:
+    """The section `files`."""
+    return [
+        _entry(name, facts[name], config, rows=rows, noisy_rows=noisy_rows)
+        for name in listed_files(config)
+    ]
+
+
+def _entry(
+    name: str, facts: FileFacts, config: Config, *, rows: int, noisy_rows: int
+) -> dict[str, Any]:
+    role, media_type, basis = ROLES[name]
+    entry: dict[str, Any] = {
+        "path": name,
+        "role": role,
+        "media_type": media_type,
+        "bytes": facts.size_bytes,
+        "sha256": facts.sha256,
+    }
+    if name in (CSV, PARQUET):
+        entry |= {"rows": rows, "columns": len(config.universe.attributes)}
+    if name == MEASUREMENTS:
+        entry |= {"rows": noisy_rows, "columns": MEASUREMENT_COLUMNS}
+    return entry | {"basis": basis}

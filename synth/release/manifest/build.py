@@ -1,0 +1,142 @@
+"""The whole manifest, section by section, and its JSON Schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from synth.config.types import Config
+from synth.measurements import (
+    Disposal,
+    LedgerPosition,
+    Measurements,
+    Receipt,
+    SelfTest,
+    content_hash,
+)
+from synth.release.columns import published_columns
+from synth.release.manifest import accounting, deployment, guarantee, identity, life
+from synth.release.manifest.configuration import configuration_schema
+from synth.release.manifest.domain import DOMAIN, build_domain
+from synth.release.manifest.implementation import (
+    IMPLEMENTATION,
+    arithmetic_fingerprint,
+    build_implementation,
+    current_versions,
+)
+from synth.release.manifest.processing import POST_PROCESSING, build_processing
+from synth.release.manifest.quality import QUALITY, build_quality
+from synth.release.manifest.schema_terms import Schema, record, text
+
+if TYPE_CHECKING:
+    from synth.release.derivation import Derivation
+
+MANIFEST_VERSION = "1"
+SCHEMA_FILE = "manifest.schema.json"
+
+
+@dataclass(frozen=True)
+class Attested:
+    """What nobody can rebuild from the measurements: dates, ledger, versions, disposal.
+
+    Only the checksums (and a signature over them) protect these fields.
+    """
+
+    date_published: str
+    measured_on: str
+    ledger: LedgerPosition
+    self_tests: tuple[SelfTest, ...]
+    disposal: Disposal
+    versions: dict[str, str]
+    arithmetic_fingerprint: str
+
+
+def attest(receipt: Receipt, disposal: Disposal, *, date_published: str) -> Attested:
+    """The attested fields of a release that is being written now, on this machine."""
+    return Attested(
+        date_published=date_published,
+        measured_on=receipt.measured_on,
+        ledger=receipt.ledger,
+        self_tests=receipt.self_tests,
+        disposal=disposal,
+        versions=current_versions(),
+        arithmetic_fingerprint=arithmetic_fingerprint(),
+    )
+
+
+def manifest_schema() -> Schema:
+    """The JSON Schema (draft 2020-12) of the manifest."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Privacy manifest of a synthetic data release",
+        **record(
+            "What was released, under which guarantee, and how it was made.",
+            manifest_version=text("The version of this schema.", pattern=f"^{MANIFEST_VERSION}$"),
+            schema_url=text("The schema's file beside the manifest."),
+            identity=identity.IDENTITY,
+            people=identity.PEOPLE,
+            purpose=identity.PURPOSE,
+            source=identity.SOURCE,
+            guarantee=guarantee.GUARANTEE,
+            what_it_means=guarantee.MEANING,
+            deployment_model=deployment.DEPLOYMENT_MODEL,
+            accounting=accounting.ACCOUNTING,
+            domain=DOMAIN,
+            implementation=IMPLEMENTATION,
+            post_processing=POST_PROCESSING,
+            quality=QUALITY,
+            security_and_disposal=life.SECURITY,
+            life_cycle=life.LIFE_CYCLE,
+            conforms_to=life.CONFORMS_TO,
+            configuration=configuration_schema(),
+            files=life.FILES,
+        ),
+    }
+
+
+def build_manifest(
+    config: Config, measurements: Measurements, derivation: Derivation, attested: Attested
+) -> dict[str, Any]:
+    """Every section but `files`, from an allow-list: nothing else can enter the manifest.
+
+    Privacy: a function of the configuration, the noisy measurements, what was derived from
+    them, and the attested fields; none of these depends on the raw data but through the noise.
+    """
+    columns = published_columns(config.universe, config.output.bins)
+    return {
+        "manifest_version": MANIFEST_VERSION,
+        "schema_url": SCHEMA_FILE,
+        "identity": identity.build_identity(config, date_published=attested.date_published),
+        "people": identity.build_people(config),
+        "purpose": identity.build_purpose(config),
+        "source": identity.build_source(population=attested.ledger.population),
+        "guarantee": guarantee.build_guarantee(config),
+        "what_it_means": guarantee.build_meaning(config),
+        "deployment_model": deployment.build_deployment(),
+        "accounting": accounting.build_accounting(measurements, attested.ledger),
+        "domain": build_domain(config, columns),
+        "implementation": build_implementation(
+            config,
+            self_tests=attested.self_tests,
+            versions=attested.versions,
+            fingerprint=attested.arithmetic_fingerprint,
+        ),
+        "post_processing": build_processing(
+            config,
+            content_hash=content_hash(measurements),
+            report=derivation.report,
+            seeds=derivation.seeds,
+            rows=derivation.rows,
+        ),
+        "quality": build_quality(config, derivation.forecast, measurements, derivation.counts),
+        "security_and_disposal": life.build_security(attested.disposal),
+        "life_cycle": life.build_life_cycle(
+            measured_on=attested.measured_on, contact=config.release.contact
+        ),
+        "conforms_to": [
+            "JSON Schema draft 2020-12",
+            "RFC 4180 (CSV)",
+            "Apache Parquet",
+        ],
+        "configuration": config.public,
+    }

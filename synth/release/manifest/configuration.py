@@ -1,0 +1,28 @@
+"""The configuration inside the manifest: everything but the private keys of the curator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from synth.config.keys import CONFIGURATION as EVERY_KEY
+from synth.config.shapes import Key, Record
+from synth.release.manifest.schema_terms import Schema
+
+
+def _public(record: Record) -> Record:
+    keys = [
+        replace(key, shape=_public(key.shape)) if isinstance(key.shape, Record) else key
+        for key in record.keys
+        if not key.private
+    ]
+    return replace(record, keys=tuple(_plain_key(key) for key in keys))
+
+
+def _plain_key(key: Key) -> Key:
+    """A key whose alternatives (a source elsewhere) play no part in the public form."""
+    return replace(key, unless=())
+
+
+def configuration_schema() -> Schema:
+    """The schema of the public configuration: no source path, no ledger path, no directory."""
+    return _public(EVERY_KEY).schema()

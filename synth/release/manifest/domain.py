@@ -1,0 +1,141 @@
+"""The declared domain: columns, levels and bins, impossible cells and known totals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth.config.types import Config
+from synth.domain import CLAMP, Attribute, Conjunction, Universe, format_number
+from synth.release.columns import Column
+from synth.release.manifest.canonical import canonical_hash
+from synth.release.manifest.schema_terms import (
+    Schema,
+    basis,
+    flag,
+    listing,
+    mapping,
+    one_of,
+    record,
+    sha256,
+    text,
+    whole,
+)
+
+
+def _where(description: str) -> Schema:
+    return mapping(
+        description,
+        listing("The labels that belong to the set.", text("A label.")),
+        names="A column's name.",
+    )
+
+
+DOMAIN = record(
+    "The universe: every combination of declared levels and bins.",
+    columns=listing(
+        "The columns, in the order of the data files and of the mixed radix.",
+        record(
+            "One column.",
+            name=text("The column's name in the data files."),
+            title=text("A title for readers; may be empty."),
+            description=text("What the column holds; may be empty."),
+            kind=one_of("How the column was declared.", "categorical", "integer", "number"),
+            published_type=one_of("The type of the published values.", "text", "integer", "number"),
+            codes=whole("The number of codes, the missing level included.", minimum=1),
+            stride=whole("The weight of the code in the cell number.", minimum=1),
+            labels=listing("The name of every code, in code order.", text("A label.")),
+            edges=listing(
+                "The edges of the bins; a bin holds its lower edge, the last one also its upper.",
+                text("An edge, exactly."),
+            ),
+            has_missing=flag("Whether the last code is the missing level."),
+            missing_rule=text("Which raw values count as missing."),
+            out_of_domain_rule=text("Where values outside the domain went."),
+            unbinning_rule=text("How a published value is made from a code."),
+            decimals=whole("The number of decimals of published values; 0 if not a number."),
+            source=text("Where the levels, bins or bounds come from; never the raw data."),
+        ),
+    ),
+    universe_size=whole("The number of cells, impossible ones included.", minimum=1),
+    impossible=listing(
+        "Sets of cells that cannot occur, declared by the curator from public logic.",
+        _where("One set: the conjunction over columns."),
+    ),
+    public_totals=listing(
+        "Totals that are public knowledge; the published rows meet them exactly.",
+        record(
+            "One total.",
+            where=_where("The rows counted; empty for all rows."),
+            total=whole("The number of rows."),
+            source=text("Where the total is published."),
+        ),
+    ),
+    domain_hash=sha256("SHA-256 of the canonical JSON of `columns` and `impossible`."),
+    basis=basis("public"),
+)
+
+
+def build_domain(config: Config, columns: tuple[Column, ...]) -> dict[str, Any]:
+    """The section `domain`."""
+    universe = config.universe
+    described = [
+        _describe(column, stride) for column, stride in zip(columns, universe.strides, strict=True)
+    ]
+    impossible = [_labels(rule, universe) for rule in universe.impossible]
+    return {
+        "columns": described,
+        "universe_size": universe.size,
+        "impossible": impossible,
+        "public_totals": [
+            {
+                "where": _labels(entry.where, universe),
+                "total": entry.total,
+                "source": entry.source,
+            }
+            for entry in config.public_totals
+        ],
+        "domain_hash": canonical_hash({"columns": described, "impossible": impossible}),
+        "basis": "public",
+    }
+
+
+def _describe(column: Column, stride: int) -> dict[str, Any]:
+    attribute = column.attribute
+    return {
+        "name": attribute.name,
+        "title": attribute.title,
+        "description": attribute.description,
+        "kind": attribute.kind,
+        "published_type": column.published_type,
+        "codes": attribute.size,
+        "stride": stride,
+        "labels": list(attribute.labels),
+        "edges": [format_number(edge) for edge in attribute.edges],
+        "has_missing": attribute.has_missing,
+        "missing_rule": _missing_rule(attribute),
+        "out_of_domain_rule": _out_of_domain_rule(attribute),
+        "unbinning_rule": column.rule,
+        "decimals": column.decimals,
+        "source": attribute.source,
+    }
+
+
+def _missing_rule(attribute: Attribute) -> str:
+    if not attribute.has_missing:
+        return "there is no missing level"
+    written = ", ".join(repr(word) for word in attribute.missing)
+    return f"raw values written {written} are the missing level"
+
+
+def _out_of_domain_rule(attribute: Attribute) -> str:
+    if attribute.out_of_domain == CLAMP:
+        unreadable = attribute.label(attribute.unreadable_code)
+        return f"to the nearest bin; what is no number goes to {unreadable!r}"
+    return f"to {attribute.out_of_domain!r}"
+
+
+def _labels(conjunction: Conjunction, universe: Universe) -> dict[str, list[str]]:
+    return {
+        name: [universe.attribute(name).label(code) for code in codes]
+        for name, codes in conjunction.codes.items()
+    }

@@ -1,0 +1,129 @@
+"""Who published what, for what purpose, and of whom: the public words of the configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth.config.types import Config
+from synth.release.manifest.schema_terms import day, flag, listing, one_of, record, text
+
+SENTENCE = (
+    "No row of this data set is a person: the rows are made from noisy counts, and the noise was "
+    "added before anything else was computed."
+)
+
+IDENTITY = record(
+    "What this release is called.",
+    release_id=text("The release's id; also the name of its folder."),
+    url_slug=text("A word from which a stable address can be made."),
+    name=text("The title of the data set."),
+    description=text("What the data set is about."),
+    version=text("The version of this release; a release is never changed once published."),
+    date_published=day("The day of publication (UTC), no finer than the day."),
+    keywords=listing("Words to find the release by.", text("A keyword.")),
+    language=text("The language of the documentation, as in BCP 47."),
+    license=text("The licence of the data, as the curator declared it."),
+    cite_as=text("How to cite the release."),
+    status=one_of("Whether the release stands.", "published"),
+    is_synthetic=flag("True: every row is synthetic."),
+    statement=text("What that means, in one sentence."),
+)
+
+PEOPLE = record(
+    "Who answers for the release.",
+    data_curators=listing("The entities that publish the data.", text("A curator.")),
+    publisher=text("The first of the curators."),
+    contact_point=text("Where questions go."),
+    registry_authors=listing("Who filled in this record.", text("An author.")),
+)
+
+PURPOSE = record(
+    "What the release is for, and what it is not for.",
+    intended_use=text("The use for which the curator made the release."),
+    out_of_scope_use=listing("Uses that the release cannot bear.", text("A use.")),
+    limitations=listing("What every user must know.", text("A limitation.")),
+    biases=listing("Where the release differs from the raw data systematically.", text("A bias.")),
+    data_product_type=one_of("The kind of product, in the words of the registry.", "Synthetic data"),
+    sector=text("The sector that the data describe."),
+    region=text("The region that the data describe."),
+)
+
+SOURCE = record(
+    "What the release was derived from; never a fingerprint of the raw data.",
+    population=text("The population whose budget was charged."),
+    data_source_type=one_of("Whether the raw data change while they are used.", "Static"),
+    collection=text("How the raw data came to be."),
+    personal_sensitive_information=text("What the release holds of persons."),
+    fingerprint=text("Why the raw data cannot be recognised from the release."),
+)
+
+
+def build_identity(config: Config, *, date_published: str) -> dict[str, Any]:
+    """The section `identity`."""
+    release = config.release
+    curators = ", ".join(release.curators)
+    year = date_published[:4]
+    return {
+        "release_id": release.id,
+        "url_slug": release.id,
+        "name": release.title,
+        "description": release.description,
+        "version": "1",
+        "date_published": date_published,
+        "keywords": ["differential privacy", "synthetic data", release.sector, release.region],
+        "language": "en",
+        "license": release.license,
+        "cite_as": f"{curators} ({year}). {release.title}. Synthetic data set {release.id}.",
+        "status": "published",
+        "is_synthetic": True,
+        "statement": SENTENCE,
+    }
+
+
+def build_people(config: Config) -> dict[str, Any]:
+    """The section `people`."""
+    curators = list(config.release.curators)
+    return {
+        "data_curators": curators,
+        "publisher": curators[0],
+        "contact_point": config.release.contact,
+        "registry_authors": curators,
+    }
+
+
+def build_purpose(config: Config) -> dict[str, Any]:
+    """The section `purpose`."""
+    return {
+        "intended_use": config.release.intended_use,
+        "out_of_scope_use": [
+            "looking for a particular person: no row describes one",
+            "decisions about single persons",
+            "statements about combinations whose count is near the noise (see quality)",
+        ],
+        "limitations": [
+            "every count carries noise of known size (see quality); small counts carry mostly noise",
+            "values exist only as the declared levels and bins; inside a bin they are made up",
+            "relations that need more attributes than were declared are not in the data",
+        ],
+        "biases": [
+            "counts are not negative, so very small groups are represented less exactly than the "
+            "noisy measurements, which are unbiased, represent them",
+            "values outside the declared domain were recoded by the declared rule",
+        ],
+        "data_product_type": "Synthetic data",
+        "sector": config.release.sector,
+        "region": config.release.region,
+    }
+
+
+def build_source(*, population: str) -> dict[str, Any]:
+    """The section `source`."""
+    return {
+        "population": population,
+        "data_source_type": "Static",
+        "collection": "not described beyond the release's description",
+        "personal_sensitive_information": (
+            "no record of any person; the guarantee bounds what can be learnt about one"
+        ),
+        "fingerprint": "none: no hash, size, path, time or number of rows of the raw data is published",
+    }

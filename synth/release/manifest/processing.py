@@ -1,0 +1,123 @@
+"""What was done after the noise: ordered steps with their parameters, and the rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from synth.config.types import Config
+from synth.release.manifest.schema_terms import basis, listing, record, sha256, text, whole
+from synth.release.rows import ROW_ORDER
+
+PARAMETER_VALUE = {
+    "type": ["string", "number", "boolean", "null"],
+    "description": "The parameter's value.",
+}
+
+POST_PROCESSING = record(
+    "Everything after the noise: a deterministic function of the measurements and configuration.",
+    measurements_content_hash=sha256(
+        "SHA-256 over events, configuration hash and noisy counts, independent of the file format."
+    ),
+    steps=listing(
+        "The steps, in order.",
+        record(
+            "One step.",
+            step=text("The step's name."),
+            description=text("What it does."),
+            parameters=listing(
+                "Settings and outcomes of the step.",
+                record("One parameter.", name=text("The name."), value=PARAMETER_VALUE),
+            ),
+        ),
+    ),
+    public_seeds=listing(
+        "The seeds of random choices, derived from the measurements' hash; they protect nothing.",
+        record(
+            "One seed.",
+            purpose=text("What the seed decides."),
+            seed=text("A whole number in decimals.", pattern=r"^\d+$"),
+        ),
+    ),
+    rows=record(
+        "The published rows.",
+        number=whole("The number of rows."),
+        basis=basis("post-processing", "public"),
+        order=text("The order of the rows."),
+        expansion=text("How counts become rows."),
+    ),
+    basis=basis("post-processing"),
+)
+
+
+def _flat(report: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The entries of a report as (dotted name, plain value)."""
+    if dataclasses.is_dataclass(report) and not isinstance(report, type):
+        report = {f.name: getattr(report, f.name) for f in dataclasses.fields(report)}
+    if isinstance(report, Mapping):
+        for name, value in report.items():
+            yield from _flat(value, f"{prefix}.{name}" if prefix else str(name))
+    elif isinstance(report, (list, tuple)):
+        for position, value in enumerate(report):
+            yield from _flat(value, f"{prefix}[{position}]")
+    elif report is None or isinstance(report, (str, bool, int)):
+        yield prefix, report
+    elif hasattr(report, "item"):
+        yield prefix, report.item()
+    elif isinstance(report, float):
+        yield prefix, report
+    else:
+        yield prefix, str(report)
+
+
+def build_processing(
+    config: Config,
+    *,
+    content_hash: str,
+    report: Any,
+    seeds: Mapping[str, int],
+    rows: int,
+) -> dict[str, Any]:
+    """The section `post_processing`."""
+    return {
+        "measurements_content_hash": content_hash,
+        "steps": [
+            {
+                "step": "estimate",
+                "description": (
+                    "one non-negative table over the universe is fitted to all noisy tables; "
+                    "impossible cells are zero and public totals hold"
+                ),
+                "parameters": [
+                    {"name": name, "value": value} for name, value in _flat(report)
+                ],
+            },
+            {
+                "step": "round",
+                "description": (
+                    "the table becomes whole counts; impossible cells stay zero and public totals "
+                    "hold exactly"
+                ),
+                "parameters": [],
+            },
+            {
+                "step": "expand",
+                "description": "every cell becomes as many rows as its count says",
+                "parameters": [{"name": "bins", "value": config.output.bins}],
+            },
+        ],
+        "public_seeds": [
+            {"purpose": purpose, "seed": str(seed)} for purpose, seed in seeds.items()
+        ],
+        "rows": {
+            "number": rows,
+            "basis": "post-processing" if config.output.rows is None else "public",
+            "order": ROW_ORDER,
+            "expansion": (
+                "the exact expansion of the counts, never a sample; a value inside a bin depends "
+                "on the public seed, its column and its row number alone"
+            ),
+        },
+        "basis": "post-processing",
+    }

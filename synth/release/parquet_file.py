@@ -1,0 +1,76 @@
+"""The Parquet file: text, int64 and float64 columns, nulls for missing values, no metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from synth.domain import Universe
+from synth.release.columns import Column
+from synth.release.rows import BLOCK_ROWS, RowBlock, grid_values, missing_mask, row_blocks
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COMPRESSION = "zstd"
+
+
+def parquet_schema(columns: Sequence[Column]) -> Any:
+    """The schema that a reader finds: string, int64 or float64, nullable if missing is declared."""
+    import pyarrow as pa
+
+    types = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+    return pa.schema(
+        [
+            pa.field(column.name, types[column.published_type], column.attribute.has_missing)
+            for column in columns
+        ]
+    )
+
+
+def write_parquet(
+    file: IO[bytes],
+    counts: NDArray[np.int64],
+    universe: Universe,
+    columns: Sequence[Column],
+    *,
+    seed: int,
+) -> None:
+    """Stream all rows into `file`, one row group per block."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = []
+    for field, column in zip(parquet_schema(columns), columns, strict=True):
+        stored = field.type
+        if column.published_type == "text":
+            stored = pa.dictionary(pa.int32(), pa.string())
+        fields.append(pa.field(field.name, stored, field.nullable))
+    schema = pa.schema(fields)
+    # Without the Arrow schema in the file, the dictionaries are read back as plain text.
+    with pq.ParquetWriter(
+        file, schema, compression=COMPRESSION, store_schema=False, write_statistics=True
+    ) as writer:
+        for block in row_blocks(counts, universe):
+            arrays = [
+                _array(column, position, block, seed) for position, column in enumerate(columns)
+            ]
+            batch = pa.record_batch(arrays, schema=schema)
+            writer.write_batch(batch, row_group_size=BLOCK_ROWS)
+
+
+def _array(column: Column, position: int, block: RowBlock, seed: int) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    codes = block.codes[position]
+    missing = missing_mask(column, codes) if column.attribute.has_missing else None
+    if column.published_type == "text":
+        indices = pa.array(codes.astype(np.int32), mask=missing)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(column.texts, pa.string()))
+    values = grid_values(column, codes, seed=seed, position=position, start=block.start)
+    if column.published_type == "number":
+        # Both operands are exact doubles, so the quotient is the double nearest to the decimal.
+        return pa.array(values / 10.0**column.decimals, mask=missing)
+    return pa.array(values, mask=missing)

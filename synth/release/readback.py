@@ -1,0 +1,171 @@
+"""Reading published rows back into counts: every value is checked against the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from synth.domain import Universe
+from synth.release.columns import Column
+from synth.release.csv_file import csv_header
+from synth.release.parquet_file import parquet_schema
+from synth.release.rows import BLOCK_ROWS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class ReadbackError(ValueError):
+    """A published file does not hold rows of the declared universe; says where and why."""
+
+
+def counts_of_csv(
+    file: IO[bytes], universe: Universe, columns: Sequence[Column]
+) -> NDArray[np.int64]:
+    """Count the rows of a CSV file per cell.
+
+    Raises: ReadbackError at the first place that is no row of the universe in cell order.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    header = csv_header(columns)
+    found = file.read(len(header))
+    if found != header:
+        raise ReadbackError(f"the header is {found!r}, expected {header!r}")
+    names = [column.name for column in columns]
+    single = len(columns) == 1
+    try:
+        batches = pacsv.open_csv(
+            file,
+            read_options=pacsv.ReadOptions(
+                column_names=names, block_size=1 << 24, use_threads=False
+            ),
+            parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=single,
+            ),
+        )
+        return _count(batches, universe, columns, text=True)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):
+            return _count(iter(()), universe, columns, text=True)
+        raise ReadbackError(f"not readable as CSV with {len(columns)} columns: {error}") from None
+
+
+def counts_of_parquet(
+    file: IO[bytes], universe: Universe, columns: Sequence[Column], *, rows: int
+) -> NDArray[np.int64]:
+    """Count the rows of a Parquet file per cell, after a look at its footer.
+
+    Raises: ReadbackError for another schema, number of rows or size than such rows can have,
+    and at the first row that does not belong to the universe in cell order.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        source = pq.ParquetFile(file)
+        schema = source.schema_arrow
+        if schema.metadata or not schema.equals(parquet_schema(columns)):
+            raise ReadbackError("the schema is not that of the declared columns")
+        footer = source.metadata
+        if footer.num_rows != rows:
+            raise ReadbackError(f"the footer states {footer.num_rows} rows, expected {rows}")
+        if footer.num_row_groups > -(-rows // BLOCK_ROWS):
+            raise ReadbackError(f"{footer.num_row_groups} row groups, more than were written")
+        size = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+        widest = sum(max([8, *(len(text.encode()) for text in c.texts)]) + 16 for c in columns)
+        if size > (rows + footer.num_row_groups * 4096) * widest:
+            raise ReadbackError(f"unpacks to {size} bytes, more than {rows} rows can have")
+        batches = source.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
+        return _count(batches, universe, columns, text=False)
+    except (pa.ArrowException, OSError) as error:
+        raise ReadbackError(f"not readable as Parquet: {error}") from None
+
+
+def _count(
+    batches: Iterator[Any], universe: Universe, columns: Sequence[Column], *, text: bool
+) -> NDArray[np.int64]:
+    import numpy as np
+
+    counts = np.zeros(universe.size, dtype=np.int64)
+    row, previous = 0, -1
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        cells = np.zeros(batch.num_rows, dtype=np.int64)
+        for position, column in enumerate(columns):
+            codes = _codes(column, batch.column(position), row, text=text)
+            cells += codes * universe.strides[position]
+        steps = np.diff(cells, prepend=previous)
+        if (steps < 0).any():
+            place = row + int(np.argmax(steps < 0)) + 1
+            raise ReadbackError(f"row {place} does not follow in the order of the cells")
+        starts = np.flatnonzero(np.diff(cells, prepend=-1))
+        counts[cells[starts]] += np.diff(starts, append=len(cells))
+        previous = int(cells[-1])
+        row += batch.num_rows
+    return counts
+
+
+def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.int64]:
+    """The codes of one column of a batch whose first row is number `row` (from 0)."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = np.asarray(values.is_null())
+    if column.published_type == "text":
+        known = pc.index_in(values, value_set=pa.array(column.texts, pa.string()))
+        codes = np.asarray(known.fill_null(-1)).astype(np.int64)
+    else:
+        grid, valid = _grid(column, values, text=text)
+        first = np.array(column.first, dtype=np.int64)
+        last = np.array(column.last, dtype=np.int64)
+        codes = np.searchsorted(first, grid, side="right").astype(np.int64) - 1
+        codes[~valid | (grid > last[codes])] = -1
+    if column.attribute.has_missing:
+        codes[missing] = column.attribute.bin_count
+    else:
+        codes[missing] = -1
+    if (codes < 0).any():
+        place = int(np.argmax(codes < 0))
+        found = values[place].as_py()
+        shown = "a missing value" if found is None else repr(found)
+        raise ReadbackError(
+            f"row {row + place + 1}, column {column.name!r}: {shown} is not in the declared domain"
+        )
+    return codes
+
+
+def _grid(
+    column: Column, values: Any, *, text: bool
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The whole numbers k that numeric values stand for, and which values are well formed."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    decimals = column.decimals
+    if text:
+        fraction = rf"\.[0-9]{{{decimals}}}" if decimals else ""
+        valid = pc.match_substring_regex(values, rf"^-?(0|[1-9][0-9]{{0,18}}){fraction}$")
+        valid = valid.fill_null(False)
+        digits = pc.if_else(valid, pc.replace_substring(values, ".", ""), "0")
+        try:
+            return np.asarray(digits.cast(pa.int64())), np.asarray(valid)
+        except pa.ArrowInvalid:
+            raise ReadbackError(f"column {column.name!r}: a number of too many digits") from None
+    valid = np.asarray(values.is_valid())
+    if column.published_type == "integer":
+        return np.asarray(values.fill_null(0)), valid
+    reals = np.asarray(values.fill_null(0.0))
+    scale = 10.0**decimals
+    valid = valid & np.isfinite(reals) & (np.abs(reals) < 1e18 / scale)
+    grid = np.rint(np.where(valid, reals, 0.0) * scale).astype(np.int64)
+    return grid, valid & (grid / scale == reals)

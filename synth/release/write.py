@@ -1,0 +1,153 @@
+"""Writing a release: every file into a private directory, then read back and verified."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from synth.config.types import Config
+from synth.errors import BugError, OutputError, VerificationError
+from synth.measurements import Measurements, Receipt, read_measurements
+from synth.measurements.durable import sync_directory, translate_write_errors
+from synth.release.checksums import CHECKSUMS, checksum_lines, file_sha256
+from synth.release.columns import published_columns
+from synth.release.contents import CSV, DATA_CARD, MANIFEST, MEASUREMENTS, PARQUET, listed_files
+from synth.release.csv_file import csv_chunks
+from synth.release.data_card import render_data_card
+from synth.release.derivation import Derive, derive
+from synth.release.file_list import FileFacts, build_files
+from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, manifest_schema
+from synth.release.manifest.canonical import write_json
+from synth.release.parquet_file import write_parquet
+
+
+@dataclass(frozen=True)
+class ReleaseSummary:
+    """What was written: for the log, nothing that the folder does not say."""
+
+    release_id: str
+    rows: int
+    files: tuple[str, ...]
+    checks: tuple[str, ...]
+
+
+def write_release(
+    staging: Path,
+    *,
+    config: Config,
+    measurements_file: Path,
+    receipt: Receipt,
+    today: date | None = None,
+    derivation: Derive = derive,
+) -> ReleaseSummary:
+    """Write the whole release into `staging` and verify it from its bytes.
+
+    Privacy: a function of the noisy measurements, the configuration and the receipt.
+    Requires: `staging` is an empty directory of this user alone.
+    Ensures: every file is on stable storage, mode 0600, and `verify_release` accepts them.
+    Raises: OutputError if a file cannot be written or the measurements do not fit the receipt;
+    BugError if what was written does not verify.
+    """
+    if any(staging.iterdir()):
+        raise BugError("the staging directory of the release is not empty")
+    with translate_write_errors("the release"):
+        summary = _write_files(staging, config, measurements_file, receipt, today, derivation)
+    from synth.release.verification import verify_folder
+
+    try:
+        report = verify_folder(staging, derivation=derivation)
+    except VerificationError as error:
+        raise BugError(
+            "the release that was just written does not verify: " + "; ".join(error.findings),
+            why="it was not published",
+            fix="nothing is lost: the measurements are kept, and publishing can be tried again",
+        ) from None
+    return ReleaseSummary(config.release.id, summary[0], summary[1], report.checks)
+
+
+def _write_files(
+    staging: Path,
+    config: Config,
+    measurements_file: Path,
+    receipt: Receipt,
+    today: date | None,
+    derivation: Derive,
+) -> tuple[int, tuple[str, ...]]:
+    _create(staging / MEASUREMENTS, lambda file: _copy(measurements_file, file))
+    measurements = _measurements(staging / MEASUREMENTS, config, receipt)
+    derived = derivation(measurements, config)
+    counts, seed = derived.counts, derived.bins_seed
+    columns = published_columns(config.universe, config.output.bins)
+    if "csv" in config.output.formats:
+        chunks = csv_chunks(counts, config.universe, columns, seed=seed)
+        _create(staging / CSV, lambda file: file.writelines(chunks))
+    if "parquet" in config.output.formats:
+        _create(
+            staging / PARQUET,
+            lambda file: write_parquet(file, counts, config.universe, columns, seed=seed),
+        )
+    if receipt.disposal is None:
+        raise BugError("a release needs the statement of what became of the raw data")
+    day = today or datetime.now(UTC).date()
+    attested = attest(receipt, receipt.disposal, date_published=day.isoformat())
+    manifest = build_manifest(config, measurements, derived, attested)
+    _write_bytes(staging / DATA_CARD, render_data_card(manifest))
+    _write_bytes(staging / SCHEMA_FILE, write_json(manifest_schema()))
+    facts = {name: _facts(staging / name) for name in listed_files(config)}
+    noisy_rows = sum(table.event.cells for table in measurements.tables)
+    manifest["files"] = build_files(config, facts, rows=derived.rows, noisy_rows=noisy_rows)
+    _write_bytes(staging / MANIFEST, write_json(manifest))
+    facts[MANIFEST] = _facts(staging / MANIFEST)
+    hashes = {name: entry.sha256 for name, entry in facts.items()}
+    _write_bytes(staging / CHECKSUMS, checksum_lines(hashes))
+    sync_directory(staging)
+    return derived.rows, tuple(sorted([*hashes, CHECKSUMS]))
+
+
+def _measurements(path: Path, config: Config, receipt: Receipt) -> Measurements:
+    """The measurements, if they are those that the receipt and the configuration speak of."""
+    fix = "bring measurements and receipt over again from the machine that measured"
+    if _facts(path).sha256 != receipt.measurements_sha256:
+        raise OutputError("the measurements are not those of the receipt", fix=fix)
+    try:
+        measurements = read_measurements(path, config.universe)
+    except ValueError as error:
+        raise OutputError(f"the file of measurements {error}", fix=fix) from None
+    answered = {measurements.configuration_hash, receipt.configuration_hash}
+    named = {measurements.release_id, receipt.release_id}
+    if answered != {config.hash} or named != {config.release.id}:
+        raise OutputError("the measurements belong to another configuration", fix=fix)
+    return measurements
+
+
+def _facts(path: Path) -> FileFacts:
+    with path.open("rb") as file:
+        digest = file_sha256(file)
+        return FileFacts(file.tell(), digest)
+
+
+def _copy(source: Path, file: BinaryIO) -> None:
+    with source.open("rb") as original:
+        shutil.copyfileobj(original, file, 1 << 20)
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+
+    _create(path, write)
+
+
+def _create(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """Create a file (mode 0600) and force its bytes to stable storage."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb", buffering=io.DEFAULT_BUFFER_SIZE) as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
