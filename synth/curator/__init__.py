@@ -5,7 +5,7 @@ was read.
 """
 
 from synth.curator.disposal import discard, record_measured_files
-from synth.curator.measure import measure, remove_scratch
+from synth.curator.measuring import measure, remove_scratch
 from synth.curator.seal import seal_process
 
 __all__ = ["discard", "measure", "record_measured_files", "remove_scratch", "seal_process"]

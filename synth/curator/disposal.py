@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from synth.config.types import SourceConfig
-from synth.curator.measure import SCRATCH_PREFIX
+from synth.curator.measuring import SCRATCH_PREFIX
 from synth.errors import OutputError, SynthError
 from synth.measurements import Disposal
 from synth.measurements.durable import PARTIAL_PREFIX, replace_durably, sync_directory
@@ -27,12 +26,8 @@ SOURCE_KEPT = "The source files were left where they are, under the curator's ac
 
 def record_measured_files(directory: Path, files: Sequence[Path]) -> None:
     """Note which files are about to be measured, so that only these are disposed of later."""
-    plain = [[str(path), *_identity(path)] for path in files]
-
-    def write(stream: BinaryIO) -> None:
-        stream.write(json.dumps(plain).encode())
-
-    replace_durably(directory / MEASURED_FILES, write)
+    text = json.dumps([[str(path), *_identity(path)] for path in files])
+    replace_durably(directory / MEASURED_FILES, lambda stream: stream.write(text.encode()))
 
 
 def discard(source: SourceConfig, directory: Path) -> Disposal:
@@ -71,13 +66,13 @@ def _delete(path: Path, identity: list[int]) -> None:
     if target.exists():
         if _identity(target) != identity:
             raise SynthError(
-                f"the source file {path.name} was changed after it was measured; it was not deleted",
+                f"the source file {path.name} was changed after it was measured and is kept",
                 why="the new content was not counted, so deleting it would lose it",
                 fix="move the new file away and start the same command again",
             )
         if target.stat().st_nlink > 1:
             raise SynthError(
-                f"the source file {path.name} has a second name (hard link); it was not deleted",
+                f"the source file {path.name} has a second name (hard link) and is kept",
                 why="its content would still be there under the other name",
                 fix="remove the other name and start the same command again",
             )

@@ -15,11 +15,11 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 
 
-def seal_process() -> None:
+def seal_process(*, dies_with_parent: bool) -> None:
     """Forbid core dumps, tracing by other users and files that others can read.
 
-    The process also dies with the one that started it, so that a killed job leaves no
-    measuring process behind. Outside Linux only the portable parts apply.
+    With `dies_with_parent` a killed job leaves no measuring process behind. Outside Linux only
+    the portable parts apply.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.umask(0o077)
@@ -27,7 +27,8 @@ def seal_process() -> None:
     if sys.platform == "linux":
         prctl = ctypes.CDLL(None, use_errno=True).prctl
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if dies_with_parent:
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from typing import BinaryIO
 
 from synth.errors import OutputError
 
-Writer = Callable[[BinaryIO], None]
+Writer = Callable[[BinaryIO], object]
+"""Writes the content into a stream."""
 
 PARTIAL_PREFIX = ".partial-"
 """Names of files that a killed process may leave behind; whoever holds the run's lock removes

@@ -68,7 +68,7 @@ def content_hash(measurements: Measurements) -> str:
     }
     digest.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
     for table in measurements.tables:
-        digest.update(np.ascontiguousarray(table.noisy_counts, dtype="<i8"))
+        digest.update(np.ascontiguousarray(table.noisy_counts, dtype="<i8").data)
     return digest.hexdigest()
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from synth.config.source_files import source_files
 from synth.config.types import Config, SourceConfig
 from synth.curator.boundary import measure_table
 from synth.curator.seal import silenced_output
@@ -28,6 +27,7 @@ def measure(
     source: SourceConfig,
     events: Sequence[TableEvent],
     *,
+    files: Sequence[Path],
     stream: NoiseStream,
     directory: Path,
 ) -> Measurements:
@@ -46,7 +46,7 @@ def measure(
     failure: BaseException
     try:
         with silenced_output(), quiet_logging(), scratch_directory(directory) as scratch:
-            return _measure(config, source, events, stream, scratch)
+            return _measure(config, source, events, files, stream, scratch)
     except BaseException as error:  # everything is scrubbed, whatever it is
         failure = _scrubbed(error)
     finally:
@@ -59,6 +59,7 @@ def _measure(
     config: Config,
     source: SourceConfig,
     events: Sequence[TableEvent],
+    files: Sequence[Path],
     stream: NoiseStream,
     scratch: Path,
 ) -> Measurements:
@@ -66,7 +67,7 @@ def _measure(
     for number, event in enumerate(events):
         if event.table != config.universe.names:
             raise BugError("a planned table is not over the full universe")
-        sensitive_counts = tabulate(config, source, source_files(source), scratch)
+        sensitive_counts = tabulate(config, source, files, scratch)
         tables.append(measure_table(sensitive_counts, event, number=number, stream=stream))
     return Measurements(config.release.id, config.hash, tuple(tables))
 

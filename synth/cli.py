@@ -1,0 +1,231 @@
+"""The command line: parse, call one function, turn an exception into an exit code."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from synth.errors import EXIT_INTERRUPTED, BugError, SynthError
+from synth.stage_log import StageLog
+
+app = typer.Typer(
+    name="synth",
+    help="Publish a sensitive table once, as differentially private synthetic data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.")]
+Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and source.path.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with an exit code of the contract.
+
+    0 done, 1 expected failure, 2 configuration, 3 bug, 4 budget refused, 5 verification
+    failed, 130 interrupted.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    code = 0
+    try:
+        code = app(standalone_mode=False) or 0
+    except SynthError as error:
+        code = error.exit_code
+        _report(error)
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+        _say("interrupted; start the same command again to continue")
+    except MemoryError:
+        code = SynthError.exit_code
+        _say("error: not enough memory; `synth plan` says how much a configuration needs")
+    except Exception as error:
+        code = _other_failure(error)
+    sys.exit(code)
+
+
+def _other_failure(error: Exception) -> int:
+    """The exit code of a wrong command line, of a closed pipe, or of a bug of ours."""
+    from click.exceptions import Abort, ClickException
+
+    if isinstance(error, Abort):
+        return EXIT_INTERRUPTED
+    if isinstance(error, ClickException):
+        error.show()
+        return 2
+    if isinstance(error, BrokenPipeError):
+        sys.stdout = None  # type: ignore[assignment]  # nothing is left to flush to
+        return SynthError.exit_code
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f" in {Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno}" if where else ""
+    _report(
+        BugError(
+            f"internal error: {type(error).__name__}{place}",
+            fix="this is a bug of synth; report this line and the configuration, never the data",
+        )
+    )
+    return BugError.exit_code
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _report(error: SynthError) -> None:
+    from synth.pipeline import MeasuringProcessError
+
+    if not isinstance(error, MeasuringProcessError):
+        prefix = "" if error.exit_code in (2, 5) else "error: "
+        _say(f"{prefix}{error}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _print_json(plain: Any) -> None:
+    print(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+@app.command()
+def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+    """Report every problem of a configuration; print its universe. Opens no data."""
+    from synth.config import describe, load_config, warnings
+
+    accepted = load_config(config, period=period)
+    if as_json:
+        _print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
+        return
+    from synth.config.report import render
+
+    render(accepted)
+
+
+@app.command()
+def plan(
+    config: ConfigPath,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Compare budgets: a comma-separated list, as 0.5,1,2.")
+    ] = None,
+    period: Period = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a run would measure and how exact it would be. Opens no data, spends nothing."""
+    from synth.config import load_config
+    from synth.plan import compare, forecast, render, to_json
+
+    accepted = load_config(config, period=period)
+    forecasts = (
+        [forecast(accepted)] if epsilon is None else compare(accepted, _epsilons(epsilon))
+    )
+    if as_json:
+        print(to_json(forecasts))
+    else:
+        render(forecasts)
+
+
+def _epsilons(text: str) -> list[Fraction]:
+    from synth.config import parse_epsilon
+
+    return [parse_epsilon(part) for part in text.split(",")]
+
+
+@app.command()
+def run(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+    """Do the whole job: measure in a process of its own, discard, publish."""
+    from synth import pipeline
+
+    outcome = pipeline.run(config, period=period, log=StageLog())
+    _print_outcome(outcome, as_json)
+
+
+@app.command()
+def measure(
+    config: ConfigPath,
+    period: Period = None,
+    as_json: AsJson = False,
+    within_run: Annotated[bool, typer.Option(hidden=True)] = False,
+) -> None:
+    """Charge the ledger, measure the source once, dispose of the raw data."""
+    from synth import pipeline
+    from synth.config import load_config
+    from synth.curator import seal_process
+
+    seal_process(dies_with_parent=within_run)
+    outcome = pipeline.measure(load_config(config, period=period), log=StageLog())
+    if not within_run:
+        _print_outcome(outcome, as_json)
+
+
+@app.command()
+def publish(
+    config: ConfigPath,
+    measured: Annotated[
+        Path | None, typer.Option(help="The run directory, brought from where it was measured.")
+    ] = None,
+    period: Period = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the release from the measurements; opens no data."""
+    from synth import pipeline
+    from synth.config import load_config
+
+    outcome = pipeline.publish(
+        load_config(config, period=period), measured=measured, log=StageLog()
+    )
+    _print_outcome(outcome, as_json)
+
+
+@app.command()
+def verify(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check a release: rebuild its rows from its measurements. Needs no source, no ledger."""
+    from synth.release import verify_release
+
+    report = verify_release(release)
+    if as_json:
+        _print_json(report.to_plain())
+    else:
+        print(report)
+
+
+@app.command()
+def ledger(
+    config: ConfigPath,
+    action: Annotated[str | None, typer.Argument(metavar="[void", hidden=True)] = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN]", hidden=True)] = None,
+    reason: Annotated[str | None, typer.Option(help="Why a run is voided.")] = None,
+    period: Period = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was spent, on what, what is left; `ledger CONFIG void RUN --reason ...`."""
+    from synth import pipeline
+
+    pipeline.ledger  # noqa: B018
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of the configuration, for editors."""
+    from synth.config import json_schema
+
+    _print_json(json_schema())
+
+
+def _print_outcome(outcome: Any, as_json: bool) -> None:
+    if as_json:
+        _print_json({"path": str(outcome.path), "was_there": outcome.was_there})
+    else:
+        print(outcome.path)

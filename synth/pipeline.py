@@ -1,0 +1,274 @@
+"""The whole job, in order: read this page first.
+
+    configuration -> universe -> plan -> [ledger: reserve] -> curator.measure -> measurements
+    -> [ledger: measured] -> curator.discard -> [ledger: discarded] -> estimate -> whole counts
+    -> rows, manifest, data card -> bytes verified -> one rename -> [ledger: published]
+
+`measure` is the only function here that opens raw data, and `run` calls it in a process of its
+own, which has ended before `publish` begins. Every step may be interrupted and started again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synth.config import Config, load_config
+from synth.config.source_files import source_files
+from synth.config.types import LedgerConfig
+from synth.errors import BugError, PublishedDifferentlyError, SynthError
+from synth.measurements.durable import (
+    make_private_directory,
+    remove_partial_files,
+    translate_write_errors,
+)
+from synth.privacy import Budget
+from synth.stage_log import Log
+
+if TYPE_CHECKING:
+    from synth.ledger import RunState
+    from synth.measurements import SelfTest
+    from synth.noise import NoiseStream
+
+class MeasuringProcessError(SynthError):
+    """The measuring process failed; it has already said why."""
+
+    def __init__(self, exit_code: int) -> None:
+        """Keep the exit code of the process."""
+        super().__init__("the measuring process failed")
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command stands for, and whether it was there before (then nothing was done)."""
+
+    path: Path
+    was_there: bool
+
+
+def run(path: Path, *, period: str | None = None, log: Log) -> Outcome:
+    """Publish a release: `measure` in a process of its own, then `publish` in this one.
+
+    Privacy: this process never opens the source.
+    Ensures: nothing is done, and nothing spent, if the release is already published with the
+    same configuration.
+    Raises: SynthError with the exit code of the contract.
+    """
+    from synth.ledger import RunState
+    from synth.release import require_writable
+
+    config = load_config(path, period=period)
+    log.done(f"configuration accepted: {config.universe.size:,} cells")
+    folder, state = release_folder(config), _state(config)
+    if folder.exists():
+        _require_same_configuration(folder, config)
+        if state is RunState.PUBLISHED:
+            log.done("already published with this configuration; nothing spent")
+            return Outcome(folder, was_there=True)
+        if state is None:
+            raise PublishedDifferentlyError(
+                f"the output directory holds {folder.name}, which this ledger does not know",
+                fix="restore the ledger, or choose another release.id",
+            )
+    with translate_write_errors("the output directory"):
+        require_writable(folder.parent)
+    with log.doing("measuring in a process of its own"):
+        _measure_in_own_process(path, period, log)
+    return publish(config, log=log)
+
+
+def _measure_in_own_process(path: Path, period: str | None, log: Log) -> None:
+    command = [sys.executable, "-m", "synth", "measure", str(path), "--within-run"]
+    command += [] if period is None else ["--period", period]
+    unwanted = ("PYTHONFAULTHANDLER", "PYTHONINSPECT", "PYTHONDEVMODE", "PYTHONTRACEMALLOC")
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for line in process.stderr or ():
+            log.done(line.rstrip("\n"))
+    if process.returncode < 0:
+        raise SynthError(
+            f"the measuring process was stopped from outside (signal {-process.returncode})",
+            why="often the machine ran out of memory",
+            fix="start the same command again; nothing is charged twice",
+        )
+    if process.returncode:
+        raise MeasuringProcessError(process.returncode)
+
+
+def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> Outcome:
+    """Charge the ledger, measure the source once, and dispose of the raw data.
+
+    Privacy: what stays in the run's directory may be published: noisy tables and a receipt.
+    `stream` injects the noise of a test.
+    Ensures: measurements that are durable are never drawn again.
+    Raises: SynthError with the exit code of the contract.
+    """
+    from synth import curator
+    from synth.ledger import Ledger, RunLock, RunState
+    from synth.ledger.run_directory import (
+        MEASUREMENTS,
+        file_sha256,
+        require_not_measured,
+        run_directory,
+        write_receipt,
+    )
+    from synth.measurements import write_measurements
+    from synth.noise import NoiseStream
+    from synth.plan import plan_events
+
+    source, charged, events = config.source, _ledger(config), plan_events(config)
+    if source is None:
+        raise BugError("a configuration without a source cannot be measured")
+    directory = run_directory(config)
+    measured = directory / MEASUREMENTS
+    with RunLock.for_run(charged.path, config.release.id), translate_write_errors(str(directory)):
+        make_private_directory(directory)
+        self_tests = _self_tests()
+        files = () if measured.exists() else source_files(source)
+        with Ledger.open(charged.path) as ledger:
+            state, position = ledger.reserve(
+                release_id=config.release.id,
+                configuration_hash=config.hash,
+                population=charged.population,
+                cap=Budget(charged.epsilon_cap, charged.delta_cap),
+                events=events,
+            )
+            if state in (RunState.DISCARDED, RunState.PUBLISHED):
+                log.done("measured before; nothing spent")
+                return Outcome(directory, was_there=True)
+            log.done(f"reserved: epsilon {position.spent_now.epsilon} of {charged.population}")
+            curator.remove_scratch(directory)
+            remove_partial_files(directory)
+            if not measured.exists():
+                require_not_measured(state)
+                curator.record_measured_files(directory, files)
+                measurements = curator.measure(
+                    config,
+                    source,
+                    events,
+                    files=files,
+                    stream=stream or NoiseStream.from_operating_system(),
+                    directory=directory,
+                )
+                write_measurements(measured, measurements)
+            ledger.advance(config.release.id, RunState.MEASURED, {"sha256": file_sha256(measured)})
+            log.done(f"measured: {sum(event.cells for event in events):,} noisy counts")
+            disposal = curator.discard(source, directory)
+            write_receipt(
+                directory, config, position=position, self_tests=self_tests, disposal=disposal
+            )
+            ledger.advance(config.release.id, RunState.DISCARDED)
+            log.done(f"discarded: source {source.disposal}, no temporary file left")
+    return Outcome(directory, was_there=False)
+
+
+def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcome:
+    """Write the release from durable measurements; opens neither source nor raw data.
+
+    `measured` is the run directory brought from the machine that measured; without it, the
+    run's own directory is used.
+    Ensures: the release appears in one step, after its bytes were read back and verified.
+    Raises: SynthError with the exit code of the contract.
+    """
+    from synth.ledger import RunLock
+    from synth.ledger.run_directory import MEASUREMENTS, read_receipt, run_directory
+    from synth.release import publish_release, staging_directory, write_release
+
+    folder = release_folder(config)
+    directory = measured or run_directory(config)
+    with (
+        RunLock.for_run(_ledger(config).path, config.release.id),
+        translate_write_errors("the release"),
+    ):
+        receipt = read_receipt(directory, config)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        was_there = folder.exists()
+        if was_there:
+            _require_same_configuration(folder, config)
+            log.done("already published with this configuration; nothing spent")
+        else:
+            with staging_directory(folder) as staging:
+                with log.doing("estimating, writing and verifying the release"):
+                    write_release(
+                        staging,
+                        config=config,
+                        measurements_file=directory / MEASUREMENTS,
+                        receipt=receipt,
+                    )
+                log.done("written: release verified from its bytes")
+                publish_release(staging, folder)
+        _mark_published(config)
+    log.done(f"published: {folder.name}")
+    return Outcome(folder, was_there=was_there)
+
+
+def release_folder(config: Config) -> Path:
+    """Where the release of this configuration appears."""
+    if config.output.directory is None:
+        raise BugError("a configuration without an output directory cannot be published")
+    return config.output.directory / config.release.id
+
+
+def _self_tests() -> tuple[SelfTest, ...]:
+    """Run the checks of the noise generator; nothing is measured unless every one passes."""
+    from synth.measurements import SelfTest
+    from synth.noise import self_test
+
+    tests = tuple(SelfTest(name, passed) for name, passed in self_test())
+    failed = [test.name for test in tests if not test.passed]
+    if failed:
+        raise BugError(
+            f"the noise generator failed its self-test: {', '.join(failed)}",
+            why="noise that is not exact voids the guarantee, so nothing was measured",
+            fix="reinstall synth and its dependencies on a sound machine",
+        )
+    return tests
+
+
+def _ledger(config: Config) -> LedgerConfig:
+    if config.ledger is None:
+        raise BugError("a configuration without a ledger cannot be run")
+    return config.ledger
+
+
+def _state(config: Config) -> RunState | None:
+    """How far the run has come, as far as the ledger at hand knows."""
+    from synth.ledger import Ledger
+
+    if not _ledger(config).path.exists():
+        return None
+    with Ledger.open_existing(_ledger(config).path) as ledger:
+        record = ledger.state(config.release.id)
+        return None if record is None else record.state
+
+
+def _mark_published(config: Config) -> None:
+    """Tell the ledger, if the ledger of the measurement is at hand."""
+    from synth.ledger import Ledger, RunState
+
+    if _state(config) is RunState.DISCARDED:
+        with Ledger.open_existing(_ledger(config).path) as ledger:
+            ledger.advance(config.release.id, RunState.PUBLISHED)
+
+
+def _require_same_configuration(folder: Path, config: Config) -> None:
+    from synth.release import published_configuration_hash
+
+    if published_configuration_hash(folder) != config.hash:
+        raise PublishedDifferentlyError(
+            f"{folder.name} is already published with another configuration",
+            why="a release is never overwritten",
+            fix="choose a new release.id for the changed configuration",
+        )

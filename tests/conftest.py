@@ -1,0 +1,111 @@
+"""A small configuration that tests change piece by piece."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+SMALL: dict[str, Any] = {
+    "schema_version": 1,
+    "release": {
+        "id": "small",
+        "title": "A small release",
+        "description": "Made-up people, for tests",
+        "curators": ["Test Office"],
+        "contact": "data@example.org",
+        "intended_use": "Testing",
+        "region": "Nowhere",
+        "sector": "Government",
+        "license": "CC-BY-4.0",
+    },
+    "source": {"path": "people.csv", "disposal": "keep", "disposal_reason": "made-up data"},
+    "privacy": {
+        "epsilon": 1,
+        "neighbours": "add-remove",
+        "unit": "record",
+        "justification": "A test needs no more.",
+    },
+    "ledger": {"path": "state/ledger.sqlite", "population": "nobody", "epsilon_cap": 2},
+    "domain": [
+        {
+            "name": "age",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 99,
+            "bin_width": 20,
+            "out_of_domain": "clamp",
+            "source": "test",
+        },
+        {
+            "name": "sex",
+            "type": "categorical",
+            "levels": ["Female", "Male"],
+            "missing": [""],
+            "out_of_domain": "missing",
+            "source": "test",
+        },
+        {
+            "name": "town",
+            "type": "categorical",
+            "levels": ["Nord", "Süd", "Other"],
+            "out_of_domain": "Other",
+            "source": "test",
+        },
+    ],
+    "workload": {"marginals": 2},
+    "strategy": "auto",
+    "output": {"directory": "outputs"},
+}
+
+PEOPLE = "age,sex,town\n" + "34,Female,Nord\n67,Male,Süd\n12,,Other\n" * 40
+
+
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`base` with `changes` laid over it; None removes a key."""
+    result = deepcopy(base)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(result.get(key), dict):
+            result[key] = merged(result[key], value)
+        else:
+            result[key] = value
+    return result
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a configuration and its source into a directory; returns the configuration's path."""
+
+    def write(*, people: str | bytes | None = PEOPLE, **changes: Any) -> Path:
+        if people is not None:
+            raw = people.encode() if isinstance(people, str) else people
+            (tmp_path / "people.csv").write_bytes(raw)
+        path = tmp_path / "small.yaml"
+        path.write_text(yaml.safe_dump(merged(SMALL, changes), sort_keys=False, allow_unicode=True))
+        return path
+
+    return write
+
+
+class RecordedLog:
+    """Collects the lines of a job."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def done(self, line: str) -> None:
+        self.lines.append(line)
+
+    def doing(self, what: str):
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+
+@pytest.fixture
+def log() -> RecordedLog:
+    return RecordedLog()

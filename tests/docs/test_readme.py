@@ -1,0 +1,67 @@
+"""The README's commands do what it says, and what it quotes is what they print."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def block(mark: str) -> str:
+    """The fenced block that follows a marker comment."""
+    found = re.search(rf"<!-- {re.escape(mark)} -->\n```\w*\n(.*?)```", README, re.DOTALL)
+    assert found, f"the README has no block marked {mark!r}"
+    return found[1]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Path:
+    """The files that a clone would hold and a run needs."""
+    place = tmp_path_factory.mktemp("clone")
+    for part in ("configs", "data"):
+        shutil.copytree(ROOT / part, place / part)
+    return place
+
+
+def synth(clone: Path, line: str) -> subprocess.CompletedProcess[str]:
+    words = shlex.split(line)
+    assert words[0].removeprefix(".venv/bin/") == "synth"
+    return subprocess.run(
+        [sys.executable, "-m", "synth", *words[1:]],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+
+def test_the_main_command_installs_and_runs():
+    *setup, run = block("command: main").strip().removesuffix("\n").split(" && ")
+    assert setup[0].startswith("python3 -m venv")
+    assert "pip install" in setup[1]
+    assert run.split()[-3:] == ["synth", "run", "configs/nltcs.yaml"] or run.endswith(
+        "synth run configs/nltcs.yaml"
+    )
+
+
+def test_the_run_prints_what_the_readme_quotes(clone):
+    run = block("command: main").strip().split(" && ")[-1]
+    finished = synth(clone, run)
+    assert finished.returncode == 0, finished.stderr
+    printed = (finished.stderr + finished.stdout).replace(str(clone) + "/", "")
+    assert printed.splitlines() == block("output: main").splitlines()
+
+
+def test_every_other_command_works_on_that_release(clone):
+    for line in block("commands: more").splitlines():
+        command = line.split("#")[0].strip()
+        if command:
+            finished = synth(clone, command)
+            assert finished.returncode == 0, f"{command}\n{finished.stderr}"

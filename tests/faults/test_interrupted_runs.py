@@ -1,0 +1,171 @@
+"""A run is killed at every step and started again: one release, one charge, nothing left."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from synth.config import load_config
+from synth.ledger import Ledger, RunState
+from synth.ledger.run_directory import run_directory
+from synth.release import verify_release
+
+# Runs one verb in this process and kills it, as by power loss, before or after a named function.
+KILLER = """
+import importlib, os, signal, sys
+module, name, when, verb, config = sys.argv[1:6]
+*owner, attribute = name.split(".")
+place = importlib.import_module(module)
+for part in owner:
+    place = getattr(place, part)
+original = getattr(place, attribute)
+def dies(*args, **kwargs):
+    if when == "after":
+        original(*args, **kwargs)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(place, attribute, dies)
+sys.argv = ["synth", verb, config]
+from synth.cli import main
+main()
+"""
+
+MEASURE_STEPS = [
+    ("synth.ledger", "Ledger.reserve"),
+    ("synth.curator", "record_measured_files"),
+    ("synth.curator.measuring", "tabulate"),
+    ("synth.curator.measuring", "measure_table"),
+    ("synth.curator", "measure"),
+    ("synth.measurements", "write_measurements"),
+    ("synth.ledger", "Ledger.advance"),
+    ("synth.curator", "discard"),
+    ("synth.ledger.run_directory", "write_receipt"),
+]
+PUBLISH_STEPS = [
+    ("synth.release", "write_release"),
+    ("synth.release", "publish_release"),
+    ("synth.ledger", "Ledger.advance"),
+]
+STEPS = [("measure", *step) for step in MEASURE_STEPS] + [("publish", *s) for s in PUBLISH_STEPS]
+
+
+def synth(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "synth", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def require_one_release_one_charge(path: Path) -> None:
+    config = load_config(path)
+    verify_release(config.output.directory / "small")
+    with Ledger.open_existing(config.ledger.path) as ledger:
+        ledger.verify_chain()
+        assert ledger.position("nobody").spent.epsilon == Fraction(1)
+        assert ledger.state("small").state is RunState.PUBLISHED
+        assert [event.kind for event in ledger.history()].count("reserve") == 1
+    assert sorted(p.name for p in config.output.directory.iterdir()) == ["small"]
+    left = {p.name for p in run_directory(config).iterdir()}
+    assert left == {"measurements.parquet", "receipt.json", "measured-files.json"}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("verb", "module", "name"), STEPS, ids=lambda v: v.split(".")[-1])
+def test_killed_at_a_step_and_started_again(project, verb, module, name, when):
+    path = project(source={"disposal": "delete"})
+    if verb == "publish":
+        assert synth("measure", path).returncode == 0
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLER, module, name, when, verb, str(path)],
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    config = load_config(path)
+    measured = run_directory(config) / "measurements.parquet"
+    before = measured.read_bytes() if measured.exists() else None
+    finished = synth("run", path)
+    assert finished.returncode == 0, finished.stderr
+    require_one_release_one_charge(path)
+    assert not (path.parent / "people.csv").exists()
+    if before is not None:
+        assert measured.read_bytes() == before, "fresh noise was drawn for measured data"
+
+
+def test_a_charge_stays_spent_when_the_run_never_comes_back(project):
+    path = project(people=None)
+    (path.parent / "people.csv").write_text("age,sex\n1,Male\n")  # lacks a column
+    assert synth("run", path).returncode == 1
+    with Ledger.open_existing(load_config(path).ledger.path) as ledger:
+        assert ledger.position("nobody").spent.epsilon == 1
+        assert ledger.state("small").state is RunState.RESERVED
+
+
+def test_the_same_again_is_a_no_op_and_a_change_is_refused(project):
+    path = project()
+    assert synth("run", path).returncode == 0
+    folder = path.parent / "outputs" / "small"
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    again = synth("run", path)
+    assert again.returncode == 0
+    assert "nothing spent" in again.stderr
+    project(privacy={"epsilon": "1/2"})
+    changed = synth("run", path)
+    assert changed.returncode == 1
+    assert "another configuration" in changed.stderr
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    project()
+    require_one_release_one_charge(path)
+
+
+def test_a_lost_release_folder_is_written_again_from_the_same_noise(project):
+    path = project()
+    assert synth("run", path).returncode == 0
+    folder = path.parent / "outputs" / "small"
+    rows = (folder / "synthetic.csv").read_bytes()
+    shutil.rmtree(folder)
+    assert synth("run", path).returncode == 0
+    assert (folder / "synthetic.csv").read_bytes() == rows
+    require_one_release_one_charge(path)
+
+
+def test_lost_measurements_are_never_drawn_again(project):
+    path = project()
+    assert synth("measure", path).returncode == 0
+    shutil.rmtree(run_directory(load_config(path)))
+    assert synth("run", path).returncode == 1
+
+
+def test_over_the_cap_the_source_is_never_opened(project):
+    path = project(people="a file that stops whoever opens it", ledger={"epsilon_cap": "1/2"})
+    refused = synth("run", path)
+    assert refused.returncode == 4, refused.stderr
+    assert not (path.parent / "outputs" / "small").exists()
+    project(people="a file that stops whoever opens it")
+    assert synth("run", path).returncode == 1, "with budget left the same file does stop the run"
+
+
+def test_measure_and_publish_on_different_machines(project, tmp_path):
+    path = project()
+    assert synth("measure", path).returncode == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(path, elsewhere)
+    shutil.copytree(run_directory(load_config(path)), elsewhere / "brought")
+    published = synth("publish", elsewhere / path.name, "--measured", elsewhere / "brought")
+    assert published.returncode == 0, published.stderr
+    verify_release(elsewhere / "outputs" / "small")
+
+
+def test_tampered_measurements_are_not_published(project):
+    path = project()
+    assert synth("measure", path).returncode == 0
+    measured = run_directory(load_config(path)) / "measurements.parquet"
+    content = bytearray(measured.read_bytes())
+    content[len(content) // 3] ^= 1
+    measured.write_bytes(content)
+    refused = synth("publish", path)
+    assert refused.returncode == 1
+    assert "changed or damaged" in refused.stderr

@@ -1,0 +1,169 @@
+"""Strings planted in the input occur in no output, log or leftover file, on any path."""
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+CANARY = "CANARY7391"
+BIG = "73917391739173917391"
+
+HEADER = "age,sex,town,note"
+ROWS = f"34,Female,Nord,x\n{BIG},{CANARY},{CANARY},{CANARY}\n12,,Süd,y\n" * 5
+
+MALFORMED = {
+    "well-formed": ROWS,
+    "too few fields": ROWS + f"{CANARY}\n{BIG},{CANARY}\n",
+    "too many fields": ROWS + f"1,{CANARY},{CANARY},a,{CANARY}\n",
+    "open quote": ROWS + f'1,"{CANARY},b,c\n',
+    "quote inside": ROWS + f'1,{CANARY}"{CANARY},b,c\n2,"{CANARY}"x,b,c\n',
+    "quoted newline": ROWS + f'1,"{CANARY}\n{CANARY}",b,c\n',
+    "not utf-8": ROWS.encode() + b"1,\xff\xfe" + CANARY.encode() + b"\xc3\x28,b,c\n",
+    "null bytes": ROWS.encode() + b"1,\x00" + CANARY.encode() + b"\x00,b,c\n",
+    "huge field": ROWS + f"1,{CANARY * 400_000},b,c\n",
+}
+
+
+def run(path: Path) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "synth", "run", str(path)]
+    return subprocess.run(command, capture_output=True, check=False, timeout=120)
+
+
+def leaks(directory: Path, finished: subprocess.CompletedProcess[bytes]) -> list[str]:
+    """Where a planted string is found: output streams and every file but the source."""
+    needles = (CANARY.encode(), BIG.encode())
+    texts = {"stdout": finished.stdout, "stderr": finished.stderr}
+    for path in directory.rglob("*"):
+        if path.is_file() and not path.name.startswith("people."):
+            texts[str(path.relative_to(directory))] = path.read_bytes()
+    for name, text in list(texts.items()):
+        if name.endswith(".parquet"):
+            texts[name] += repr(pq.read_table(directory / name).to_pydict()).encode()
+    return [name for name, text in texts.items() if any(needle in text for needle in needles)]
+
+
+def test_the_search_finds_a_leak(tmp_path):
+    (tmp_path / "a.txt").write_text(f"x {CANARY} y")
+    pq.write_table(pa.table({"v": [CANARY] * 9}), tmp_path / "b.parquet", compression="zstd")
+    finished = subprocess.CompletedProcess([], 0, b"", f"error {BIG}".encode())
+    assert leaks(tmp_path, finished) == ["stderr", "a.txt", "b.parquet"]
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_malformed_values_never_stop_a_run_and_never_come_out(project, kind):
+    rows = MALFORMED[kind]
+    raw = rows if isinstance(rows, bytes) else rows.encode()
+    path = project(people=HEADER.encode() + b"\n" + raw)
+    finished = run(path)
+    assert finished.returncode == 0, finished.stderr
+    assert leaks(path.parent, finished) == []
+
+
+FAILING = {
+    "missing column": f"age,sex,note\n1,{CANARY},{CANARY}\n".encode(),
+    "no header, values only": f"{CANARY},{BIG},{CANARY}\n".encode() * 3,
+    "wrong delimiter": f"age;sex;town\n{BIG};{CANARY};{CANARY}\n".encode(),
+    "column twice": f"age,sex,town,sex\n1,{CANARY},{CANARY},{CANARY}\n".encode(),
+    "empty file": b"",
+    "binary": bytes(range(256)) * 10 + CANARY.encode(),
+}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_a_file_that_does_not_fit_stops_the_run_without_a_value(project, kind):
+    path = project(people=FAILING[kind])
+    finished = run(path)
+    assert finished.returncode == 1, finished.stderr
+    assert b"people.csv" in finished.stderr
+    assert b"Traceback" not in finished.stderr
+    assert leaks(path.parent, finished) == []
+    assert not (path.parent / "outputs" / "small").exists()
+
+
+@pytest.mark.parametrize("cut", [10, -20])
+def test_a_damaged_gzip_file_stops_the_run_without_a_value(project, cut):
+    path = project(people=None, source={"path": "people.csv.gz"})
+    packed = gzip.compress((HEADER + "\n" + ROWS * 500).encode())
+    (path.parent / "people.csv.gz").write_bytes(packed[:cut])
+    finished = run(path)
+    assert finished.returncode == 1, finished.stderr
+    assert leaks(path.parent, finished) == []
+
+
+def test_a_damaged_parquet_file_stops_the_run_without_a_value(project):
+    path = project(people=None, source={"path": "people.parquet"})
+    table = pa.table({"age": [BIG] * 99, "sex": [CANARY] * 99, "town": [CANARY] * 99})
+    pq.write_table(table, path.parent / "people.parquet", compression="none")
+    content = bytearray((path.parent / "people.parquet").read_bytes())
+    content[20:400] = bytes(380)
+    (path.parent / "people.parquet").write_bytes(content)
+    finished = run(path)
+    assert finished.returncode == 1, finished.stderr
+    assert leaks(path.parent, finished) == []
+
+
+# Breaks the measuring process in the middle, with raw values in the exception and its frames.
+BREAKER = """
+import sys
+kind, where, config = sys.argv[1:4]
+import synth.curator.measuring as curator, synth.curator.tabulate as tabulate
+secret = "CANARY7391"
+def fails(*args, **kwargs):
+    print("seen", secret)
+    print("seen", secret, file=sys.stderr)
+    raw = [secret]
+    raise {"bug": ValueError, "memory": MemoryError, "disk": OSError, "stop": KeyboardInterrupt,
+           "exit": SystemExit}[kind](secret)
+if where == "count":
+    tabulate.encode_cell = fails
+else:
+    curator.measure_table = fails
+sys.argv = ["synth", "measure", config]
+from synth.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("where", ["count", "noise"])
+@pytest.mark.parametrize(
+    ("kind", "code"), [("bug", 3), ("memory", 1), ("disk", 1), ("stop", 130), ("exit", 3)]
+)
+def test_a_failure_in_the_middle_says_nothing_that_was_read(project, kind, code, where):
+    path = project(people=HEADER + "\n" + ROWS)
+    finished = subprocess.run(
+        [sys.executable, "-c", BREAKER, kind, where, str(path)],
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert finished.returncode == code, finished.stderr
+    assert b"Traceback" not in finished.stderr
+    assert leaks(path.parent, finished) == []
+    assert not list((path.parent / "state").rglob("scratch-*"))
+
+
+def test_the_scrubbed_error_keeps_no_reference_to_what_was_read(project, monkeypatch, log):
+    import synth.curator.measuring as curator
+    from synth import pipeline
+    from synth.config import load_config
+    from synth.errors import BugError
+
+    class Raw:
+        pass
+
+    def fails(*_: object) -> None:
+        raw = Raw()
+        raise ValueError(raw)
+
+    monkeypatch.setattr(curator, "tabulate", fails)
+    with pytest.raises(BugError) as caught:
+        pipeline.measure(load_config(project()), log=log)
+    import gc
+
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    assert not [thing for thing in gc.get_objects() if type(thing) is Raw]

@@ -1,0 +1,121 @@
+"""Encoding against the slow definition, value by value."""
+
+import math
+from fractions import Fraction
+
+import ibis
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth.config.types import PersonUnit
+from synth.curator.encode import bound_contributions, encode_attribute, encode_cell
+from synth.domain import Attribute, Universe
+
+AGE = Attribute("age", "integer", edges=tuple(map(Fraction, (0, 18, 65, 99))), out_of_domain="clamp")
+AGE_OR_MISSING = Attribute(
+    "age", "integer", edges=tuple(map(Fraction, (0, 18, 65, 99))), missing=("", "NA"),
+    out_of_domain="missing",
+)  # fmt: skip
+GAIN = Attribute(
+    "gain", "number", edges=(Fraction(-1), Fraction(1, 10), Fraction(5)), missing=("x",),
+    out_of_domain="clamp",
+)  # fmt: skip
+SEX = Attribute("sex", "categorical", levels=("Female", "Male"), missing=("?",))
+TOWN = Attribute("town", "categorical", levels=("Nord", "Süd"), out_of_domain="Nord")
+
+
+def encoded(attribute: Attribute, texts: list[str | None]) -> list[int]:
+    table = ibis.memtable({"v": texts}, schema={"v": "string"})
+    code = encode_attribute(table.v, attribute, lambda text: text)
+    return list(table.select(code=code).to_pyarrow().column("code").to_pylist())
+
+
+def slow_code(attribute: Attribute, text: str | None) -> int:
+    """The definition, one value at a time."""
+    text = text or ""
+    if text in attribute.missing:
+        return attribute.missing_code
+    if not attribute.is_ordered:
+        if text in attribute.levels:
+            return attribute.levels.index(text)
+        return attribute.labels.index(attribute.out_of_domain)
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        return attribute.unreadable_code
+    low, high = attribute.edges[0], attribute.edges[-1]
+    if not low <= number <= high:
+        if attribute.out_of_domain != "clamp":
+            return attribute.labels.index(attribute.out_of_domain)
+        return 0 if number < low else attribute.bin_count - 1
+    for code in range(attribute.bin_count - 1):
+        if number < float(attribute.edges[code + 1]):
+            return code
+    return attribute.bin_count - 1
+
+
+VALUES = [
+    "0", "17", "17.9", "18", "64", "65", "98", "99", "99.5", "-1", "1000", "1e3", "-1e300", "inf",
+    "-inf", "nan", "NaN", "", "NA", "x", "abc", "0.1", "0.09999", "5", "5.0001", "Female", "Male",
+    "male", "Süd", "Nord", "?", "'; drop table people; --", "9" * 400, "\x00", None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("attribute", [AGE, AGE_OR_MISSING, GAIN, SEX, TOWN], ids=lambda a: a.name)
+def test_every_value_gets_the_code_of_the_definition(attribute):
+    assert encoded(attribute, VALUES) == [slow_code(attribute, text) for text in VALUES]
+
+
+@given(st.lists(st.text(max_size=8) | st.floats().map(str) | st.integers().map(str), min_size=1))
+@settings(max_examples=30, deadline=None)
+def test_any_text_gets_a_code_inside_the_domain(texts):
+    for attribute in (AGE, AGE_OR_MISSING, GAIN, SEX, TOWN):
+        assert all(0 <= code < attribute.size for code in encoded(attribute, texts))
+
+
+def test_numeric_parquet_columns_are_binned_like_text():
+    table = ibis.memtable({"v": [0.05, 0.1, 4.9, math.nan, math.inf, None]})
+    code = encode_attribute(table.v, GAIN, lambda text: text)
+    codes = table.select(code=code).to_pyarrow().column("code").to_pylist()
+    assert codes == [0, 1, 1, 2, 1, 2]
+
+
+def test_cells_are_mixed_radix_with_the_last_attribute_fastest():
+    universe = Universe((AGE, SEX))
+    table = ibis.memtable({"age": ["20", "70", "0"], "sex": ["Male", "?", "Female"]})
+    cell = encode_cell(table, universe, lambda text: text)
+    cells = table.select(cell=cell).to_pyarrow().column("cell").to_pylist()
+    assert cells == [universe.cell((1, 1)), universe.cell((2, 2)), universe.cell((0, 0))]
+
+
+def kept(records: list[tuple[str | None, int]], max_records: int) -> list[tuple[str, int]]:
+    table = ibis.memtable(
+        {"person": [p for p, _ in records], "cell": [c for _, c in records]},
+        schema={"person": "string", "cell": "int64"},
+    )
+    bounded = bound_contributions(table, PersonUnit("person", max_records)).to_pyarrow()
+    people, cells = bounded.column("person").to_pylist(), bounded.column("cell").to_pylist()
+    return sorted(zip(people, cells, strict=True))
+
+
+PEOPLE = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "c", "", None]), st.integers(0, 3)), max_size=25
+)
+
+
+@given(PEOPLE, st.integers(1, 3), st.sampled_from(["a", "b", "c", "", None]))
+@settings(max_examples=30, deadline=None)
+def test_a_person_counts_at_most_max_records_and_touches_nobody_else(records, max_records, person):
+    with_person = kept(records, max_records)
+    without = kept([r for r in records if r[0] != person], max_records)
+    own = [r for r in with_person if r[0] == person]
+    assert len(own) == (min(max_records, sum(r[0] == person for r in records)) if person else 0)
+    assert [r for r in with_person if r[0] != person] == without
+
+
+def test_the_order_of_records_does_not_matter():
+    records = [("a", 3), ("a", 1), ("b", 2), ("a", 2), ("a", 1)]
+    assert kept(records, 2) == kept(records[::-1], 2)
