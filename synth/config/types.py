@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +12,7 @@ from typing import Any, Literal
 
 from synth.domain import PublicTotal, Universe
 
+Strategy = Literal["auto", "identity"]
 Neighbours = Literal["add-remove", "replace-one"]
 Format = Literal["csv", "parquet"]
 Bins = Literal["uniform", "interval", "midpoint"]
@@ -127,7 +131,21 @@ class Config:
     universe: Universe
     public_totals: tuple[PublicTotal, ...]
     workload: WorkloadConfig
-    strategy: Literal["auto", "identity"]
+    strategy: Strategy
     output: OutputConfig
     public: dict[str, Any]
     period: str | None = None
+
+    @property
+    def hash(self) -> str:
+        """The configuration hash: SHA-256 of the canonical JSON of `public`."""
+        return configuration_hash(self.public)
+
+
+def configuration_hash(public: Mapping[str, Any]) -> str:
+    """The SHA-256, in hexadecimal, of the canonical JSON of a public configuration.
+
+    Canonical: keys sorted, no blanks, characters as themselves, UTF-8.
+    """
+    text = json.dumps(public, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()

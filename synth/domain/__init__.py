@@ -1,10 +1,11 @@
 """What can be counted: attributes, the universe of cells, and cells that cannot occur."""
 
 from synth.domain.attribute import CLAMP, MISSING, Attribute, Kind, format_number
-from synth.domain.universe import Conjunction, PublicTotal, Universe
+from synth.domain.universe import DENSE_LIMIT_CELLS, Conjunction, PublicTotal, Universe
 
 __all__ = [
     "CLAMP",
+    "DENSE_LIMIT_CELLS",
     "MISSING",
     "Attribute",
     "Conjunction",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 Kind = Literal["categorical", "integer", "number"]
@@ -37,8 +40,10 @@ class Attribute:
 
     A categorical attribute has `levels`; an ordered one (`integer`, `number`) has `edges`.
     Bin i of an ordered attribute holds edges[i] <= value < edges[i + 1]; the last bin also
-    holds its upper edge. For `integer`, all edges are whole numbers. The missing level
-    exists only if `missing` is not empty, and is the last code.
+    holds its upper edge. For `integer`, all edges are whole numbers. Edges increase strictly,
+    except that the last two of an `integer` may be equal: then the last bin holds that one
+    number (1 to 3 in bins of one number has the edges 1, 2, 3, 3). The missing level exists
+    only if `missing` is not empty, and is the last code.
     """
 
     name: str
@@ -106,12 +111,35 @@ class Attribute:
         """The names of all codes, in code order."""
         return tuple(self.label(code) for code in range(self.size))
 
+    def code_of(self, label: str) -> int | None:
+        """The code that `label` names, or None if it names none: the inverse of `label`."""
+        if label == MISSING:
+            return self.missing_code
+        if not self.is_ordered:
+            return self._code_by_level.get(label)
+        start = re.match(r"\[?(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)", label)
+        if start is None:
+            return None
+        found = bisect_right(self.edges, Fraction(start[1])) - 1
+        code = min(max(found, 0), self.bin_count - 1)
+        return code if self.label(code) == label else None
+
+    @cached_property
+    def _code_by_level(self) -> dict[str, int]:
+        return {level: code for code, level in enumerate(self.levels)}
+
     @property
     def out_of_domain_code(self) -> int | None:
-        """The code that takes every unknown value, or None for `clamp`."""
+        """The code that takes every unknown value, or None for `clamp`.
+
+        Raises: ValueError if `out_of_domain` names no code; an accepted configuration does.
+        """
         if self.out_of_domain == CLAMP:
             return None
-        return self.labels.index(self.out_of_domain)
+        code = self.code_of(self.out_of_domain)
+        if code is None:
+            raise ValueError(f"{self.name!r} has no level {self.out_of_domain!r}")
+        return code
 
     @property
     def unreadable_code(self) -> int:

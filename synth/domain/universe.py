@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 
 from synth.domain.attribute import Attribute
 
+DENSE_LIMIT_CELLS = 10**9
+"""The largest universe whose cells are all held in memory at once."""
+
+SEARCH_LIMIT_STEPS = 100_000
+"""How far the search for a possible cell goes before it gives up."""
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -114,3 +120,31 @@ class Universe:
         for rule in self.impossible:
             mask &= ~self.members(rule)
         return mask
+
+    def has_possible_cell(self) -> bool | None:
+        """Whether some cell is allowed by every impossible rule; None if that is too hard to say.
+
+        Searches attribute by attribute and keeps only the rules that still apply in full, so it
+        needs no table of cells and works for a universe of any size.
+        """
+        named = [
+            a for a in self.attributes if any(a.name in rule.codes for rule in self.impossible)
+        ]
+        # For each attribute and code: the rules that a cell with this code can still fall under.
+        applying: list[list[int]] = []
+        for attribute in named:
+            masks = [0] * attribute.size
+            for number, rule in enumerate(self.impossible):
+                for code in rule.codes.get(attribute.name, range(attribute.size)):
+                    masks[code] |= 1 << number
+            applying.append(sorted(set(masks), key=int.bit_count))
+        branches = [(0, (1 << len(self.impossible)) - 1)]
+        for _ in range(SEARCH_LIMIT_STEPS):
+            if not branches:
+                return False
+            depth, rules = branches.pop()
+            if not rules:
+                return True
+            if depth < len(named):
+                branches.extend((depth + 1, rules & mask) for mask in reversed(applying[depth]))
+        return None

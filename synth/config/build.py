@@ -1,0 +1,110 @@
+"""From read values to a Config: every rule checked, then frozen, then written in public form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from synth.config.checks import (
+    build_universe,
+    check_dialect,
+    check_disposal,
+    check_formats,
+    check_period,
+    check_rows,
+)
+from synth.config.keys import CONFIGURATION
+from synth.config.problems import Report
+from synth.config.relations import build_marginals, plain_conjunction
+from synth.config.scalars import Invalid
+from synth.config.sections import (
+    ledger_section,
+    output_section,
+    privacy_section,
+    release_section,
+    source_section,
+)
+from synth.config.types import Config, WeightedMarginal, WorkloadConfig
+from synth.domain import PublicTotal, Universe
+
+
+def build(
+    values: dict[str, Any] | Invalid,
+    report: Report,
+    *,
+    name: str,
+    base: Path | None,
+    period: str | None = None,
+) -> Config | None:
+    """The Config, or None if the report has any problem.
+
+    Requires: `values` was read by the shape CONFIGURATION. `base` is the directory that paths
+    are relative to, or None for a configuration from a manifest.
+    """
+    if isinstance(values, Invalid):
+        return None
+    check_period(values, report, period)
+    check_disposal(values, report)
+    check_dialect(values, report)
+    check_formats(values, report)
+    universe, totals = build_universe(values, report)
+    workload = values["workload"]
+    marginals: tuple[WeightedMarginal, ...] = ()
+    if universe is not None:
+        check_rows(values, totals, report)
+        if not isinstance(workload, Invalid):
+            marginals = build_marginals(workload["marginals"], universe.attributes, report)
+    if report.problems() or universe is None:
+        return None
+    public = _public(values, universe, totals, marginals)
+    return Config(
+        name=name,
+        release=release_section(values["release"]),
+        source=None if base is None else source_section(values["source"], base),
+        privacy=privacy_section(values["privacy"]),
+        ledger=None if base is None else ledger_section(values["ledger"], base),
+        universe=universe,
+        public_totals=totals,
+        workload=WorkloadConfig(marginals, workload["cells"]),
+        strategy=values["strategy"],
+        output=output_section(values["output"], base),
+        public=public,
+        period=period,
+    )
+
+
+def _public(
+    values: dict[str, Any],
+    universe: Universe,
+    totals: tuple[PublicTotal, ...],
+    marginals: tuple[WeightedMarginal, ...],
+) -> dict[str, Any]:
+    """The configuration as JSON in its one normal form, without paths.
+
+    Two configurations that differ only in the order of labels or columns within a rule, in
+    how a number is written, or in defaults spelled out have the same public form.
+    """
+    attributes = universe.attributes
+    workload = values["workload"]
+    chosen = workload["marginals"]
+    normal = {
+        **values,
+        "output": {**values["output"], "formats": sorted(values["output"]["formats"])},
+        "impossible": [plain_conjunction(rule, attributes) for rule in universe.impossible],
+        "public_totals": [
+            {
+                "where": plain_conjunction(total.where, attributes),
+                "total": total.total,
+                "source": total.source,
+            }
+            for total in totals
+        ],
+        "workload": {
+            "marginals": min(chosen, len(attributes))
+            if isinstance(chosen, int)
+            else [{"columns": list(m.attributes), "weight": m.weight} for m in marginals],
+            "cells": workload["cells"],
+        },
+    }
+    plain: dict[str, Any] = CONFIGURATION.plain(normal)
+    return plain

@@ -1,0 +1,169 @@
+"""The rules that relate values of several sections, and the universe that they describe."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from synth.config.attributes import build_attributes
+from synth.config.problems import Report
+from synth.config.relations import build_impossible, build_totals
+from synth.config.rules import PERIOD, PERIOD_PATTERN
+from synth.config.scalars import INVALID, Invalid
+from synth.domain import DENSE_LIMIT_CELLS, Conjunction, PublicTotal, Universe
+
+
+def value_at(values: dict[str, Any], section: str, key: str) -> Any:
+    """The value of a key of a section; INVALID if either has a problem, None if it is absent."""
+    inside = values[section]
+    return INVALID if isinstance(inside, Invalid) else inside.get(key)
+
+
+def check_period(values: dict[str, Any], report: Report, period: str | None) -> None:
+    """Fill in {period}, or report where it is missing or too much."""
+    if period is not None and not re.fullmatch(PERIOD_PATTERN[1:-1], period):
+        report.add(
+            ("--period",),
+            found=f"{period!r:.80}",
+            expected="small letters a-z, digits and hyphens, at most 40",
+        )
+        return
+    release_id, source_path = value_at(values, "release", "id"), value_at(values, "source", "path")
+    held = {
+        ("release", "id"): isinstance(release_id, str) and PERIOD in release_id,
+        ("source", "path"): isinstance(source_path, str) and PERIOD in source_path,
+    }
+    if period is None:
+        for path, is_there in held.items():
+            if is_there:
+                report.add(path, expected="a period for {period}", fix="give one with --period")
+        return
+    if isinstance(release_id, str):
+        if not held["release", "id"]:
+            report.add(
+                ("release", "id"),
+                expected="{period} in the release id, because --period was given",
+                why="every period is a release of its own, with a name of its own",
+                fix=f"write id: {release_id}-{{period}}, or leave --period out",
+            )
+        values["release"]["id"] = release_id.replace(PERIOD, period)
+    if isinstance(source_path, str):
+        values["source"]["path"] = source_path.replace(PERIOD, period)
+
+
+def check_disposal(values: dict[str, Any], report: Report) -> None:
+    """A source that is kept needs a reason."""
+    disposal, reason = (value_at(values, "source", k) for k in ("disposal", "disposal_reason"))
+    if disposal == "keep" and reason is None:
+        report.add(
+            ("source", "disposal_reason"),
+            found="nothing",
+            expected="a reason, because the source is kept",
+            why="the release promises that raw data go, or says why they stay",
+            fix="add `disposal_reason`, or write disposal: delete",
+        )
+
+
+def check_dialect(values: dict[str, Any], report: Report) -> None:
+    """The characters of the dialect differ where they must."""
+    delimiter, quote, escape = (
+        value_at(values, "source", k) for k in ("delimiter", "quote", "escape")
+    )
+    for name, character in (("quote", quote), ("escape", escape)):
+        if isinstance(delimiter, str) and character == delimiter:
+            report.add(("source", name), expected="another character than the delimiter")
+            return
+
+
+def check_formats(values: dict[str, Any], report: Report) -> None:
+    """Each data file once."""
+    formats = value_at(values, "output", "formats")
+    if not isinstance(formats, Invalid) and len(formats) == 2 and formats[0] == formats[1]:
+        report.add(("output", "formats"), expected="every format once")
+
+
+def check_rows(values: dict[str, Any], totals: tuple[PublicTotal, ...], report: Report) -> None:
+    """What is declared about the number of records fits together."""
+    everything = [total for total in totals if not total.where.codes]
+    if value_at(values, "privacy", "neighbours") == "replace-one" and not everything:
+        report.add(
+            ("privacy", "neighbours"),
+            expected="add-remove, or an entry of public_totals with where: {}",
+            why="replace-one does not protect the number of records, so it must be public already",
+            fix="declare it: {where: {}, total: ..., source: ...}",
+        )
+    rows = value_at(values, "output", "rows")
+    for total in everything:
+        if isinstance(rows, int) and rows != total.total:
+            report.add(
+                ("output", "rows"),
+                expected=f"{total.total}, the public total of all records, or estimated",
+                why="public totals hold exactly in what is published",
+            )
+
+
+def build_universe(
+    values: dict[str, Any], report: Report
+) -> tuple[Universe | None, tuple[PublicTotal, ...]]:
+    """The universe and its known totals; None if the domain has a problem."""
+    attributes = None
+    if not isinstance(values["domain"], Invalid):
+        attributes = build_attributes(values["domain"], report)
+    if attributes is None:
+        return None, ()
+    before = len(report.problems())
+    rules: tuple[Conjunction, ...] = ()
+    totals: tuple[PublicTotal, ...] = ()
+    if not isinstance(values["impossible"], Invalid):
+        rules = build_impossible(values["impossible"], attributes, report)
+    if not isinstance(values["public_totals"], Invalid):
+        totals = build_totals(values["public_totals"], attributes, report)
+    universe = Universe(attributes, rules)
+    if _check_size(universe, report) and len(report.problems()) == before:
+        _check_cells(universe, totals, report)
+    return universe, totals
+
+
+def _check_size(universe: Universe, report: Report) -> bool:
+    if universe.size <= DENSE_LIMIT_CELLS:
+        return True
+    largest = sorted(universe.attributes, key=lambda attribute: -attribute.size)[:3]
+    shown = ", ".join(f"{attribute.name} ({attribute.size:,})" for attribute in largest)
+    size = f"{universe.size:,}" if universe.size < 10**15 else _rough(universe)
+    report.add(
+        ("domain",),
+        found=f"a universe of {size} cells",
+        expected=f"at most {DENSE_LIMIT_CELLS:,} cells, the product of all levels and bins",
+        why="every cell gets noise and is held in memory",
+        fix=f"leave columns out or merge levels and bins; the largest: {shown}",
+    )
+    return False
+
+
+def _rough(universe: Universe) -> str:
+    return f"about 10^{len(str(universe.size)) - 1}"
+
+
+def _check_cells(universe: Universe, totals: tuple[PublicTotal, ...], report: Report) -> None:
+    possible = universe.has_possible_cell()
+    if possible is not True:
+        report.add(
+            ("impossible",),
+            found="rules that leave no cell" if possible is False else "rules too entangled",
+            expected="rules that leave some cell possible",
+            why="a record must be able to fall somewhere"
+            if possible is False
+            else "it could not be shown that a record can fall anywhere",
+            fix="remove or narrow a rule",
+        )
+    elif totals:
+        from synth.domain.totals import check_public_totals
+
+        sentence = check_public_totals(universe, totals)
+        if sentence is not None:
+            report.add(
+                ("public_totals",),
+                found=sentence,
+                expected="totals that some table of whole counts satisfies",
+                why="the published counts hold every known total exactly",
+            )

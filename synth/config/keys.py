@@ -1,0 +1,159 @@
+"""Every key of a configuration, once: the loader, the schema and the reference follow it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from synth.config.choices import Either, WordOrWhole
+from synth.config.domain_keys import DOMAIN, IMPOSSIBLE, MAX_COLUMNS, PUBLIC_TOTALS
+from synth.config.guarantee_keys import LEDGER, PRIVACY, SOURCE
+from synth.config.rules import NOT_EMPTY, ONE_LINE, RELEASE_ID
+from synth.config.scalars import Choice, Exact, Flag, Text, Whole
+from synth.config.shapes import Key, ListOf, Record
+from synth.config.texts import line, name, prose
+
+MAX_MARGINALS = 10_000
+
+COLUMNS = ListOf(
+    "The columns of one table",
+    name("A column of the domain"),
+    minimum=1,
+    maximum=MAX_COLUMNS,
+    noun="columns",
+)
+
+
+RELEASE = Record(
+    "What the release is called and who answers for it",
+    (
+        Key(
+            "id",
+            Text(
+                "Name of the release and its folder: a-z, 0-9 and hyphens; may hold {period}",
+                rules=(RELEASE_ID,),
+                max_length=100,
+            ),
+            required=True,
+        ),
+        Key("title", line("Title for people"), required=True),
+        Key("description", prose("What the published table is about"), required=True),
+        Key(
+            "curators",
+            ListOf("Who publishes", line("One organisation or person"), minimum=1, maximum=100),
+            required=True,
+        ),
+        Key("contact", line("Where questions go: an address that is published"), required=True),
+        Key("intended_use", prose("What the release is good for"), required=True),
+        Key("region", line("The region that the records describe"), required=True),
+        Key("sector", line("The field of activity, such as Government"), required=True),
+        Key("license", line("The licence of the release, such as CC-BY-4.0"), required=True),
+    ),
+)
+
+WORKLOAD = Record(
+    "What the release should answer well",
+    (
+        Key(
+            "marginals",
+            Either(
+                "A number k for every table of up to k columns, or a list of tables",
+                "a whole number, or a list of tables",
+                single=Whole("All tables of up to so many columns", 1, MAX_COLUMNS),
+                several=ListOf(
+                    "Tables",
+                    Either(
+                        "One table: its columns, with or without a weight",
+                        "a list of columns, or {columns: [...], weight: ...}",
+                        several=COLUMNS,
+                        record=Record(
+                            "One table with its weight",
+                            (
+                                Key("columns", COLUMNS, required=True),
+                                Key(
+                                    "weight",
+                                    Exact(
+                                        "How much its errors count (1)",
+                                        Fraction(1, 10**9),
+                                        Fraction(10**9),
+                                    ),
+                                    default=Fraction(1),
+                                ),
+                            ),
+                        ),
+                    ),
+                    minimum=1,
+                    maximum=MAX_MARGINALS,
+                    noun="tables",
+                ),
+            ),
+            default=3,
+        ),
+        Key("cells", Flag("Whether single cells of the universe matter"), default=True),
+    ),
+)
+
+OUTPUT = Record(
+    "Where the release goes and how its rows are written",
+    (
+        Key(
+            "directory",
+            Text("The folder of releases, relative to this file", (NOT_EMPTY, ONE_LINE), 1_000),
+            required=True,
+            private=True,
+        ),
+        Key(
+            "formats",
+            ListOf(
+                "The data files",
+                Choice("One format", ("csv", "parquet")),
+                minimum=1,
+                maximum=2,
+                noun="formats",
+            ),
+            default=["csv", "parquet"],
+        ),
+        Key(
+            "rows",
+            WordOrWhole(
+                "How many rows: estimated from the noisy counts, or a declared number",
+                "estimated",
+                Whole("A declared number of rows", 0, 10**10),
+            ),
+            default="estimated",
+        ),
+        Key(
+            "bins",
+            Choice(
+                "What a row shows of a bin: a number drawn from it, the interval, the midpoint",
+                ("uniform", "interval", "midpoint"),
+            ),
+            default="uniform",
+        ),
+    ),
+)
+
+CONFIGURATION = Record(
+    "One release of synth: what is published, from what, and under which guarantee",
+    (
+        Key("schema_version", Whole("The version of this format", 1, 1), required=True),
+        Key("release", RELEASE, required=True),
+        Key("source", SOURCE, required=True),
+        Key("privacy", PRIVACY, required=True),
+        Key("ledger", LEDGER, required=True),
+        Key("domain", DOMAIN, required=True),
+        Key("impossible", IMPOSSIBLE, default=[]),
+        Key("public_totals", PUBLIC_TOTALS, default=[]),
+        Key("workload", WORKLOAD, default={"marginals": 3, "cells": True}),
+        Key(
+            "strategy",
+            Choice(
+                "Which tables are measured: auto lets the planner choose, identity measures every "
+                "cell of the universe",
+                ("auto", "identity"),
+                later=("tables", "adaptive"),
+            ),
+            default="auto",
+        ),
+        Key("output", OUTPUT, required=True),
+    ),
+)

@@ -1,0 +1,126 @@
+"""Loading: a file, or the public form in a manifest, to a Config or every problem at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from synth.config.build import build
+from synth.config.guarantee_keys import EPSILON
+from synth.config.keys import CONFIGURATION
+from synth.config.problems import Report
+from synth.config.scalars import Invalid
+from synth.config.tree import TextNode, UnreadableTextError, from_json, parse
+from synth.config.types import Config
+from synth.errors import ConfigError, Problem
+
+MAX_BYTES = 2**22
+
+
+def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> Config:
+    """Read, check and freeze a configuration file.
+
+    Ensures: opens no data; numbers are exact; paths are absolute.
+    Raises: ConfigError with every problem of the file, in the order of its lines.
+    Example: `load_config("configs/adult.yaml").universe.size` is 120960.
+    """
+    name = os.fspath(path)
+    problems: list[Problem] = []
+    try:
+        node = parse(_read_text(Path(path)), problems)
+    except UnreadableTextError as error:
+        raise ConfigError(name, [*problems, error.problem]) from None
+    report = Report(problems)
+    values = CONFIGURATION.read(node, (), report)
+    base = Path(os.path.abspath(path)).parent  # noqa: PTH100 - keeps symbolic links
+    config = build(values, report, name=name, base=base, period=period)
+    if config is None:
+        raise ConfigError(name, report.problems())
+    return config
+
+
+def config_from_public(public: Mapping[str, Any]) -> Config:
+    """The Config that a manifest records: all but the paths of the curator's machine.
+
+    Ensures: the result's `public` equals the argument.
+    Raises: ConfigError if the argument breaks any rule of a configuration file, or is not in
+    the normal form that `Config.public` has.
+    """
+    name = "the configuration in the manifest"
+    report = Report(public=True)
+    try:
+        node = from_json(public)
+    except RecursionError:
+        raise ConfigError(name, [Problem(None, "", "deep nesting", "a configuration")]) from None
+    config = build(CONFIGURATION.read(node, (), report), report, name=name, base=None)
+    if config is None:
+        raise ConfigError(name, report.problems())
+    different = [key for key in config.public if config.public[key] != public.get(key)]
+    if different or not _same_types(config.public, public):
+        found = ", ".join(different) or "types of values"
+        problem = Problem(None, "the file", f"another spelling: {found}", "the normal form")
+        raise ConfigError(name, [problem])
+    return config
+
+
+def _same_types(left: Any, right: Any) -> bool:
+    """Whether equal JSON values are also of equal types (1, 1.0 and true are equal in Python)."""
+    if isinstance(left, dict):
+        return isinstance(right, Mapping) and all(_same_types(left[k], right[k]) for k in left)
+    if isinstance(left, list):
+        return isinstance(right, list) and all(map(_same_types, left, right))
+    return type(left) is type(right)
+
+
+def parse_epsilon(text: str) -> Fraction:
+    """The exact budget that a text names, by the rules of `privacy.epsilon`.
+
+    Raises: ConfigError if it names none.
+    """
+    report = Report()
+    node = TextNode(text.strip(), None)
+    report.place(("epsilon",), node, None)
+    value = EPSILON.read(node, ("epsilon",), report)
+    if isinstance(value, Invalid):
+        raise ConfigError("--epsilon", report.problems())
+    return value
+
+
+def _read_text(path: Path) -> str:
+    """The text of the file. Raises: UnreadableTextError."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise UnreadableTextError(_file_problem(error)) from None
+    if len(content) > MAX_BYTES:
+        limit = f"at most {MAX_BYTES:,} bytes"
+        raise UnreadableTextError(Problem(None, "the file", "a larger file", limit))
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UnreadableTextError(
+            Problem(
+                line,
+                "the file",
+                f"the byte 0x{content[error.start]:02X}",
+                "text in UTF-8",
+                fix="save the file as UTF-8",
+            )
+        ) from None
+
+
+def _file_problem(error: OSError | ValueError) -> Problem:
+    if isinstance(error, FileNotFoundError):
+        found, fix = "no such file", "check the path"
+    elif isinstance(error, IsADirectoryError):
+        found, fix = "a directory", "name the YAML file in it"
+    elif isinstance(error, PermissionError):
+        found, fix = "a file that may not be read", "check its permissions"
+    else:
+        found, fix = "a file that cannot be read", "check the path"
+    return Problem(None, "the file", found, "a readable YAML file", fix=fix)

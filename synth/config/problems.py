@@ -1,0 +1,86 @@
+"""The report: every problem of one configuration, each at its line and path."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from synth.config.tree import Node, printable, render
+from synth.errors import Problem
+
+Path = tuple[str | int, ...]
+"""Keys and list positions from the top of the file, such as ("domain", 3, "edges")."""
+
+COMPARISON_BUDGET = 20_000
+"""How many candidates are compared for suggestions in one file: keeps refusals quick."""
+
+
+class Report:
+    """Collects problems while a configuration is read; knows where each value stands."""
+
+    def __init__(self, problems: Iterable[Problem] = (), *, public: bool = False) -> None:
+        """Start with the problems of the text; `public` reads the form of the manifest."""
+        self.public = public
+        self._problems = list(problems)
+        self._nodes: dict[Path, Node] = {}
+        self._lines: dict[Path, int | None] = {}
+        self._titles: dict[Path, str] = {}
+        self._comparisons_left = COMPARISON_BUDGET
+
+    def place(self, path: Path, node: Node, line: int | None) -> None:
+        """Remember what stands at a path, and where."""
+        self._nodes[path] = node
+        self._lines[path] = line
+
+    def entitle(self, path: Path, title: str) -> None:
+        """Give the item of a list a name that its path shows."""
+        self._titles[path] = title
+
+    def add(
+        self,
+        path: Path,
+        *,
+        expected: str,
+        found: str | None = None,
+        why: str = "",
+        fix: str = "",
+        line: int | None = None,
+    ) -> None:
+        """Report a problem; without `found` it shows what stands at the path."""
+        if found is None:
+            found = render(self._nodes[path]) if path in self._nodes else "nothing"
+        at = line if line is not None else self._line(path)
+        self._problems.append(Problem(at, self.name(path), found, expected, why, fix))
+
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems in the order of the file; those without a line come last."""
+        far = float("inf")
+        return tuple(sorted(self._problems, key=lambda p: far if p.line is None else p.line))
+
+    def name(self, path: Path) -> str:
+        """The path in words: `privacy.epsilon`, `domain[3] "age" → edges`."""
+        text = ""
+        joint = ""
+        for depth, part in enumerate(path, start=1):
+            if isinstance(part, int):
+                title = self._titles.get(path[:depth])
+                text += f"[{part}]" + ("" if title is None else f' "{printable(title[:80])}"')
+                joint = "." if title is None else " → "
+            else:
+                text += joint + printable(part[:80])
+                joint = "."
+        return text or "the file"
+
+    def suggest(self, word: str, candidates: Iterable[str]) -> str:
+        """Advice that names the candidate most like the word, or no advice."""
+        known = list(candidates)
+        if len(known) > self._comparisons_left or len(word) > 100:
+            return ""
+        self._comparisons_left -= len(known)
+        close = difflib.get_close_matches(word, known, n=1)
+        return f"did you mean `{printable(close[0])}`?" if close else ""
+
+    def _line(self, path: Path) -> int | None:
+        while path not in self._lines and path:
+            path = path[:-1]
+        return self._lines.get(path) if path else None

@@ -1,0 +1,53 @@
+"""Rules on names, levels and other text: one pattern each, for the loader and the schema."""
+
+from __future__ import annotations
+
+from synth.config.scalars import Rule
+
+PERIOD = "{period}"
+PERIOD_PATTERN = r"^[a-z0-9-]{1,40}$"
+
+NOT_EMPTY = Rule(r"\S", "text that is not empty")
+
+ONE_LINE = Rule(
+    "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]*$",
+    "one line without control characters",
+    why="line ends, tabs and invisible marks break tables, or show text other than it is",
+)
+
+NO_CONTROLS = Rule(
+    "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u202a-\\u202e\\u2066-\\u2069]*$",
+    "text without control characters",
+)
+
+NO_FORMULA = Rule(
+    r"^\s*(?:[^=+\-@\s]|[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$)",
+    "text that does not begin with = + - or @, or a plain number",
+    why="a spreadsheet that opens the published file would run it as a formula",
+    fix="rename it in the source, for example with a word in front",
+)
+
+RELEASE_ID = Rule(
+    r"^(?:[a-z0-9]|\{period\})(?:[a-z0-9-]|\{period\})*$",
+    "small letters a-z, digits and hyphens, not beginning with a hyphen; may hold {period}",
+    why="the id names the release folder, the same on every system",
+)
+
+SOURCE_FILE = Rule(
+    r"\.(?:(?:[cC][sS][vV]|[tT][sS][vV]|[tT][xX][tT])(?:\.[gG][zZ])?|[pP][aA][rR][qQ][uU][eE][tT])$",
+    "a file name or glob that ends in .csv, .csv.gz or .parquet (or .tsv, .txt)",
+)
+
+ONE_CHARACTER = Rule(
+    "^[\\t\\u0020-\\u007e]$", "one ASCII character", fix='write a tab as "\\t" in double quotes'
+)
+
+QUOTE_CHARACTER = Rule("^[\\u0020-\\u007e]?$", 'one ASCII character, or "" for none')
+
+ENCODINGS = (
+    "utf-8",
+    "latin-1",
+    "windows-1252",
+    *(f"iso-8859-{part}" for part in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)),
+)
+"""Encodings in which the bytes of ASCII mean ASCII, so that delimiters can be found."""

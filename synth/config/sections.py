@@ -1,0 +1,69 @@
+"""The sections of an accepted configuration as frozen values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from synth.config.types import (
+    Dialect,
+    LedgerConfig,
+    OutputConfig,
+    PersonUnit,
+    PrivacyConfig,
+    ReleaseConfig,
+    SourceConfig,
+)
+
+
+def _absolute(base: Path, text: str) -> Path:
+    return Path(os.path.abspath(base / text))  # noqa: PTH100 - keeps symbolic links and globs
+
+
+def release_section(values: dict[str, Any]) -> ReleaseConfig:
+    """What the release is called."""
+    return ReleaseConfig(**{**values, "curators": tuple(values["curators"])})
+
+
+def source_section(values: dict[str, Any], base: Path) -> SourceConfig:
+    """Where the raw data are."""
+    return SourceConfig(
+        path=_absolute(base, values["path"]),
+        dialect=Dialect(
+            delimiter=values["delimiter"],
+            quote=values["quote"],
+            escape=values["escape"] if values["quote"] else "",
+            encoding=values["encoding"],
+        ),
+        disposal=values["disposal"],
+        disposal_reason=values["disposal_reason"] or "",
+    )
+
+
+def privacy_section(values: dict[str, Any]) -> PrivacyConfig:
+    """The guarantee."""
+    unit = values["unit"]
+    return PrivacyConfig(
+        epsilon=values["epsilon"],
+        delta=values["delta"],
+        neighbours=values["neighbours"],
+        unit=PersonUnit(**unit) if isinstance(unit, dict) else "record",
+        justification=values["justification"],
+    )
+
+
+def ledger_section(values: dict[str, Any], base: Path) -> LedgerConfig:
+    """The ledger of the population."""
+    return LedgerConfig(**{**values, "path": _absolute(base, values["path"])})
+
+
+def output_section(values: dict[str, Any], base: Path | None) -> OutputConfig:
+    """Where the release goes; the formats once each, in a fixed order."""
+    rows = values["rows"]
+    return OutputConfig(
+        directory=None if base is None else _absolute(base, values["directory"]),
+        formats=tuple(sorted(values["formats"])),
+        rows=None if rows == "estimated" else rows,
+        bins=values["bins"],
+    )

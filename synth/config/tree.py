@@ -1,0 +1,247 @@
+"""YAML text as a tree of text, lists and maps that remembers lines and guesses no types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synth.errors import Problem
+
+MAX_DEPTH = 20
+MAX_NODES = 250_000
+BLANKS = frozenset({"", "~", "null", "Null", "NULL"})
+
+
+@dataclass(frozen=True)
+class TextNode:
+    """One scalar, exactly as written; `plain` if it had no quotes and was no block."""
+
+    text: str
+    line: int | None
+    plain: bool = False
+    broken: bool = False
+    """A problem was already reported for this node."""
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing stands here: an empty place, or an unquoted `null` or `~`."""
+        return self.plain and self.text in BLANKS
+
+
+@dataclass(frozen=True)
+class ListNode:
+    """A sequence."""
+
+    items: tuple[Node, ...]
+    line: int | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of a map, with the line of the key; keys may repeat."""
+
+    key: str
+    line: int | None
+    value: Node
+
+
+@dataclass(frozen=True)
+class MapNode:
+    """A mapping, repeated keys included."""
+
+    entries: tuple[Entry, ...]
+    line: int | None
+
+
+Node = TextNode | ListNode | MapNode
+
+
+def printable(text: str) -> str:
+    """The text with every unprintable character escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def render(node: Node, *, width: int = 76) -> str:
+    """The node in one line of flow style, cut off at `width` characters."""
+    text = ""
+    for piece in _pieces(node):
+        text += piece
+        if len(text) > width:
+            return text[: width - 3] + "..."
+    return text or "nothing"
+
+
+def _pieces(node: Node) -> Iterator[str]:
+    if isinstance(node, TextNode):
+        text = printable(node.text[:200])
+        yield text if node.plain else f'"{text}"'
+    elif isinstance(node, ListNode):
+        yield "["
+        for index, item in enumerate(node.items):
+            yield ", " if index else ""
+            yield from _pieces(item)
+        yield "]"
+    else:
+        yield "{"
+        for index, entry in enumerate(node.entries):
+            yield f"{', ' if index else ''}{printable(entry.key[:200])}: "
+            yield from _pieces(entry.value)
+        yield "}"
+
+
+class UnreadableTextError(Exception):
+    """The text is no single, plain YAML document; holds the one problem that says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Keep the problem."""
+        self.problem = problem
+        super().__init__(problem.found)
+
+
+def parse(text: str, problems: list[Problem]) -> Node:
+    """Read one YAML document; anchors, aliases and tags are added to `problems`.
+
+    Raises: UnreadableTextError if the text is no single YAML document of sensible size.
+    """
+    import yaml
+
+    try:
+        return _compose(yaml.parse(text, Loader=yaml.BaseLoader), problems)
+    except yaml.reader.ReaderError as error:
+        at = text.count("\n", 0, error.position) + 1
+        raise UnreadableTextError(
+            Problem(at, "YAML", f"the character U+{ord(error.character):04X}", "printable text")
+        ) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        raise UnreadableTextError(_syntax_problem(line, error.problem or "")) from None
+    except (yaml.YAMLError, ValueError, OverflowError):
+        raise UnreadableTextError(
+            Problem(None, "YAML", "text that is no YAML", "one YAML document")
+        ) from None
+
+
+def _syntax_problem(line: int | None, sentence: str) -> Problem:
+    if "'\\t'" in sentence:
+        return Problem(
+            line,
+            "YAML",
+            "a tab",
+            "spaces for indentation",
+            why="YAML does not allow tabs there",
+            fix="replace the tab by spaces",
+        )
+    return Problem(
+        line,
+        "YAML",
+        printable(sentence)[:200],
+        "valid YAML",
+        fix="quote text that holds : # , [ ] { } or begins with % @ ` & * !",
+    )
+
+
+def _compose(events: Iterator[Any], problems: list[Problem]) -> Node:
+    """Build the tree without recursion, so that no input can exhaust the stack."""
+    import yaml
+
+    root: Node | None = None
+    open_nodes: list[tuple[bool, int, list[Node]]] = []
+    count = 0
+    documents = 0
+    for event in events:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                raise UnreadableTextError(
+                    Problem(
+                        line, "YAML", "a second document", "one document", fix="remove the `---`"
+                    )
+                )
+            continue
+        if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+            continue
+        count += 1
+        if count > MAX_NODES:
+            raise UnreadableTextError(
+                Problem(line, "YAML", "a huge document", f"at most {MAX_NODES:,} values")
+            )
+        node: Node
+        if isinstance(event, yaml.CollectionStartEvent):
+            _refuse_extras(event, line, problems)
+            open_nodes.append((isinstance(event, yaml.MappingStartEvent), line, []))
+            if len(open_nodes) > MAX_DEPTH:
+                raise UnreadableTextError(
+                    Problem(line, "YAML", "deep nesting", f"at most {MAX_DEPTH} levels of nesting")
+                )
+            continue
+        if isinstance(event, yaml.CollectionEndEvent):
+            is_map, start, children = open_nodes.pop()
+            node = _map(children, start, problems) if is_map else ListNode(tuple(children), start)
+        else:
+            broken = _refuse_extras(event, line, problems)
+            scalar = event if isinstance(event, yaml.ScalarEvent) else None
+            plain = scalar is not None and scalar.style is None
+            text = "" if scalar is None else str(scalar.value)
+            node = TextNode(text, line, plain=plain, broken=broken)
+        if open_nodes:
+            open_nodes[-1][2].append(node)
+        else:
+            root = node
+    if root is None or (isinstance(root, TextNode) and root.is_blank):
+        raise UnreadableTextError(Problem(None, "YAML", "an empty file", "a configuration"))
+    return root
+
+
+def _refuse_extras(event: Any, line: int, problems: list[Problem]) -> bool:
+    """Report an anchor, alias or tag; True if the node has no usable value."""
+    import yaml
+
+    if event.anchor is not None:
+        is_alias = isinstance(event, yaml.AliasEvent)
+        mark = ("*" if is_alias else "&") + printable(event.anchor[:60])
+        problems.append(
+            Problem(
+                line,
+                "YAML",
+                f"the {'alias' if is_alias else 'anchor'} {mark}",
+                "values written out",
+                why="a reader should see every value where it counts",
+                fix='quote it if it is meant as text: "' + mark + '"',
+            )
+        )
+        return is_alias
+    if event.tag is not None:
+        problems.append(
+            Problem(
+                line,
+                "YAML",
+                f"the tag {printable(event.tag[:60])}",
+                "values without tags",
+                fix="remove the tag: types follow from the key",
+            )
+        )
+    return False
+
+
+def _map(children: list[Node], line: int, problems: list[Problem]) -> MapNode:
+    entries = []
+    for key, value in zip(children[::2], children[1::2], strict=True):
+        if isinstance(key, TextNode):
+            entries.append(Entry(key.text, key.line, value))
+        else:
+            problems.append(Problem(key.line, "YAML", f"the key {render(key)}", "text as key"))
+    return MapNode(tuple(entries), line)
+
+
+def from_json(value: Any) -> Node:
+    """The same tree from JSON values, without lines."""
+    if isinstance(value, Mapping):
+        return MapNode(tuple(Entry(str(k), None, from_json(v)) for k, v in value.items()), None)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ListNode(tuple(from_json(item) for item in value), None)
+    if isinstance(value, bool):
+        return TextNode("true" if value else "false", None)
+    return TextNode("", None, plain=True) if value is None else TextNode(str(value), None)
