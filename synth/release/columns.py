@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from synth.domain import Attribute, Universe
@@ -112,7 +113,7 @@ def _uniform_number(attribute: Attribute) -> Column:
     (and always enough for one point in every bin).
     """
     edges = attribute.edges
-    narrowest = min(high - low for low, high in zip(edges, edges[1:], strict=False))
+    narrowest = min(high - low for low, high in pairwise(edges))
     decimals = max(map(_decimals, edges))
     while narrowest * 10**decimals < POINTS_PER_BIN:
         decimals += 1

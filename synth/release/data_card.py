@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 TEMPLATE = "data_card.md.jinja"
@@ -22,7 +23,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(cell=_cell, line=_line, values=_values, short=_short)
+    environment.filters.update(cell=_cell, line=_line, values=_values, short=_short, exact=_exact)
     largest = [_worst_of_order(manifest, order) for order in (1, 2, 3)]
     text = environment.get_template(TEMPLATE).render(
         m=manifest,
@@ -53,6 +54,12 @@ def _values(column: dict[str, Any]) -> str:
     shown = labels if len(labels) <= SHOWN_LABELS else [*labels[:3], "...", *labels[-2:]]
     text = ", ".join("..." if label == "..." else _cell(label) for label in shown)
     return text + (" or missing" if column["has_missing"] else "")
+
+
+def _exact(number: dict[str, str]) -> str:
+    """The decimal form where it is exact, else the fraction."""
+    decimal, fraction = number["decimal"], number["fraction"]
+    return decimal if Fraction(decimal) == Fraction(fraction) else fraction
 
 
 def _short(value: float) -> str:

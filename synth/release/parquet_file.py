@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from synth.domain import Universe
@@ -38,8 +38,30 @@ def write_parquet(
     seed: int,
 ) -> None:
     """Stream all rows into `file`, one row group per block."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    # Without the Arrow schema in the file, the dictionaries are read back as plain text.
+    with pq.ParquetWriter(
+        file, _stored_schema(columns), compression=COMPRESSION, store_schema=False
+    ) as writer:
+        for batch in expected_blocks(counts, universe, columns, seed=seed):
+            writer.write_batch(batch, row_group_size=BLOCK_ROWS)
+
+
+def expected_blocks(
+    counts: NDArray[np.int64], universe: Universe, columns: Sequence[Column], *, seed: int
+) -> Iterator[Any]:
+    """The rows of the file as Arrow record batches: a function of counts, columns and seed."""
+    import pyarrow as pa
+
+    schema = _stored_schema(columns)
+    for block in row_blocks(counts, universe):
+        arrays = [_array(column, position, block, seed) for position, column in enumerate(columns)]
+        yield pa.record_batch(arrays, schema=schema)
+
+
+def _stored_schema(columns: Sequence[Column]) -> Any:
+    import pyarrow as pa
 
     fields = []
     for field, column in zip(parquet_schema(columns), columns, strict=True):
@@ -47,17 +69,7 @@ def write_parquet(
         if column.published_type == "text":
             stored = pa.dictionary(pa.int32(), pa.string())
         fields.append(pa.field(field.name, stored, field.nullable))
-    schema = pa.schema(fields)
-    # Without the Arrow schema in the file, the dictionaries are read back as plain text.
-    with pq.ParquetWriter(
-        file, schema, compression=COMPRESSION, store_schema=False, write_statistics=True
-    ) as writer:
-        for block in row_blocks(counts, universe):
-            arrays = [
-                _array(column, position, block, seed) for position, column in enumerate(columns)
-            ]
-            batch = pa.record_batch(arrays, schema=schema)
-            writer.write_batch(batch, row_group_size=BLOCK_ROWS)
+    return pa.schema(fields)
 
 
 def _array(column: Column, position: int, block: RowBlock, seed: int) -> Any:

@@ -20,11 +20,12 @@ from synth.release.columns import published_columns
 from synth.release.contents import CSV, DATA_CARD, MANIFEST, MEASUREMENTS, PARQUET, listed_files
 from synth.release.csv_file import csv_chunks
 from synth.release.data_card import render_data_card
-from synth.release.derivation import Derive, derive
+from synth.release.derivation import Derivation, Derive, derive
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, manifest_schema
 from synth.release.manifest.canonical import write_json
 from synth.release.parquet_file import write_parquet
+from synth.release.verification import verify_folder
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,19 @@ def write_release(
     if any(staging.iterdir()):
         raise BugError("the staging directory of the release is not empty")
     with translate_write_errors("the release"):
-        summary = _write_files(staging, config, measurements_file, receipt, today, derivation)
-    from synth.release.verification import verify_folder
-
+        derived, files = _write_files(
+            staging, config, measurements_file, receipt, today, derivation
+        )
     try:
-        report = verify_folder(staging, derivation=derivation)
+        # The rows are derived once: this check is about the bytes on disk.
+        report = verify_folder(staging, derivation=lambda *_: derived)
     except VerificationError as error:
         raise BugError(
             "the release that was just written does not verify: " + "; ".join(error.findings),
             why="it was not published",
             fix="nothing is lost: the measurements are kept, and publishing can be tried again",
         ) from None
-    return ReleaseSummary(config.release.id, summary[0], summary[1], report.checks)
+    return ReleaseSummary(config.release.id, derived.rows, files, report.checks)
 
 
 def _write_files(
@@ -78,7 +80,7 @@ def _write_files(
     receipt: Receipt,
     today: date | None,
     derivation: Derive,
-) -> tuple[int, tuple[str, ...]]:
+) -> tuple[Derivation, tuple[str, ...]]:
     _create(staging / MEASUREMENTS, lambda file: _copy(measurements_file, file))
     measurements = _measurements(staging / MEASUREMENTS, config, receipt)
     derived = derivation(measurements, config)
@@ -107,7 +109,7 @@ def _write_files(
     hashes = {name: entry.sha256 for name, entry in facts.items()}
     _write_bytes(staging / CHECKSUMS, checksum_lines(hashes))
     sync_directory(staging)
-    return derived.rows, tuple(sorted([*hashes, CHECKSUMS]))
+    return derived, tuple(sorted([*hashes, CHECKSUMS]))
 
 
 def _measurements(path: Path, config: Config, receipt: Receipt) -> Measurements:

@@ -84,8 +84,8 @@ def build_accounting(measurements: Measurements, ledger: LedgerPosition) -> dict
         ],
         "total": exact_budget(total_budget(events)),
         "preprocessing_and_hyperparameter_tuning": (
-            "none: the domain, the tables and the split of the budget follow from the configuration "
-            "alone, and nothing was tuned on the raw data"
+            "none: the domain, the tables and the split of the budget follow from the "
+            "configuration alone, and nothing was tuned on the raw data"
         ),
         "ledger": {
             "population": ledger.population,

@@ -147,9 +147,16 @@ def build_guarantee(config: Config) -> dict[str, Any]:
     """The section `guarantee`."""
     privacy = config.privacy
     unit = privacy.unit
-    person = isinstance(unit, PersonUnit)
-    most = unit.max_records if isinstance(unit, PersonUnit) else 1
-    named = f"all records of one value of the column {unit.column!r}" if person else "one record"
+    most, named, unit_in_words = 1, "one record", "record"
+    bounded = "nothing: the unit is the record"
+    if isinstance(unit, PersonUnit):
+        most = unit.max_records
+        named = f"all records of one value of the column {unit.column!r}"
+        unit_in_words = f"person (column {unit.column})"
+        bounded = (
+            f"at most {most} records of each value of {unit.column!r} are counted, chosen by a "
+            "rule that looks at those records only; records without a value are not counted"
+        )
     change = {
         "add-remove": f"one is the other with {named} added or removed",
         "replace-one": f"one is the other with {named} replaced by any other",
@@ -166,19 +173,14 @@ def build_guarantee(config: Config) -> dict[str, Any]:
         "statement": (
             "For any two neighbouring raw data sets and any set of possible releases, the "
             f"probabilities of a release in that set differ by a factor of at most "
-            f"e^{exact_number(epsilon)['fraction']}."
+            f"e^({epsilon})."
         ),
         "data_domain": "all tables with the declared columns, of any number of rows and any values",
         "neighbours": privacy.neighbours,
-        "privacy_unit": f"person (column {unit.column})" if isinstance(unit, PersonUnit) else "record",
+        "privacy_unit": unit_in_words,
         "privacy_unit_details": f"Two data sets are neighbours if {change}.",
         "max_records_per_unit": most,
-        "contributions_bounded_by": (
-            f"at most {most} records of each value of {unit.column!r} are counted, chosen by a rule "
-            "that looks at those records only; records without a value are not counted"
-            if isinstance(unit, PersonUnit)
-            else "nothing: the unit is the record"
-        ),
+        "contributions_bounded_by": bounded,
         "sensitivity_l1": sensitivity_l1(privacy),
         "privacy_parameters": {
             "epsilon": exact_number(epsilon),

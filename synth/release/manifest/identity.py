@@ -43,7 +43,9 @@ PURPOSE = record(
     out_of_scope_use=listing("Uses that the release cannot bear.", text("A use.")),
     limitations=listing("What every user must know.", text("A limitation.")),
     biases=listing("Where the release differs from the raw data systematically.", text("A bias.")),
-    data_product_type=one_of("The kind of product, in the words of the registry.", "Synthetic data"),
+    data_product_type=one_of(
+        "The kind of product, in the words of the registry.", "Synthetic data"
+    ),
     sector=text("The sector that the data describe."),
     region=text("The region that the data describe."),
 )
@@ -101,7 +103,7 @@ def build_purpose(config: Config) -> dict[str, Any]:
             "statements about combinations whose count is near the noise (see quality)",
         ],
         "limitations": [
-            "every count carries noise of known size (see quality); small counts carry mostly noise",
+            "every count carries noise of known size (see quality); small counts are mostly noise",
             "values exist only as the declared levels and bins; inside a bin they are made up",
             "relations that need more attributes than were declared are not in the data",
         ],
@@ -125,5 +127,7 @@ def build_source(*, population: str) -> dict[str, Any]:
         "personal_sensitive_information": (
             "no record of any person; the guarantee bounds what can be learnt about one"
         ),
-        "fingerprint": "none: no hash, size, path, time or number of rows of the raw data is published",
+        "fingerprint": (
+            "none: no hash, size, path, time or number of rows of the raw data is published"
+        ),
     }

@@ -64,7 +64,7 @@ def current_versions() -> dict[str, str]:
 def arithmetic_fingerprint() -> str:
     """A hash that differs where floating-point results of post-processing may differ.
 
-    It covers exp, log, sqrt, sums, cumulative sums and a power over 20,011 fixed numbers, in
+    It covers exp, log, sqrt, sums, cumulative sums and powers of 20,011 fixed numbers, in
     two widths, and the versions of numpy and scipy.
     """
     import numpy as np
@@ -73,13 +73,13 @@ def arithmetic_fingerprint() -> str:
 
     digest = hashlib.sha256(f"numpy {np.__version__} scipy {scipy_version}".encode())
     whole: NDArray[np.int64] = np.arange(1, 20_012, dtype=np.int64) * 7919 % 20_011 + 1
-    for dtype in (np.float64, np.float32):
-        numbers = whole.astype(dtype) / dtype(977)
+    for width in ("float64", "float32"):
+        numbers = (whole / 977).astype(width)
         for values in (
             np.exp(-numbers),
             np.log(numbers),
             np.sqrt(numbers),
-            np.power(numbers, dtype(0.37)),
+            np.power(numbers, numbers[0]),
             np.cumsum(numbers),
             np.sum(numbers),
             numbers[:20_000].reshape(20, 25, 40).sum(axis=1),

@@ -89,9 +89,7 @@ def build_processing(
                     "one non-negative table over the universe is fitted to all noisy tables; "
                     "impossible cells are zero and public totals hold"
                 ),
-                "parameters": [
-                    {"name": name, "value": value} for name, value in _flat(report)
-                ],
+                "parameters": [{"name": name, "value": value} for name, value in _flat(report)],
             },
             {
                 "step": "round",

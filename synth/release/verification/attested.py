@@ -1,0 +1,78 @@
+"""The fields that a verifier takes from the manifest itself, because nothing can rebuild them.
+
+They are listed in `ATTESTED_ONLY`; each must be well formed, and some must agree with the
+configuration or with one another. Only the checksums protect what is left free.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from synth.measurements import Disposal, LedgerPosition, SelfTest
+from synth.privacy import Budget
+from synth.release.manifest.build import Attested
+
+ATTESTED_ONLY = (
+    "identity.date_published",
+    "life_cycle.measured_on",
+    "accounting.ledger.earlier_release_ids[*]",
+    "implementation.self_tests[*].name",
+    "implementation.versions.*",
+    "implementation.arithmetic_fingerprint",
+    "security_and_disposal.disposal.checks[*]",
+)
+"""Fields that may be changed, alone and with new checksums, without `verify` noticing."""
+
+
+def read_attested(manifest: dict[str, Any]) -> Attested:
+    """The attested fields. Raises: ValueError or ZeroDivisionError if one is malformed."""
+    ledger = manifest["accounting"]["ledger"]
+    implementation = manifest["implementation"]
+    disposal = manifest["security_and_disposal"]["disposal"]
+    published = manifest["identity"]["date_published"]
+    measured = manifest["life_cycle"]["measured_on"]
+    for day in (published, measured):
+        date.fromisoformat(day)
+    return Attested(
+        date_published=published,
+        measured_on=measured,
+        ledger=LedgerPosition(
+            population=ledger["population"],
+            cap=_budget(ledger["cap"]),
+            spent_before=_budget(ledger["spent_before"]),
+            spent_now=_budget(ledger["spent_now"]),
+            earlier_releases=tuple(ledger["earlier_release_ids"]),
+        ),
+        self_tests=tuple(
+            SelfTest(test["name"], test["passed"]) for test in implementation["self_tests"]
+        ),
+        disposal=Disposal(disposal["method"], disposal["reason"], tuple(disposal["checks"])),
+        versions=implementation["versions"],
+        arithmetic_fingerprint=implementation["arithmetic_fingerprint"],
+    )
+
+
+def attested_findings(manifest: dict[str, Any]) -> list[str]:
+    """Contradictions between attested fields and the configuration."""
+    findings = []
+    for number, test in enumerate(manifest["implementation"]["self_tests"]):
+        if test["passed"] is not True:
+            findings.append(f"implementation.self_tests[{number}].passed: found false")
+    disposal = manifest["security_and_disposal"]["disposal"]
+    configured = manifest["configuration"]["source"]
+    for name, expected in (
+        ("method", configured["disposal"]),
+        ("reason", configured.get("disposal_reason", "")),
+    ):
+        if disposal[name] != expected:
+            findings.append(
+                f"security_and_disposal.disposal.{name}: found {disposal[name]!r}, expected "
+                f"{expected!r} from the configuration"
+            )
+    return findings
+
+
+def _budget(plain: dict[str, Any]) -> Budget:
+    return Budget(Fraction(plain["epsilon"]["fraction"]), Fraction(plain["delta"]["fraction"]))

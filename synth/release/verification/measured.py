@@ -1,0 +1,54 @@
+"""The noisy measurements of a release: their file's footer is looked at before its content."""
+
+from __future__ import annotations
+
+import math
+
+from synth.config import Config
+from synth.measurements import Measurements, read_measurements
+from synth.plan import plan_events
+from synth.release.contents import MEASUREMENTS
+from synth.release.verification.folder import Folder, FolderError
+from synth.release.verification.report import Findings
+
+MAX_CELLS = 1 << 32
+"""No larger table is unpacked."""
+
+BYTES_PER_ROW = 40
+"""The most that one row of the file (three whole numbers) can unpack to, with room to spare."""
+
+
+def read_measured(folder: Folder, config: Config, findings: Findings) -> Measurements | None:
+    """The measurements, or None if they are not those of the configuration."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    expected = sum(math.prod(_sizes(config, event.table)) for event in plan_events(config))
+    try:
+        with folder.open(MEASUREMENTS) as file:
+            footer = pq.ParquetFile(file).metadata
+            size = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+        if footer.num_rows != expected:
+            raise ValueError(f"holds {footer.num_rows} rows, expected {expected} cells")
+        if expected > MAX_CELLS or size > expected * BYTES_PER_ROW + (1 << 20):
+            raise ValueError(f"unpacks to {size} bytes, more than this version reads")
+        measurements = read_measurements(folder.path / MEASUREMENTS, config.universe)
+        if measurements.release_id != config.release.id:
+            raise ValueError("belongs to another release")
+        if measurements.configuration_hash != config.hash:
+            raise ValueError("answers to another configuration than the manifest holds")
+        if tuple(table.event for table in measurements.tables) != plan_events(config):
+            raise ValueError("lists other events than the configuration asks for")
+    except (ValueError, OSError, pa.ArrowException) as error:
+        if isinstance(error, FolderError):
+            findings.found.append(str(error))
+        else:
+            reason = " ".join(str(error).split())
+            findings.found.append(f"{MEASUREMENTS}: {reason}")
+        return None
+    findings.checks.append("the measurements answer to the configuration, cell by cell")
+    return measurements
+
+
+def _sizes(config: Config, table: tuple[str, ...]) -> list[int]:
+    return [config.universe.attribute(name).size for name in table]

@@ -1,0 +1,158 @@
+"""The release rebuilt from its measurements, and compared: counts, rows, manifest, card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from synth.config import Config
+from synth.measurements import Measurements
+from synth.release.checksums import file_sha256
+from synth.release.contents import CSV, DATA_CARD, MANIFEST, all_files, data_files, listed_files
+from synth.release.data_card import render_data_card
+from synth.release.derivation import Derivation
+from synth.release.file_list import FileFacts, build_files
+from synth.release.manifest.build import build_manifest
+from synth.release.manifest.implementation import arithmetic_fingerprint
+from synth.release.verification.attested import read_attested
+from synth.release.verification.comparison import differences, same
+from synth.release.verification.folder import Folder
+from synth.release.verification.report import Findings
+from synth.release.verification.rows_check import (
+    CELL_TOLERANCE,
+    TOTAL_VARIATION_TOLERANCE,
+    count_findings,
+    csv_findings,
+    parquet_findings,
+    published_counts,
+    rule_findings,
+    within_tolerance,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+REAL_TOLERANCE = 1e-6
+"""Relative: how far real numbers of the manifest may differ under other numeric libraries."""
+
+
+@dataclass
+class Rebuild:
+    """One comparison of a folder with what its measurements give."""
+
+    folder: Folder
+    manifest: dict[str, Any]
+    config: Config
+    measurements: Measurements
+    derived: Derivation
+    findings: Findings
+
+    def check(self) -> None:
+        """Compare everything; findings and checks are recorded."""
+        stated = self.manifest["implementation"]["arithmetic_fingerprint"]
+        self.other_arithmetic = stated != arithmetic_fingerprint()
+        if self.other_arithmetic:
+            self.findings.notes.append(
+                "the release was written with other numeric libraries (or another processor) than "
+                "are installed here, so last digits may differ"
+            )
+        for name in data_files(self.config):
+            self._check_rows(name)
+        expected_set = all_files(self.config)
+        present = set(self.folder.sizes)
+        self.findings.conclude(
+            "the files are those of the configured formats",
+            [f"{name}: does not belong to the release" for name in sorted(present - expected_set)]
+            + [f"{name}: is missing" for name in sorted(expected_set - present)],
+        )
+        self._check_manifest()
+
+    def _check_rows(self, name: str) -> None:
+        rows = self.derived.rows
+        universe, seed = self.config.universe, self.derived.bins_seed
+        counts, problems = published_counts(self.folder, name, self.config, rows=rows)
+        self.findings.conclude(f"{name}: every row is in the declared domain", problems)
+        if counts is not None:
+            self.findings.conclude(
+                f"{name}: impossible cells are empty, public totals are met",
+                list(rule_findings(name, counts, self.config)),
+            )
+            self._adopt(name, counts)
+            self.findings.conclude(
+                f"{name}: the counts are those rebuilt from the measurements",
+                count_findings(name, counts, self.derived.counts, universe),
+            )
+        if name in self.folder.sizes:
+            compare = csv_findings if name == CSV else parquet_findings
+            unit = "byte" if name == CSV else "value"
+            self.findings.conclude(
+                f"{name}: every {unit} is the expansion of the counts",
+                compare(self.folder, name, self.derived.counts, self.config, seed=seed),
+            )
+
+    def _adopt(self, name: str, counts: NDArray[np.int64]) -> None:
+        """Under other arithmetic, take published counts that are within tolerance as rebuilt."""
+        import numpy as np
+
+        if not self.other_arithmetic or np.array_equal(counts, self.derived.counts):
+            return
+        if within_tolerance(counts, self.derived.counts):
+            self.findings.notes.append(
+                f"{name}: the counts are not those rebuilt here to the last record, but differ by "
+                f"at most {CELL_TOLERANCE} records in any cell and "
+                f"{TOTAL_VARIATION_TOLERANCE:.1%} of all records"
+            )
+            self.derived = replace(self.derived, counts=counts)
+
+    def _check_manifest(self) -> None:
+        try:
+            attested = read_attested(self.manifest)
+        except (ValueError, ZeroDivisionError) as error:
+            self.findings.found.append(f"{MANIFEST}: a date or fraction is malformed: {error}")
+            return
+        expected = build_manifest(self.config, self.measurements, self.derived, attested)
+        card = render_data_card(expected)
+        if DATA_CARD in self.folder.sizes:
+            self.findings.conclude(
+                f"{DATA_CARD} is the card of this manifest",
+                []
+                if self.folder.read(DATA_CARD) == card
+                else [f"{DATA_CARD}: is not the card that the manifest gives"],
+            )
+        if all(name in self.folder.sizes for name in listed_files(self.config)):
+            facts = {name: self._facts(name) for name in listed_files(self.config)}
+            expected["files"] = build_files(
+                self.config,
+                facts,
+                rows=self.derived.rows,
+                noisy_rows=sum(table.event.cells for table in self.measurements.tables),
+            )
+        else:
+            expected["files"] = self.manifest["files"]
+        equal = partial(_nearly, tolerance=REAL_TOLERANCE) if self.other_arithmetic else same
+        found = [
+            f"{MANIFEST}: {finding}"
+            for finding in differences(self.manifest, expected, equal=equal)
+        ]
+        if not found and list(self.manifest) != list(expected):
+            found = [f"{MANIFEST}: the order of its sections was changed"]
+        self.findings.conclude("every field of the manifest is the one rebuilt here", found)
+
+    def _facts(self, name: str) -> FileFacts:
+        with self.folder.open(name) as file:
+            digest = file_sha256(file)
+            return FileFacts(file.tell(), digest)
+
+
+def _nearly(path: str, found: Any, expected: Any, *, tolerance: float) -> bool:
+    """Equal up to last digits; outcomes of the fit are not comparable across arithmetic."""
+    if same(path, found, expected):
+        return True
+    numbers = all(type(value) in (int, float) for value in (found, expected))
+    if numbers and path.startswith("post_processing.steps["):
+        return True
+    if not (isinstance(found, float) and isinstance(expected, float)):
+        return False
+    return abs(found - expected) <= tolerance * max(abs(found), abs(expected))

@@ -1,0 +1,170 @@
+"""The data files: parsed back, counted, held against the rules and against the rebuilt rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from synth.config.types import Config
+from synth.domain import Universe
+from synth.release.columns import Column, published_columns
+from synth.release.contents import CSV
+from synth.release.csv_file import csv_chunks
+from synth.release.parquet_file import expected_blocks
+from synth.release.readback import ReadbackError, counts_of_csv, counts_of_parquet
+from synth.release.verification.folder import Folder, FolderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CELL_TOLERANCE = 2
+TOTAL_VARIATION_TOLERANCE = 1e-3
+"""Where the numeric libraries differ: each cell may differ by 2 records, and the tables by one
+record in a thousand in all. A last digit can move a record to a neighbouring cell, not more."""
+
+
+def published_counts(
+    folder: Folder, name: str, config: Config, *, rows: int
+) -> tuple[NDArray[np.int64] | None, list[str]]:
+    """The counts of a data file as published, or the finding that it holds no such rows."""
+    columns = published_columns(config.universe, config.output.bins)
+    try:
+        with folder.open(name) as file:
+            if name == CSV:
+                return counts_of_csv(file, config.universe, columns), []
+            return counts_of_parquet(file, config.universe, columns, rows=rows), []
+    except ReadbackError as error:
+        return None, [f"{name}: {error}"]
+    except FolderError as error:
+        return None, [str(error)]
+
+
+def rule_findings(name: str, counts: NDArray[np.int64], config: Config) -> Iterator[str]:
+    """Impossible cells that are not empty, public totals and row numbers that are not met."""
+    universe = config.universe
+    for rule in universe.impossible:
+        rows = int(counts[universe.members(rule)].sum())
+        if rows:
+            yield f"{name}: {rows} rows are impossible ({rule.describe(universe)})"
+    for entry in config.public_totals:
+        rows = int(counts[universe.members(entry.where)].sum())
+        if rows != entry.total:
+            yield (
+                f"{name}: {rows} rows with {entry.where.describe(universe)}, expected "
+                f"{entry.total} from the public total"
+            )
+    total = int(counts.sum())
+    if config.output.rows is not None and total != config.output.rows:
+        yield f"{name}: {total} rows, expected {config.output.rows} from the configuration"
+
+
+def count_findings(
+    name: str, found: NDArray[np.int64], expected: NDArray[np.int64], universe: Universe
+) -> list[str]:
+    """The cells whose number of rows is not that of the rebuilt counts."""
+    import numpy as np
+
+    wrong = np.flatnonzero(found != expected)
+    if not len(wrong):
+        return []
+    cell = int(wrong[0])
+    codes = [int(code[0]) for code in universe.codes(np.array([cell], dtype=np.int64))]
+    labels = ", ".join(
+        f"{attribute.name}={attribute.label(code)}"
+        for attribute, code in zip(universe.attributes, codes, strict=True)
+    )
+    return [
+        f"{name}: {len(wrong)} cells differ from the counts rebuilt from the measurements; the "
+        f"first is cell {cell} ({labels}): found {int(found[cell])} rows, expected "
+        f"{int(expected[cell])}"
+    ]
+
+
+def within_tolerance(found: NDArray[np.int64], expected: NDArray[np.int64]) -> bool:
+    """Whether two count tables differ by no more than the last digits of other libraries."""
+    import numpy as np
+
+    apart = np.abs(found - expected)
+    total = max(int(expected.sum()), 1)
+    return (
+        int(apart.max(initial=0)) <= CELL_TOLERANCE
+        and int(apart.sum()) <= 2 * TOTAL_VARIATION_TOLERANCE * total
+    )
+
+
+def csv_findings(
+    folder: Folder, name: str, counts: NDArray[np.int64], config: Config, *, seed: int
+) -> list[str]:
+    """The first byte at which the file is not the expansion of the counts."""
+    columns = published_columns(config.universe, config.output.bins)
+    position, line = 0, 1
+    with folder.open(name) as file:
+        for expected in csv_chunks(counts, config.universe, columns, seed=seed):
+            wanted = bytes(expected)
+            found = file.read(len(wanted))
+            if found != wanted:
+                offset = _first_difference(found, wanted)
+                line += wanted[:offset].count(b"\n")
+                if offset == len(found):
+                    return [f"{name}: ends at byte {position + offset}, in line {line}"]
+                return [
+                    f"{name}: byte {position + offset + 1} (line {line}) is "
+                    f"{found[offset : offset + 1]!r}, expected {wanted[offset : offset + 1]!r}"
+                ]
+            position += len(wanted)
+            line += wanted.count(b"\n")
+        if file.read(1):
+            return [f"{name}: goes on after its last row, at byte {position + 1}"]
+    return []
+
+
+def _first_difference(found: bytes, wanted: bytes) -> int:
+    for start in range(0, len(found), 4096):
+        if found[start : start + 4096] != wanted[start : start + 4096]:
+            for offset in range(start, min(start + 4096, len(found))):
+                if found[offset] != wanted[offset]:
+                    return offset
+    return len(found)
+
+
+def parquet_findings(
+    folder: Folder, name: str, counts: NDArray[np.int64], config: Config, *, seed: int
+) -> list[str]:
+    """The first value that is not that of the expansion of the counts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = published_columns(config.universe, config.output.bins)
+    start = 0
+    try:
+        with folder.open(name) as file:
+            source = pq.ParquetFile(file)
+            blocks = expected_blocks(counts, config.universe, columns, seed=seed)
+            for group, wanted in enumerate(blocks):
+                found = source.read_row_group(group, use_threads=False)
+                if found.num_rows != wanted.num_rows:
+                    return [f"{name}: row group {group} holds {found.num_rows} rows"]
+                finding = _value_finding(columns, found, wanted, start)
+                if finding:
+                    return [f"{name}: {finding}"]
+                start += wanted.num_rows
+    except (pa.ArrowException, OSError) as error:
+        return [f"{name}: not readable as Parquet: {error}"]
+    return []
+
+
+def _value_finding(columns: tuple[Column, ...], found: Any, wanted: Any, start: int) -> str:
+    for position, column in enumerate(columns):
+        values = found.column(position).combine_chunks()
+        expected = wanted.column(position).cast(values.type)
+        if values.equals(expected):
+            continue
+        for row in range(len(values)):
+            left, right = values[row].as_py(), expected[row].as_py()
+            if left != right:
+                return (
+                    f"row {start + row + 1}, column {column.name!r}: found {left!r}, "
+                    f"expected {right!r}"
+                )
+    return ""

@@ -1,0 +1,98 @@
+"""Verification: a release is read as a stranger's, rebuilt from its measurements, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synth.config import Config, config_from_public
+from synth.errors import ConfigError, SynthError, VerificationError
+from synth.release.contents import MANIFEST
+from synth.release.derivation import Derivation, Derive, derive
+from synth.release.verification.attested import attested_findings
+from synth.release.verification.budget import budget_findings
+from synth.release.verification.documents import read_manifest
+from synth.release.verification.files_check import check_files
+from synth.release.verification.folder import Folder, FolderError
+from synth.release.verification.measured import read_measured
+from synth.release.verification.rebuild import Rebuild
+from synth.release.verification.report import Findings, VerificationReport
+from synth.release.verification.untrusted_json import parse_json
+
+if TYPE_CHECKING:
+    from synth.measurements import Measurements
+
+
+def verify_folder(path: Path, *, derivation: Derive = derive) -> VerificationReport:
+    """Check everything about a release that its folder can show.
+
+    Privacy: reads the published folder only; needs neither the source nor the ledger.
+    Ensures: the measurements give the published rows and every rebuildable field of the
+    manifest; `VerificationReport.checks` says what was checked.
+    Raises: VerificationError with every finding.
+    """
+    name = path.name or str(path)
+    findings = Findings()
+    try:
+        folder = Folder(path)
+        if MANIFEST not in folder.sizes and MANIFEST + ":" not in " ".join(folder.problems):
+            raise FolderError(f"is not a release: it holds no {MANIFEST}")
+        check_files(folder, findings)
+        _check_content(folder, findings, derivation)
+    except FolderError as error:
+        findings.found.append(str(error))
+    if findings.found:
+        raise VerificationError(name, dict.fromkeys(findings.found))
+    return VerificationReport(_release_id(folder), tuple(findings.checks), tuple(findings.notes))
+
+
+def _release_id(folder: Folder) -> str:
+    """The id in a manifest that has passed every check."""
+    identity = parse_json(folder.read(MANIFEST))["identity"]
+    return str(identity["release_id"])
+
+
+def _check_content(folder: Folder, findings: Findings, derivation: Derive) -> None:
+    """The checks of what the files say; each needs those before it to have passed."""
+    manifest = read_manifest(folder, findings)
+    if manifest is None:
+        return
+    config = _config(manifest, findings)
+    if config is None:
+        return
+    findings.conclude(
+        "the budget adds up from the events, and stays within the cap",
+        list(budget_findings(manifest)),
+    )
+    findings.conclude(
+        "statements of the curator agree with the configuration", attested_findings(manifest)
+    )
+    measurements = read_measured(folder, config, findings)
+    if measurements is None:
+        return
+    derived = _derive(measurements, config, findings, derivation)
+    if derived is not None:
+        Rebuild(folder, manifest, config, measurements, derived, findings).check()
+
+
+def _config(manifest: dict[str, Any], findings: Findings) -> Config | None:
+    try:
+        config = config_from_public(manifest["configuration"])
+    except ConfigError as error:
+        problems = " ".join(str(error).split())
+        findings.found.append(f"{MANIFEST}: configuration: {problems}")
+        return None
+    return config
+
+
+def _derive(
+    measurements: Measurements, config: Config, findings: Findings, derivation: Derive
+) -> Derivation | None:
+    try:
+        return derivation(measurements, config)
+    except (SynthError, ValueError, ArithmeticError) as error:
+        reason = " ".join(str(error).split())
+        findings.found.append(f"the rows cannot be rebuilt from the measurements: {reason}")
+    except MemoryError:
+        findings.found.append("this machine has too little memory to rebuild the rows")
+    return None
