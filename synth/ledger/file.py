@@ -97,6 +97,8 @@ class LedgerFile:
             yield
         except sqlite3.Error as error:
             raise _translated(self.path, error) from error
+        except UnicodeError as error:
+            raise damaged(self.path, "it holds text that is no UTF-8") from error
 
     def _check_identity(self) -> None:
         (application,) = self._connection.execute("PRAGMA application_id").fetchone()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from synth.domain import format_number
 from synth.ledger.ledger import Ledger
@@ -32,6 +32,7 @@ def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
 
 def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     """Print the population's account as a table and a sentence on what is left."""
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
@@ -40,20 +41,23 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     if position.cap is None or position.left is None:
         console.print(Text(f"population {population}: nothing was spent yet"))
         return
-    table = Table(title=f"population {population}", title_justify="left")
-    for heading in ("release", "state", "epsilon", "delta", "cap", "day"):
-        table.add_column(heading, justify="right" if heading in ("epsilon", "delta") else "left")
+    console.print(Text(f"population {population}", style="bold"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in ("release", "state", "epsilon", "cap", "day"):
+        justify: Literal["left", "right"] = "right" if heading in ("epsilon", "cap") else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
     for run in position.runs:
-        freed = "" if run.is_charged else f" ({run.void_reason})"
         table.add_row(
             Text(run.release_id),
-            Text(f"{run.state}{freed}"),
+            run.state.value,
             format_number(run.charge.epsilon),
-            format_number(run.charge.delta),
             format_number(run.position.cap.epsilon),
             run.reserved_on,
         )
     console.print(table)
+    for run in position.runs:
+        if not run.is_charged:
+            console.print(Text(f"{run.release_id} was voided: {run.void_reason}"))
     console.print(
         Text(
             f"epsilon: {format_number(position.spent.epsilon)} spent of "
