@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _WORST = 3
-"""How many of the least accurate queries are listed by name."""
+"""How many of the least accurate queries are listed by name, and ties up to twice as many."""
 _LISTED = 12
 """Up to so many queries are all listed by name instead of grouped."""
 
@@ -81,7 +81,7 @@ def _print_queries(plan: Forecast, console: Console) -> None:
     for label, group in _groups(plan.queries):
         low, high = min(q.cells for q in group), max(q.cells for q in group)
         cells = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        if len(group) == 1:
+        if len({query.cells for query in group}) == 1:
             table.add_row(label, cells, *_errors(group[0]))
             continue
         table.add_section()
@@ -93,9 +93,11 @@ def _print_queries(plan: Forecast, console: Console) -> None:
         table.add_row("  worst", f"{ordered[-1].cells:,}", *_errors(ordered[-1]))
     console.print(table)
     if len(plan.queries) > _LISTED:
-        worst = sorted(plan.queries, key=lambda q: -q.sd_records)[:_WORST]
+        ordered = sorted(plan.queries, key=lambda q: -q.sd_records)
+        worst = [q for q in ordered if q.sd_records >= ordered[_WORST - 1].sd_records]
         names = "; ".join(" x ".join(query.attributes) for query in worst)
-        _say(console, f"Least accurate per cell: {names}. --json lists every query.")
+        least = f"Least accurate per cell: {names}. " if len(worst) <= 2 * _WORST else ""
+        _say(console, f"{least}--json lists every query.")
 
 
 def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:

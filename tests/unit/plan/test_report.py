@@ -55,6 +55,14 @@ def test_a_wide_workload_is_grouped_by_order(configure):
     assert text.endswith("Nothing was read and nothing was spent.\n")
 
 
+def test_tables_of_the_same_size_are_one_line(configure):
+    text = rendered(forecast(configure((2,) * 16)))
+    assert "3-way (560 tables)" in text
+    assert "median" not in text
+    assert "Least accurate" not in text
+    assert "--json lists every query." in text
+
+
 def test_a_narrow_workload_names_every_query(configure):
     text = rendered(forecast(configure((2, 3), order=2)))
     assert "column-0 x column-1" in text
