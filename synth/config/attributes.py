@@ -15,24 +15,28 @@ from synth.domain import CLAMP, MISSING, Attribute, format_number
 Bins = tuple[Fraction, ...]
 
 
-def build_attributes(items: list[Any], report: Report) -> tuple[Attribute, ...] | None:
-    """All attributes, or None if one of them has a problem."""
-    attributes = []
-    for index, values in enumerate(items):
-        path: Path = ("domain", index)
-        attribute = None if isinstance(values, Invalid) else _build(values, path, report)
-        attributes.append(attribute)
+Declared = dict[str, Attribute | None]
+"""Every declared column by name; None if its declaration has a problem."""
+
+
+def build_attributes(items: list[Any], report: Report) -> Declared:
+    """All attributes, in the order of the domain."""
     _refuse_repeats(
         ("domain",),
-        [INVALID if isinstance(v, Invalid) else v["name"] for v in items],
+        [INVALID if isinstance(values, Invalid) else values["name"] for values in items],
         report,
         part="name",
         same=str.casefold,
         expected="column names that differ in more than capital letters",
         why="many readers of tables do not tell capital from small letters",
     )
-    known = [attribute for attribute in attributes if attribute is not None]
-    return tuple(known) if len(known) == len(items) else None
+    declared: Declared = {}
+    for index, values in enumerate(items):
+        if not isinstance(values, Invalid):
+            attribute = _build(values, ("domain", index), report)
+            if not isinstance(values["name"], Invalid):
+                declared.setdefault(values["name"], attribute)
+    return declared
 
 
 def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | None:
@@ -46,6 +50,7 @@ def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | No
     else:
         edges = _increasing(values["edges"], (*path, "edges"), report)
     missing = _missing(values, path, report, levels)
+    words_fit = _words_fit(values, path, report)
     texts = [values[key] for key in ("name", "out_of_domain", "source", "title", "description")]
     if isinstance(missing, Invalid) or any(isinstance(p, Invalid) for p in (levels, edges, *texts)):
         return None
@@ -60,7 +65,7 @@ def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | No
         title=values["title"] or "",
         description=values["description"] or "",
     )
-    return attribute if _out_of_domain_fits(attribute, path, report) else None
+    return attribute if words_fit and _label_fits(attribute, path, report) else None
 
 
 def _refuse_repeats(
@@ -205,33 +210,37 @@ def _increasing(edges: Any, path: Path, report: Report) -> Bins | Invalid:
     return tuple(Fraction(edge) for edge in edges)
 
 
-def _out_of_domain_fits(attribute: Attribute, path: Path, report: Report) -> bool:
+def _words_fit(values: dict[str, Any], path: Path, report: Report) -> bool:
+    """Whether the reserved words under `out_of_domain` suit the kind of column."""
     here = (*path, "out_of_domain")
-    rule = attribute.out_of_domain
-    if rule == CLAMP:
-        if attribute.is_ordered:
-            return True
+    rule, is_ordered = values["out_of_domain"], values["type"] != "categorical"
+    if rule == CLAMP and not is_ordered:
         report.add(
             here,
             expected="missing, or a level",
             why="levels have no order, so no level is the nearest",
         )
         return False
-    if attribute.code_of(rule) is not None:
-        return True
-    if rule == MISSING:
+    if rule == MISSING and values["missing"] == []:
         report.add(
             here,
-            expected="clamp, or a level" if attribute.is_ordered else "a level",
+            expected="clamp, or a level" if is_ordered else "a level",
             why="this column has no missing level",
             fix='declare one, for example missing: [""]',
         )
         return False
-    words = (["missing"] if attribute.has_missing else []) + (
-        ["clamp"] if attribute.is_ordered else []
-    )
+    return True
+
+
+def _label_fits(attribute: Attribute, path: Path, report: Report) -> bool:
+    """Whether `out_of_domain` is a reserved word or names a level or bin."""
+    rule = attribute.out_of_domain
+    if rule == CLAMP or attribute.code_of(rule) is not None:
+        return True
+    words = [MISSING] if attribute.has_missing else []
+    words += [CLAMP] if attribute.is_ordered else []
     report.add(
-        here,
+        (*path, "out_of_domain"),
         expected=", ".join([*words, "or a level"]) if words else "a level",
         fix=report.suggest(rule, map(attribute.label, range(min(attribute.size, 1000)))),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from synth.config.attributes import build_attributes
 from synth.config.checks import (
     build_universe,
     check_dialect,
@@ -47,13 +48,17 @@ def build(
     check_disposal(values, report)
     check_dialect(values, report)
     check_formats(values, report)
-    universe, totals = build_universe(values, report)
     workload = values["workload"]
     marginals: tuple[WeightedMarginal, ...] = ()
+    universe: Universe | None = None
+    totals: tuple[PublicTotal, ...] = ()
+    if not isinstance(values["domain"], Invalid):
+        declared = build_attributes(values["domain"], report)
+        universe, totals = build_universe(values, declared, report)
+        if not isinstance(workload, Invalid):
+            marginals = build_marginals(workload["marginals"], list(declared), report)
     if universe is not None:
         check_rows(values, totals, report)
-        if not isinstance(workload, Invalid):
-            marginals = build_marginals(workload["marginals"], universe.attributes, report)
     if report.problems() or universe is None:
         return None
     public = _public(values, universe, totals, marginals)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from synth.config.attributes import build_attributes
+from synth.config.attributes import Declared
 from synth.config.problems import Report
 from synth.config.relations import build_impossible, build_totals
 from synth.config.rules import PERIOD, PERIOD_PATTERN
 from synth.config.scalars import INVALID, Invalid
 from synth.domain import DENSE_LIMIT_CELLS, Conjunction, PublicTotal, Universe
+from synth.domain.coarse import coarsen
 
 
 def value_at(values: dict[str, Any], section: str, key: str) -> Any:
@@ -103,24 +104,26 @@ def check_rows(values: dict[str, Any], totals: tuple[PublicTotal, ...], report: 
 
 
 def build_universe(
-    values: dict[str, Any], report: Report
+    values: dict[str, Any], declared: Declared, report: Report
 ) -> tuple[Universe | None, tuple[PublicTotal, ...]]:
     """The universe and its known totals; None if the domain has a problem."""
-    attributes = None
-    if not isinstance(values["domain"], Invalid):
-        attributes = build_attributes(values["domain"], report)
-    if attributes is None:
-        return None, ()
-    before = len(report.problems())
     rules: tuple[Conjunction, ...] = ()
     totals: tuple[PublicTotal, ...] = ()
+    before = len(report.problems())
     if not isinstance(values["impossible"], Invalid):
-        rules = build_impossible(values["impossible"], attributes, report)
+        rules = build_impossible(values["impossible"], declared, report)
     if not isinstance(values["public_totals"], Invalid):
-        totals = build_totals(values["public_totals"], attributes, report)
+        totals = build_totals(values["public_totals"], declared, report)
+    attributes = tuple(a for a in declared.values() if a is not None)
+    if not attributes or len(attributes) < len(values["domain"]):
+        return None, totals
     universe = Universe(attributes, rules)
     if _check_size(universe, report) and len(report.problems()) == before:
-        _check_cells(universe, totals, report)
+        rows = value_at(values, "output", "rows")
+        known = totals
+        if isinstance(rows, int) and totals and all(total.where.codes for total in totals):
+            known = (*totals, PublicTotal(Conjunction({}), rows, "output.rows"))
+        _check_cells(universe, known, report)
     return universe, totals
 
 
@@ -157,9 +160,7 @@ def _check_cells(universe: Universe, totals: tuple[PublicTotal, ...], report: Re
             fix="remove or narrow a rule",
         )
     elif totals:
-        from synth.domain.totals import check_public_totals
-
-        sentence = check_public_totals(universe, totals)
+        sentence = _conflict(universe, totals)
         if sentence is not None:
             report.add(
                 ("public_totals",),
@@ -167,3 +168,15 @@ def _check_cells(universe: Universe, totals: tuple[PublicTotal, ...], report: Re
                 expected="totals that some table of whole counts satisfies",
                 why="the published counts hold every known total exactly",
             )
+
+
+def _conflict(universe: Universe, totals: tuple[PublicTotal, ...]) -> str | None:
+    """Why the totals cannot all hold, asked on as few cells as can tell them apart."""
+    from synth.domain.totals import check_public_totals
+
+    small, wheres = coarsen(universe, [total.where for total in totals])
+    moved = [
+        PublicTotal(where, total.total, total.source)
+        for where, total in zip(wheres, totals, strict=True)
+    ]
+    return check_public_totals(small, moved)

@@ -135,11 +135,3 @@ PUBLIC_TOTALS = ListOf(
     maximum=MAX_RULES,
     noun="totals",
 )
-
-COLUMNS = ListOf(
-    "The columns of one table",
-    name("A column of the domain"),
-    minimum=1,
-    maximum=MAX_COLUMNS,
-    noun="columns",
-)

@@ -39,7 +39,13 @@ RELEASE = Record(
         Key("description", prose("What the published table is about"), required=True),
         Key(
             "curators",
-            ListOf("Who publishes", line("One organisation or person"), minimum=1, maximum=100),
+            ListOf(
+                "Who publishes",
+                line("One organisation or person"),
+                minimum=1,
+                maximum=100,
+                noun="names",
+            ),
             required=True,
         ),
         Key("contact", line("Where questions go: an address that is published"), required=True),

@@ -71,14 +71,19 @@ class Report:
                 joint = "."
         return text or "the file"
 
-    def suggest(self, word: str, candidates: Iterable[str]) -> str:
-        """Advice that names the candidate most like the word, or no advice."""
+    def closest(self, word: str, candidates: Iterable[str]) -> str:
+        """The candidate most like the word; empty if none is alike."""
         known = list(candidates)
         if len(known) > self._comparisons_left or len(word) > 100:
             return ""
         self._comparisons_left -= len(known)
         close = difflib.get_close_matches(word, known, n=1)
-        return f"did you mean `{printable(close[0])}`?" if close else ""
+        return close[0] if close else ""
+
+    def suggest(self, word: str, candidates: Iterable[str]) -> str:
+        """Advice that names the candidate most like the word, or no advice."""
+        meant = self.closest(word, candidates)
+        return f"did you mean `{printable(meant)}`?" if meant else ""
 
     def _line(self, path: Path) -> int | None:
         while path not in self._lines and path:

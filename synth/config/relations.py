@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from synth.config.attributes import Declared
 from synth.config.keys import MAX_MARGINALS
 from synth.config.problems import Path, Report
 from synth.config.scalars import Invalid
@@ -15,29 +16,33 @@ from synth.domain import Attribute, Conjunction, PublicTotal
 
 
 def build_conjunction(
-    values: dict[str, Any], attributes: tuple[Attribute, ...], path: Path, report: Report
+    values: dict[str, Any], declared: Declared, path: Path, report: Report
 ) -> Conjunction | None:
     """The cells that a map from column to levels describes, in the order of the domain."""
-    by_name = {attribute.name: attribute for attribute in attributes}
     codes: dict[str, tuple[int, ...]] = {}
     fine = True
     for name, labels in values.items():
         here = (*path, name)
-        if name not in by_name:
-            _refuse_column(name, list(by_name), here, report)
+        attribute = declared.get(name)
+        if name not in declared:
+            _refuse_column(name, list(declared), here, report)
             fine = False
-        elif isinstance(labels, Invalid) or any(isinstance(item, Invalid) for item in labels):
+        elif (
+            attribute is None
+            or isinstance(labels, Invalid)
+            or any(isinstance(item, Invalid) for item in labels)
+        ):
             fine = False
         else:
-            found = [by_name[name].code_of(label) for label in labels]
+            found = [attribute.code_of(label) for label in labels]
             for label, code in zip(labels, found, strict=True):
                 if code is None:
-                    _refuse_label(label, by_name[name], here, report)
+                    _refuse_label(label, attribute, here, report)
                     fine = False
             codes[name] = tuple(sorted({code for code in found if code is not None}))
     if not fine:
         return None
-    return Conjunction({name: codes[name] for name in by_name if name in codes})
+    return Conjunction({name: codes[name] for name in declared if name in codes})
 
 
 def _refuse_column(name: str, known: list[str], path: Path, report: Report) -> None:
@@ -72,27 +77,25 @@ def plain_conjunction(
 
 
 def build_impossible(
-    items: list[Any], attributes: tuple[Attribute, ...], report: Report
+    items: list[Any], declared: Declared, report: Report
 ) -> tuple[Conjunction, ...]:
     """The rules without a problem."""
     rules = [
-        build_conjunction(item, attributes, ("impossible", index), report)
+        build_conjunction(item, declared, ("impossible", index), report)
         for index, item in enumerate(items)
         if not isinstance(item, Invalid)
     ]
     return tuple(rule for rule in rules if rule is not None)
 
 
-def build_totals(
-    items: list[Any], attributes: tuple[Attribute, ...], report: Report
-) -> tuple[PublicTotal, ...]:
+def build_totals(items: list[Any], declared: Declared, report: Report) -> tuple[PublicTotal, ...]:
     """The totals without a problem."""
     totals = []
     for index, item in enumerate(items):
         if isinstance(item, Invalid) or isinstance(item["where"], Invalid):
             continue
         path: Path = ("public_totals", index, "where")
-        where = build_conjunction(item["where"], attributes, path, report)
+        where = build_conjunction(item["where"], declared, path, report)
         total, source = item["total"], item["source"]
         if where is None or isinstance(total, Invalid) or isinstance(source, Invalid):
             continue
@@ -100,11 +103,8 @@ def build_totals(
     return tuple(totals)
 
 
-def build_marginals(
-    value: Any, attributes: tuple[Attribute, ...], report: Report
-) -> tuple[WeightedMarginal, ...]:
+def build_marginals(value: Any, names: list[str], report: Report) -> tuple[WeightedMarginal, ...]:
     """The tables of the workload: all up to a number of columns, or those listed."""
-    names = [attribute.name for attribute in attributes]
     path: Path = ("workload", "marginals")
     if isinstance(value, Invalid):
         return ()

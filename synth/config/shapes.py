@@ -90,21 +90,31 @@ class Record:
             if entry.key in known:
                 values[entry.key] = known[entry.key].shape.read(entry.value, here, report)
             elif entry.key in self.later:
-                report.add(here, found="the key", expected="another way", why=NOT_AVAILABLE)
+                report.add(
+                    here,
+                    found=f"the key `{entry.key}`",
+                    expected="one of: " + ", ".join(known),
+                    why=f"`{entry.key}` is {NOT_AVAILABLE}",
+                )
             else:
+                meant = report.closest(entry.key, known)
+                seen.add(meant)
                 report.add(
                     here,
                     found="unknown key",
                     expected="one of: " + ", ".join(sorted(known)),
-                    fix=report.suggest(entry.key, known),
+                    fix=f"did you mean `{meant}`?" if meant else "",
                 )
         for name, key in known.items():
-            if key.required and name not in seen and not seen.intersection(key.unless):
+            missed = name not in seen and not seen.intersection(key.unless)
+            if key.required and missed:
                 report.add(
                     (*path, name), found="nothing", expected=f"the key `{name}`", fix=_hint(key)
                 )
-                values[name] = INVALID
-        return values
+        return {
+            name: INVALID if key.required and values[name] is None else values[name]
+            for name, key in known.items()
+        }
 
     def plain(self, value: Mapping[str, Any]) -> Any:
         """The public keys that have a value, as JSON, in declared order."""

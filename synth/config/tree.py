@@ -111,7 +111,7 @@ def parse(text: str, problems: list[Problem]) -> Node:
     except yaml.reader.ReaderError as error:
         at = text.count("\n", 0, error.position) + 1
         raise UnreadableTextError(
-            Problem(at, "YAML", f"the character U+{ord(error.character):04X}", "printable text")
+            Problem(at, "YAML", f"the character U+{int(error.character):04X}", "printable text")
         ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -214,11 +214,12 @@ def _refuse_extras(event: Any, line: int, problems: list[Problem]) -> bool:
         )
         return is_alias
     if event.tag is not None:
+        tag = event.tag.replace("tag:yaml.org,2002:", "!!")
         problems.append(
             Problem(
                 line,
                 "YAML",
-                f"the tag {printable(event.tag[:60])}",
+                f"the tag {printable(tag[:60])}",
                 "values without tags",
                 fix="remove the tag: types follow from the key",
             )
