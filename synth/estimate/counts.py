@@ -1,0 +1,72 @@
+"""Counts: the whole numbers of records that are published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config.types import Config
+from synth.estimate.estimate import Estimate
+from synth.estimate.raking import atom_sums, required_atoms, whole_totals_near
+
+_WHOLE = 1e-6
+"""An atom total this close to a whole number (relative to its size) counts as whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Whole counts: `values` is int64, flat in cell order, records, >= 0."""
+
+    values: NDArray[np.int64]
+
+
+def round_counts(estimate: Estimate, config: Config, seed: int) -> Counts:
+    """Turn the estimate into whole counts by systematic rounding in cell order.
+
+    Privacy: post-processing; `seed` is public.
+    Ensures: every count is the floor or the ceiling of the estimate; impossible cells are 0; every
+    public total, and `output.rows` where it is a number, holds exactly. The expectation over
+    the seed of every count is the estimate.
+    Rounding: with C the running sum in an atom (all cells, if no totals are required) and u uniform
+    in [0, 1), out_i = floor(C_i + u) - floor(C_{i-1} + u).
+    """
+    values = estimate.values
+    generator = np.random.Generator(np.random.Philox(seed))
+    atoms = required_atoms(config)
+    if atoms is None:
+        return Counts(systematic(values, float(generator.random())))
+    sums = atom_sums(atoms, values)
+    whole = np.rint(sums).astype(np.int64)
+    reached = np.where(atoms.membership, whole, 0).sum(axis=1)
+    off = np.abs(whole - sums) > _WHOLE * np.maximum(1.0, sums)
+    if off.any() or np.any(reached != atoms.totals):
+        whole = whole_totals_near(atoms, sums)
+    offsets = generator.random(atoms.count)
+    order = np.argsort(atoms.atom_of, kind="stable")
+    ends = np.searchsorted(atoms.atom_of[order], np.arange(atoms.count + 1))
+    counts = np.zeros(values.size, dtype=np.int64)
+    for atom in range(atoms.count):
+        cells = order[ends[atom] : ends[atom + 1]]
+        counts[cells] = systematic(values[cells], float(offsets[atom]), int(whole[atom]))
+    return Counts(counts)
+
+
+def systematic(
+    values: NDArray[np.float64], u: float, total: int | None = None
+) -> NDArray[np.int64]:
+    """Round in order with one offset; scaled to `total` first, which is then met exactly."""
+    if not values.size:
+        return np.zeros(0, dtype=np.int64)
+    running = np.cumsum(values)
+    if total is None:
+        reached = np.floor(running + u)
+    else:
+        mass = float(running[-1])
+        if mass <= 0.0:
+            running = np.cumsum(np.ones(values.size))
+            mass = float(values.size)
+        reached = np.minimum(np.floor(running * (total / mass) + u), float(total))
+        reached[-1] = total
+    return np.diff(reached, prepend=0.0).astype(np.int64)

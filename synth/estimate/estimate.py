@@ -1,0 +1,116 @@
+"""The estimate: one non-negative table of the universe from all noisy tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config.types import Config
+from synth.errors import BugError
+from synth.estimate.interactions import Interactions
+from synth.estimate.loglinear import LogLinearModel
+from synth.estimate.posterior import CellPosterior
+from synth.estimate.raking import rake, required_atoms
+from synth.measurements import MeasuredTable, Measurements
+
+Floats = NDArray[np.float64]
+
+MAX_ORDER = 3
+"""Interactions of up to this many attributes enter the model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A table of the universe that is good to publish, and how it was found.
+
+    Shapes and units: `values` is float64, flat in cell order, records; never negative, exactly 0
+    on impossible cells, with every public total met to floating point. `report` is plain JSON:
+    the steps in order with parameters, iterations and stop reasons, and the residuals against
+    the noisy tables. Nothing in it comes from anything but the noisy tables and the configuration.
+    """
+
+    values: Floats
+    report: dict[str, Any]
+
+
+def estimate(measurements: Measurements, config: Config) -> Estimate:
+    """Fit one non-negative table of counts to the noisy tables.
+
+    Privacy: post-processing of the measurements and the public configuration.
+    Requires: one measured table over the full universe, with discrete Laplace noise.
+    Ensures: the same bytes for the same input, whatever the number of threads.
+    Raises: BugError if the measurements do not cover the universe.
+    """
+    universe = config.universe
+    table = _full_table(measurements, config)
+    possible = universe.possible()
+    decay = float(table.event.epsilon / table.event.sensitivity_l1)
+    noisy = np.asarray(table.noisy_counts, dtype=np.int64)
+    steps: list[dict[str, Any]] = []
+    if possible.any():
+        total = float(noisy[possible].sum())
+        posterior = CellPosterior(noisy, decay=decay)
+        model = LogLinearModel(
+            Interactions(universe.shape),
+            posterior,
+            possible,
+            noise_variance=table.variance,
+            base=math.log(max(total, 1.0) / int(possible.sum())),
+            max_order=MAX_ORDER,
+        )
+        fit = model.fit()
+        steps.extend(fit.steps)
+        values = fit.posterior_mean
+        fallback = np.exp(fit.log_mean)
+        steps.append({"step": "posterior mean of every cell", "total": float(values.sum())})
+    else:
+        values = np.zeros(universe.size)
+        fallback = values
+    atoms = required_atoms(config)
+    if atoms is not None:
+        values, whole = rake(values, atoms, fallback)
+        steps.append(
+            {
+                "step": "rake to the required totals",
+                "totals": int(atoms.totals.size),
+                "atoms": atoms.count,
+                "total": int(whole.sum()),
+            }
+        )
+    return Estimate(values, {"steps": steps, "residuals": _residuals(measurements, config, values)})
+
+
+def _full_table(measurements: Measurements, config: Config) -> MeasuredTable:
+    for table in measurements.tables:
+        if table.event.table == config.universe.names:
+            if table.noisy_counts.size != config.universe.size:
+                raise BugError("the measured table does not have the size of the universe")
+            return table
+    raise BugError("no measured table covers the full universe")
+
+
+def _residuals(measurements: Measurements, config: Config, values: Floats) -> list[dict[str, Any]]:
+    """How far the estimate is from each noisy table, in standard deviations of the noise."""
+    universe = config.universe
+    found: list[dict[str, Any]] = []
+    for table in measurements.tables:
+        kept = set(universe.axes(table.event.table))
+        rest = tuple(axis for axis in range(len(universe.shape)) if axis not in kept)
+        fitted = values.reshape(universe.shape).sum(axis=rest).reshape(-1)
+        residual = table.noisy_counts - fitted
+        cells = max(1, residual.size)
+        found.append(
+            {
+                "table": list(table.event.table),
+                "cells": int(residual.size),
+                "noise_standard_deviation": math.sqrt(table.variance),
+                "root_mean_square_residual": math.sqrt(float((residual**2).sum()) / cells),
+                "total_residual": float(residual.sum()),
+                "total_noise_standard_deviation": math.sqrt(table.variance * cells),
+            }
+        )
+    return found
