@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Any
 
 from synth.errors import BugError, LedgerError
-from synth.ledger.book import Book, BrokenChainError, exceeds
+from synth.ledger.book import Book, exceeds
+from synth.ledger.check import check_totals, fold_all
 from synth.ledger.creation import create_ledger_file
 from synth.ledger.event import LedgerEvent
 from synth.ledger.file import LedgerFile, damaged
 from synth.ledger.lock import RunLock
 from synth.ledger.position import PopulationPosition
-from synth.ledger.recount import recount
 from synth.ledger.refusal import (
     check_done_once,
     check_same_release,
@@ -55,7 +55,7 @@ class Ledger:
         self._today = today
         self._book = Book()
         self._follow()
-        self._check_totals(file.events_after(0))
+        check_totals(self._book, file.events_after(0))
 
     @classmethod
     def open(
@@ -237,33 +237,14 @@ class Ledger:
         """
         events = self._file.events_after(0)
         book = Book()
-        self._fold(book, events)
+        fold_all(book, events, path=self._file.path)
         if book.seq < self._book.seq:
             raise damaged(self._file.path, f"event {book.seq + 1} is missing")
         self._book = book
-        self._check_totals(events)
+        check_totals(book, events)
 
     def _follow(self) -> None:
-        self._fold(self._book, self._file.events_after(self._book.seq))
-
-    def _fold(self, book: Book, events: Sequence[LedgerEvent]) -> None:
-        try:
-            for event in events:
-                book.fold(event)
-            if book.seq == 0:
-                raise BrokenChainError("event 1 is missing")
-        except BrokenChainError as error:
-            raise damaged(self._file.path, str(error)) from error
-
-    def _check_totals(self, events: Sequence[LedgerEvent]) -> None:
-        counted = recount(events[: self._book.seq])
-        for population, (epsilon, delta) in counted.items():
-            spent = self._book.spent(population)
-            if (spent.epsilon.as_integer_ratio(), spent.delta.as_integer_ratio()) != (
-                epsilon,
-                delta,
-            ):
-                raise BugError("two ways of adding up the ledger disagree")
+        fold_all(self._book, self._file.events_after(self._book.seq), path=self._file.path)
 
     def _append(
         self, kind: str, population: str, release_id: str, payload: Mapping[str, Any]

@@ -206,7 +206,7 @@ def test_a_ledger_without_its_triggers_is_refused(written, trigger):
 def test_a_wrong_recount_stops_everything(ledger, written, monkeypatch):
     from synth.errors import BugError
 
-    monkeypatch.setattr("synth.ledger.ledger.recount", lambda _events: {"people": ((1, 2), (0, 1))})
+    monkeypatch.setattr("synth.ledger.check.recount", lambda _events: {"people": ((1, 2), (0, 1))})
     with pytest.raises(BugError, match="disagree"):
         ledger.verify_chain()
     with pytest.raises(BugError, match="disagree"):
