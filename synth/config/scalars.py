@@ -28,7 +28,7 @@ def text_of(node: Node, path: Path, report: Report, *, expected: str) -> str | I
     if isinstance(node, TextNode) and node.broken:
         return INVALID
     if not isinstance(node, TextNode):
-        report.add(path, expected=expected)
+        report.add(path, expected=expected, fix="quote text that begins with [ or {")
         return INVALID
     if node.is_blank:
         fix = f'quote it if it is meant as text: "{node.text}"' if node.text else ""

@@ -64,6 +64,13 @@ class Key:
     unless: tuple[str, ...] = ()
     """Not missed when one of these keys is there."""
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the value, with its default."""
+        schema = self.shape.schema()
+        if self.default is not None:
+            schema["default"] = self.shape.plain(self.default)
+        return schema
+
 
 @dataclass(frozen=True)
 class Record:
@@ -129,7 +136,7 @@ class Record:
         return {
             "description": self.description,
             "type": "object",
-            "properties": {key.name: key.shape.schema() for key in self.keys},
+            "properties": {key.name: key.schema() for key in self.keys},
             "required": [key.name for key in self.keys if key.required],
             "additionalProperties": False,
         }

@@ -9,7 +9,7 @@ from typing import Any
 from synth.errors import Problem
 
 MAX_DEPTH = 20
-MAX_NODES = 250_000
+MAX_NODES = 120_000
 BLANKS = frozenset({"", "~", "null", "Null", "NULL"})
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.config import parse_epsilon
 from synth.config.exact import decimal, ratio, whole
 from synth.domain import format_number
 from synth.errors import ConfigError
+
+DETERMINISTIC = settings(derandomize=True, deadline=None)
 
 
 @pytest.mark.parametrize(
@@ -61,17 +63,20 @@ def test_other_text_is_no_whole_number(text: str) -> None:
     assert whole(text) is None
 
 
+@DETERMINISTIC
 @given(st.integers(-(10**38), 10**38))
 def test_whole_numbers_come_back(number: int) -> None:
     assert whole(str(number)) == number
 
 
+@DETERMINISTIC
 @given(st.integers(-(10**15), 10**15), st.integers(0, 20))
 def test_decimal_numbers_come_back_from_their_written_form(digits: int, places: int) -> None:
     value = Fraction(digits, 10**places)
     assert decimal(format_number(value)) == value
 
 
+@DETERMINISTIC
 @given(st.fractions(min_value=0, max_denominator=10**12))
 def test_fractions_come_back_from_their_written_form(value: Fraction) -> None:
     assert ratio(format_number(value)) == value

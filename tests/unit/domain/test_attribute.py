@@ -5,12 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.config.attributes import build_attributes
 from synth.config.problems import Report
 from synth.domain import CLAMP, MISSING, Attribute, format_number
+
+DETERMINISTIC = settings(derandomize=True, deadline=None)
 
 
 def integer(minimum: int, maximum: int, width: int, missing: tuple[str, ...] = ()) -> Attribute:
@@ -34,6 +36,7 @@ def integer(minimum: int, maximum: int, width: int, missing: tuple[str, ...] = (
     return attribute
 
 
+@DETERMINISTIC
 @given(st.integers(-50, 50), st.integers(0, 60), st.integers(1, 70))
 def test_integer_bins_hold_every_number_once(minimum: int, span: int, width: int) -> None:
     attribute = integer(minimum, minimum + span, width)
@@ -45,6 +48,7 @@ def test_integer_bins_hold_every_number_once(minimum: int, span: int, width: int
     assert 1 <= sizes[-1] <= width
 
 
+@DETERMINISTIC
 @given(st.integers(-50, 50), st.integers(0, 60), st.integers(1, 70))
 def test_integer_bins_agree_with_half_open_edges(minimum: int, span: int, width: int) -> None:
     attribute = integer(minimum, minimum + span, width)

@@ -13,6 +13,8 @@ from synth.domain import Attribute, Conjunction, PublicTotal, Universe
 from synth.domain.coarse import coarsen
 from synth.domain.totals import check_public_totals
 
+DETERMINISTIC = settings(derandomize=True, deadline=None)
+
 
 def categorical(name: str, size: int) -> Attribute:
     return Attribute(name, "categorical", levels=tuple(f"{name}{code}" for code in range(size)))
@@ -42,6 +44,7 @@ def conjunctions(draw: st.DrawFn, sizes: list[int]) -> dict[str, tuple[int, ...]
     }
 
 
+@DETERMINISTIC
 @given(SIZES)
 def test_cell_numbers_count_codes_in_c_order(sizes: list[int]) -> None:
     universe = universe_of(sizes)
@@ -50,6 +53,7 @@ def test_cell_numbers_count_codes_in_c_order(sizes: list[int]) -> None:
     assert [universe.cell(codes) for codes in every] == list(range(universe.size))
 
 
+@DETERMINISTIC
 @given(SIZES)
 def test_codes_undo_cell_numbers(sizes: list[int]) -> None:
     universe = universe_of(sizes)
@@ -58,6 +62,7 @@ def test_codes_undo_cell_numbers(sizes: list[int]) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(codes, expected, strict=True))
 
 
+@DETERMINISTIC
 @given(st.lists(st.integers(2, 10**6), min_size=12, max_size=12), st.data())
 def test_cell_numbers_of_any_magnitude_are_exact(sizes: list[int], data: st.DataObject) -> None:
     attributes = tuple(Attribute(f"c{i}", "categorical", levels=("x",)) for i in range(len(sizes)))
@@ -77,7 +82,7 @@ def test_a_universe_beyond_64_bits() -> None:
     assert universe.cell([1] + [0] * 9) == 10**27
 
 
-@settings(max_examples=60)
+@settings(DETERMINISTIC, max_examples=60)
 @given(universes())
 def test_masks_are_those_of_enumeration(universe: Universe) -> None:
     cells = list(itertools.product(*map(range, universe.shape)))
@@ -106,7 +111,7 @@ def test_possibility_is_found_in_a_universe_of_any_size() -> None:
     assert universe_of(sizes, *rules, {"c3": (0,)}).has_possible_cell() is False
 
 
-@settings(max_examples=60)
+@settings(DETERMINISTIC, max_examples=60)
 @given(universes(), st.data())
 def test_a_coarse_universe_has_the_same_atoms(universe: Universe, data: st.DataObject) -> None:
     sizes = list(universe.shape)
@@ -124,7 +129,7 @@ def test_a_coarse_universe_has_the_same_atoms(universe: Universe, data: st.DataO
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(DETERMINISTIC, max_examples=25)
 @given(universes(), st.data())
 def test_a_coarse_universe_gives_the_same_answer_on_totals(
     universe: Universe, data: st.DataObject

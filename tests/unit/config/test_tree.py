@@ -1,0 +1,124 @@
+"""The tree of a YAML text: lines, no types, and no text that can exhaust the reader."""
+
+from __future__ import annotations
+
+import pytest
+
+from synth.config.tree import (
+    MAX_DEPTH,
+    ListNode,
+    MapNode,
+    TextNode,
+    UnreadableTextError,
+    parse,
+    printable,
+    render,
+)
+from synth.errors import Problem
+
+
+def read(text: str) -> MapNode | ListNode | TextNode:
+    problems: list[Problem] = []
+    node = parse(text, problems)
+    assert problems == []
+    return node
+
+
+def test_every_scalar_stays_text() -> None:
+    node = read("[1, 1e-9, 012, yes, null, ~, 2020-01-01, 'x', 1:30, .nan]")
+    assert isinstance(node, ListNode)
+    texts = [item.text for item in node.items if isinstance(item, TextNode)]
+    assert texts == ["1", "1e-9", "012", "yes", "null", "~", "2020-01-01", "x", "1:30", ".nan"]
+
+
+def test_only_unquoted_nothing_is_blank() -> None:
+    node = read("[~, null, '~', 'null', '']")
+    assert isinstance(node, ListNode)
+    blanks = [item.is_blank for item in node.items if isinstance(item, TextNode)]
+    assert blanks == [True, True, False, False, False]
+
+
+def test_lines_are_those_of_the_file() -> None:
+    node = read("# comment\na: 1\n\nb:\n  - x\n  # comment\n  - {c: d,\n     e: f}\n")
+    assert isinstance(node, MapNode)
+    assert [(entry.key, entry.line) for entry in node.entries] == [("a", 2), ("b", 4)]
+    listed = node.entries[1].value
+    assert isinstance(listed, ListNode)
+    assert [item.line for item in listed.items] == [5, 7]
+    inner = listed.items[1]
+    assert isinstance(inner, MapNode)
+    assert [(entry.key, entry.line) for entry in inner.entries] == [("c", 7), ("e", 8)]
+
+
+def test_repeated_keys_are_kept_for_the_reader_to_refuse() -> None:
+    node = read("a: 1\na: 2\n")
+    assert isinstance(node, MapNode)
+    assert [entry.key for entry in node.entries] == ["a", "a"]
+
+
+BILLION_LAUGHS = "a0: &a0 [x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 30)
+)
+
+
+def test_anchors_and_aliases_are_refused_not_expanded() -> None:
+    problems: list[Problem] = []
+    parse(BILLION_LAUGHS, problems)
+    assert len(problems) == 30 + 29 * 9
+    assert problems[0].line == 1
+    assert problems[0].found == "the anchor &a0"
+    assert problems[2].found == "the alias *a0"
+    assert problems[2].line == 2
+
+
+def test_tags_are_refused_and_build_nothing() -> None:
+    problems: list[Problem] = []
+    parse("a: !!python/object/apply:os.system ['true']\n", problems)
+    (problem,) = problems
+    assert problem.found == "the tag !!python/object/apply:os.system"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found"),
+    [
+        ("", None, "an empty file"),
+        ("# only a comment\n", None, "an empty file"),
+        ("--- \n...\n", None, "an empty file"),
+        ("a: 1\n---\nb: 2\n", 2, "a second document"),
+        ("a: 1\n\tb: 2\n", 2, "a tab"),
+        ("a:\n\t- b\n", 2, "a tab"),
+        ("a: [1, 2\nb: 3\n", 2, None),
+        ("a: 'open\n", 2, None),
+        ("a: 1\n b: 2\n", 2, None),
+        ("a: b: c\n", 1, None),
+        ("a: @x\n", 1, None),
+        ("*x\n", 1, None),
+        ("a: \x07\n", 1, "the character U+0007"),
+        ("x\n" * 5 + "\x00", 6, "the character U+0000"),
+        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), 1, "deep nesting"),
+        ("[" * 100_000, 1, "deep nesting"),
+        ("{a: " * 100_000, 1, "deep nesting"),
+        ("- " * 100_000, 1, "deep nesting"),
+        ("[" + "a," * 120_000 + "]", 1, "a huge document"),
+        ("%YAML 3.0\n---\na: 1\n", 1, None),
+        ("? [a, b]\n: c\n", 1, None),
+    ],
+)
+def test_a_text_that_is_no_plain_document(text: str, line: int | None, found: str | None) -> None:
+    problems: list[Problem] = []
+    try:
+        parse(text, problems)
+    except UnreadableTextError as error:
+        problems.append(error.problem)
+    assert problems
+    if found is not None:
+        assert (problems[0].line, problems[0].found) == (line, found)
+    elif problems[0].line is not None:
+        assert abs(problems[0].line - (line or 0)) <= 1
+
+
+def test_rendering_is_one_short_printable_line() -> None:
+    node = read("{a: [1, 'two', \"th\\nree\"], b: {c: ~}}")
+    assert render(node) == '{a: [1, "two", "th\\nree"], b: {c: ~}}'
+    assert len(render(read("[" + "x, " * 1000 + "x]"))) == 76
+    assert printable("a\u202eb\x07") == "a\\u202eb\\x07"
