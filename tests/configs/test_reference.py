@@ -1,0 +1,80 @@
+"""`docs/configuration.md`: every key is in it, and its examples do what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synth.config import json_schema, load_config
+from synth.config.report import report_lines
+from synth.errors import ConfigError
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
+TEXT = DOCUMENT.read_text(encoding="utf-8")
+
+
+def rows(schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """One row of the reference for every key below a schema node."""
+    for name, inner in schema.get("properties", {}).items():
+        here = f"{path}.{name}" if path else name
+        if name in schema["required"]:
+            needed = "required"
+        else:
+            default = inner.get("default")
+            plain = isinstance(default, str | int | bool)
+            written = str(default).lower() if isinstance(default, bool) else default
+            needed = f"`{written}`" if plain else ""
+        yield f"| `{here}` | {needed} | {inner['description']} |"
+        yield from below(inner, here)
+
+
+def below(schema: dict[str, Any], path: str) -> Iterator[str]:
+    """The rows of lists, alternatives and records inside a node."""
+    yield from rows(schema, path)
+    if "items" in schema:
+        yield from below(schema["items"], path + "[]")
+    for branch in schema.get("anyOf", []) + schema.get("oneOf", []):
+        kinds = branch.get("properties", {}).get("type", {}).get("enum")
+        yield from below(branch, f"{path} ({kinds[0]})" if kinds else path)
+
+
+def block(mark: str) -> str:
+    """The fenced block after a marker comment."""
+    found = re.search(rf"<!-- {re.escape(mark)} -->\n```\w*\n(.*?)```\n", TEXT, re.DOTALL)
+    assert found is not None, mark
+    return found[1]
+
+
+def test_the_reference_lists_every_key_in_order() -> None:
+    expected = list(dict.fromkeys(rows(json_schema())))
+    listed = [line for line in TEXT.splitlines() if re.match(r"\| `[a-z_]+", line)]
+    assert listed == expected
+
+
+def test_the_example_is_accepted_and_gives_the_quoted_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("example.yaml").write_text(block("example.yaml"), encoding="utf-8")
+    assert "\n".join(report_lines(load_config("example.yaml"))) + "\n" == block("check")
+
+
+def test_the_refused_example_gives_the_quoted_problems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bad = block("example.yaml")
+    for before, after in (
+        ("epsilon: 0.5", "epsilom: 0.5"),
+        ("[0, 18, 65, 110]", "[0, 65, 18, 110]"),
+    ):
+        assert before in bad
+        bad = bad.replace(before, after)
+    Path("example.yaml").write_text(bad, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config("example.yaml")
+    assert f"{caught.value}\n" == block("refused")

@@ -1,0 +1,36 @@
+"""Notes on accepted configurations: each appears when it should, and only then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from synth.config import load_config, warnings
+
+GOOD = Path(__file__).parents[2] / "configs" / "good"
+SMALL = (GOOD / "small.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("written", "otherwise", "note"),
+    [
+        ("epsilon: 1\n", "epsilon: 11\n", "privacy.epsilon is 11: that protects very little"),
+        ("epsilon: 1\n", "epsilon: 1\n  delta: 1e-9\n", "privacy.delta is above 0"),
+        ("epsilon: 1\n", "epsilon: 2.5\n", "privacy.epsilon is above ledger.epsilon_cap"),
+        ("unit: record", "unit: {column: age, max_records: 2}", "age: identifies persons"),
+        ("[Female, Male]", '[Female, "female "]', "sex: the levels 'Female' and 'female '"),
+    ],
+)
+def test_a_note(tmp_path: Path, written: str, otherwise: str, note: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(SMALL.replace(written, otherwise), encoding="utf-8")
+    before = warnings(load_config(GOOD / "small.yaml"))
+    after = warnings(load_config(path))
+    new = [sentence for sentence in after if sentence not in before]
+    assert any(sentence.startswith(note) for sentence in new)
+
+
+def test_clamping_without_a_missing_level_is_noted() -> None:
+    (note,) = warnings(load_config(GOOD / "small.yaml"))
+    assert note.startswith("height: a value that is empty or no number counts in the first bin")
