@@ -28,4 +28,4 @@ def parse_checksums(content: bytes) -> dict[str, str] | None:
     except UnicodeDecodeError:
         return None
     hashes = {name: digest for digest, name in LINE.findall(text)}
-    return hashes if checksum_lines(hashes) == content else None
+    return hashes if content and checksum_lines(hashes) == content else None

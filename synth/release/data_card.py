@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8
@@ -14,6 +18,17 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
 
     Ensures: the same manifest gives the same bytes, so a verifier can render it again.
     """
+    largest = [_worst_of_order(manifest, order) for order in (1, 2, 3)]
+    text = _template().render(
+        m=manifest,
+        formats=manifest["configuration"]["output"]["formats"],
+        orders=[entry for entry in largest if entry is not None],
+    )
+    return text.encode()
+
+
+@cache
+def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(  # noqa: S701 (Markdown, escaped by `cell` and `line`)
@@ -24,13 +39,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         keep_trailing_newline=True,
     )
     environment.filters.update(cell=_cell, line=_line, values=_values, short=_short, exact=_exact)
-    largest = [_worst_of_order(manifest, order) for order in (1, 2, 3)]
-    text = environment.get_template(TEMPLATE).render(
-        m=manifest,
-        formats=manifest["configuration"]["output"]["formats"],
-        orders=[entry for entry in largest if entry is not None],
-    )
-    return text.encode()
+    return environment.get_template(TEMPLATE)
 
 
 def _line(text: str) -> str:

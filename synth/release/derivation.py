@@ -27,7 +27,7 @@ class Derivation:
     """
 
     counts: NDArray[np.int64]
-    report: Any
+    report: dict[str, Any]
     seeds: dict[str, int]
     forecast: Forecast
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+SHOWN_CHARACTERS = 80
+PAGE_BYTES = 4096
+"""The most that the headers and statistics of one column in one row group take."""
+
 
 class ReadbackError(ValueError):
     """A published file does not hold rows of the declared universe; says where and why."""
@@ -80,7 +84,7 @@ def counts_of_parquet(
             raise ReadbackError(f"{footer.num_row_groups} row groups, more than were written")
         size = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
         widest = sum(max([8, *(len(text.encode()) for text in c.texts)]) + 16 for c in columns)
-        if size > (rows + footer.num_row_groups * 4096) * widest:
+        if size > rows * widest + footer.num_row_groups * len(columns) * PAGE_BYTES:
             raise ReadbackError(f"unpacks to {size} bytes, more than {rows} rows can have")
         batches = source.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
         return _count(batches, universe, columns, text=False)
@@ -137,6 +141,7 @@ def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.i
         place = int(np.argmax(codes < 0))
         found = values[place].as_py()
         shown = "a missing value" if found is None else repr(found)
+        shown = shown if len(shown) <= SHOWN_CHARACTERS else shown[:SHOWN_CHARACTERS] + "..."
         raise ReadbackError(
             f"row {row + place + 1}, column {column.name!r}: {shown} is not in the declared domain"
         )

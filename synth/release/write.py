@@ -22,7 +22,7 @@ from synth.release.csv_file import csv_chunks
 from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.file_list import FileFacts, build_files
-from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, manifest_schema
+from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, schema_file
 from synth.release.manifest.canonical import write_json
 from synth.release.parquet_file import write_parquet
 from synth.release.verification import verify_folder
@@ -100,7 +100,7 @@ def _write_files(
     attested = attest(receipt, receipt.disposal, date_published=day.isoformat())
     manifest = build_manifest(config, measurements, derived, attested)
     _write_bytes(staging / DATA_CARD, render_data_card(manifest))
-    _write_bytes(staging / SCHEMA_FILE, write_json(manifest_schema()))
+    _write_bytes(staging / SCHEMA_FILE, schema_file())
     facts = {name: _facts(staging / name) for name in listed_files(config)}
     noisy_rows = sum(table.event.cells for table in measurements.tables)
     manifest["files"] = build_files(config, facts, rows=derived.rows, noisy_rows=noisy_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
@@ -16,6 +17,7 @@ from synth.measurements import (
 )
 from synth.release.columns import published_columns
 from synth.release.manifest import accounting, deployment, guarantee, identity, life
+from synth.release.manifest.canonical import write_json
 from synth.release.manifest.configuration import configuration_schema
 from synth.release.manifest.domain import DOMAIN, build_domain
 from synth.release.manifest.implementation import (
@@ -92,6 +94,12 @@ def manifest_schema() -> Schema:
             files=life.FILES,
         ),
     }
+
+
+@cache
+def schema_file() -> bytes:
+    """The bytes of the schema's file beside every manifest."""
+    return write_json(manifest_schema())
 
 
 def build_manifest(

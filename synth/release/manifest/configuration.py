@@ -25,4 +25,8 @@ def _plain_key(key: Key) -> Key:
 
 def configuration_schema() -> Schema:
     """The schema of the public configuration: no source path, no ledger path, no directory."""
-    return _public(EVERY_KEY).schema()
+    described = (
+        "The configuration of the release, without paths of the curator's machine. Every number "
+        "in it is public: it was written down before the raw data were opened."
+    )
+    return _public(EVERY_KEY).schema() | {"description": described}

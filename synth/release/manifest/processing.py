@@ -71,11 +71,32 @@ def _flat(report: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         yield prefix, str(report)
 
 
+def _estimate_steps(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The estimator's own steps, then whatever else it reports.
+
+    Its residuals are left out: `quality.fit` has those of the published counts.
+    """
+    rest = {name: value for name, value in report.items() if name != "residuals"}
+    for entry in rest.pop("steps", []):
+        entry = dict(entry)
+        yield _step("estimate", entry.pop("step"), entry)
+    if rest:
+        yield _step("estimate", "outcome of the estimate, before rounding", rest)
+
+
+def _step(step: str, description: str, parameters: Any) -> dict[str, Any]:
+    return {
+        "step": step,
+        "description": description,
+        "parameters": [{"name": name, "value": value} for name, value in _flat(parameters)],
+    }
+
+
 def build_processing(
     config: Config,
     *,
     content_hash: str,
-    report: Any,
+    report: Mapping[str, Any],
     seeds: Mapping[str, int],
     rows: int,
 ) -> dict[str, Any]:
@@ -83,27 +104,18 @@ def build_processing(
     return {
         "measurements_content_hash": content_hash,
         "steps": [
-            {
-                "step": "estimate",
-                "description": (
-                    "one non-negative table over the universe is fitted to all noisy tables; "
-                    "impossible cells are zero and public totals hold"
-                ),
-                "parameters": [{"name": name, "value": value} for name, value in _flat(report)],
-            },
-            {
-                "step": "round",
-                "description": (
-                    "the table becomes whole counts; impossible cells stay zero and public totals "
-                    "hold exactly"
-                ),
-                "parameters": [],
-            },
-            {
-                "step": "expand",
-                "description": "every cell becomes as many rows as its count says",
-                "parameters": [{"name": "bins", "value": config.output.bins}],
-            },
+            *_estimate_steps(report),
+            _step(
+                "round",
+                "systematic rounding to whole counts with a public offset; impossible cells stay "
+                "zero and public totals hold exactly",
+                {},
+            ),
+            _step(
+                "expand",
+                "every cell becomes as many rows as its count says",
+                {"bins": config.output.bins},
+            ),
         ],
         "public_seeds": [
             {"purpose": purpose, "seed": str(seed)} for purpose, seed in seeds.items()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from synth.release.contents import MANIFEST
-from synth.release.manifest.build import SCHEMA_FILE, manifest_schema
+from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.canonical import write_json
 from synth.release.verification.folder import Folder
 from synth.release.verification.report import Findings
@@ -14,9 +15,8 @@ from synth.release.verification.untrusted_json import JsonError, parse_json
 
 def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
     """The manifest, or None if it cannot be used. Raises: FolderError."""
-    schema = manifest_schema()
     if SCHEMA_FILE in folder.sizes:
-        same = folder.read(SCHEMA_FILE) == write_json(schema)
+        same = folder.read(SCHEMA_FILE) == schema_file()
         findings.conclude(
             "the schema of the manifest is that of this version",
             [] if same else [f"{SCHEMA_FILE}: is not the schema of this version of synth"],
@@ -27,7 +27,9 @@ def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
     except JsonError as error:
         findings.found.append(f"{MANIFEST}: is not readable: {error}")
         return None
-    if not findings.conclude("the manifest fits its schema", _schema_findings(manifest, schema)):
+    if not findings.conclude(
+        "the manifest fits its schema", _schema_findings(manifest, json.loads(schema_file()))
+    ):
         return None
     findings.conclude(
         "the manifest is spelled as it was written",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from synth.release.checksums import CHECKSUMS, file_sha256, parse_checksums
-from synth.release.verification.folder import Folder
+from synth.release.contents import MANIFEST
+from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.report import Findings
+from synth.release.verification.untrusted_json import JsonError, parse_json
 
 MAX_CHECKSUM_BYTES = 1 << 16
 
@@ -26,13 +28,27 @@ def check_files(folder: Folder, findings: Findings) -> None:
         [f"{name}: is in the folder but not in {CHECKSUMS}" for name in extra]
         + [f"{name}: is missing" for name in absent],
     )
-    wrong = []
+    wrong, stated = [], _stated_hashes(folder)
     for name in sorted(present & listed.keys()):
         with folder.open(name) as file:
             digest = file_sha256(file)
-        if digest != listed[name]:
+        if digest == stated.get(name) != listed[name]:
+            wrong.append(
+                f"{CHECKSUMS}: the line of {name} was changed: found {listed[name]}, expected "
+                f"{digest}"
+            )
+        elif digest != listed[name]:
             wrong.append(
                 f"{name}: its bytes were changed: SHA-256 is {digest}, {CHECKSUMS} says "
                 f"{listed[name]}"
             )
     findings.conclude("the bytes of every file are those listed", wrong)
+
+
+def _stated_hashes(folder: Folder) -> dict[str, str]:
+    """The hashes in the manifest, as a second witness; empty if it cannot be read."""
+    try:
+        files = parse_json(folder.read(MANIFEST))["files"]
+        return {str(entry["path"]): str(entry["sha256"]) for entry in files}
+    except (FolderError, JsonError, KeyError, TypeError):
+        return {}

@@ -44,6 +44,10 @@ class Folder:
                 kind = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "no plain file"
                 self.problems.append(f"{name}: is {kind}; a release holds plain files only")
 
+    def holds(self, name: str) -> bool:
+        """Whether there is an entry of this name, of whatever kind."""
+        return name in self.sizes or any(p.startswith(f"{name}: ") for p in self.problems)
+
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading. Raises: FolderError."""
         if name not in self.sizes:

@@ -17,7 +17,7 @@ from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.measured import read_measured
 from synth.release.verification.rebuild import Rebuild
 from synth.release.verification.report import Findings, VerificationReport
-from synth.release.verification.untrusted_json import parse_json
+from synth.release.verification.untrusted_json import JsonError, parse_json
 
 if TYPE_CHECKING:
     from synth.measurements import Measurements
@@ -35,15 +35,33 @@ def verify_folder(path: Path, *, derivation: Derive = derive) -> VerificationRep
     findings = Findings()
     try:
         folder = Folder(path)
-        if MANIFEST not in folder.sizes and MANIFEST + ":" not in " ".join(folder.problems):
+        if not folder.holds(MANIFEST):
             raise FolderError(f"is not a release: it holds no {MANIFEST}")
+    except FolderError as error:
+        raise VerificationError(name, [str(error)]) from None
+    try:
         check_files(folder, findings)
         _check_content(folder, findings, derivation)
     except FolderError as error:
         findings.found.append(str(error))
     if findings.found:
-        raise VerificationError(name, dict.fromkeys(findings.found))
-    return VerificationReport(_release_id(folder), tuple(findings.checks), tuple(findings.notes))
+        raise VerificationError(name, dict.fromkeys(findings.found + _other_version(folder)))
+    return VerificationReport(
+        _release_id(folder), tuple(findings.checks), tuple(dict.fromkeys(findings.notes))
+    )
+
+
+def _other_version(folder: Folder) -> list[str]:
+    """A hint, if the manifest says that another version of this program wrote it."""
+    from importlib.metadata import version
+
+    try:
+        writer = parse_json(folder.read(MANIFEST))["implementation"]["versions"]["synth"]
+    except (FolderError, JsonError, KeyError, TypeError):
+        return []
+    if writer == version("synth"):
+        return []
+    return [f"(written by synth {writer!s:.40}, verified by {version('synth')}: use the writer's)"]
 
 
 def _release_id(folder: Folder) -> str:
@@ -82,6 +100,16 @@ def _config(manifest: dict[str, Any], findings: Findings) -> Config | None:
         problems = " ".join(str(error).split())
         findings.found.append(f"{MANIFEST}: configuration: {problems}")
         return None
+    stated = manifest["implementation"]["configuration_hash"]
+    findings.conclude(
+        "the configuration has the stated hash",
+        []
+        if stated == config.hash
+        else [
+            f"{MANIFEST}: configuration: its hash is {config.hash}, "
+            f"implementation.configuration_hash says {stated}"
+        ],
+    )
     return config
 
 

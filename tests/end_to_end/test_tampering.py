@@ -1,0 +1,423 @@
+"""A published release, changed in every way: `synth verify` says what was changed, and where."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from synth.errors import VerificationError
+from synth.release import verify_release
+from synth.release.data_card import render_data_card
+from synth.release.derivation import derive
+from synth.release.verification.attested import ATTESTED_ONLY
+
+CONFIGURATION = {
+    "schema_version": 1,
+    "release": {
+        "id": "tampered",
+        "title": "Made-up people",
+        "description": "For tests",
+        "curators": ["Test Office"],
+        "contact": "data@example.org",
+        "intended_use": "Testing",
+        "region": "Nowhere",
+        "sector": "Government",
+        "license": "CC-BY-4.0",
+    },
+    "source": {"path": "people.csv", "disposal": "keep", "disposal_reason": "made up"},
+    "privacy": {
+        "epsilon": "0.5",
+        "neighbours": "add-remove",
+        "unit": "record",
+        "justification": "A test needs no more.",
+    },
+    "ledger": {"path": "state/ledger.sqlite", "population": "nobody", "epsilon_cap": 2},
+    "domain": [
+        {"name": "age", "type": "integer", "edges": [0, 18, 65, 99], "out_of_domain": "clamp"}
+        | {"source": "test"},
+        {"name": "sex", "type": "categorical", "levels": ["Female", "Male"], "missing": [""]}
+        | {"out_of_domain": "missing", "source": "test"},
+    ],
+    "impossible": [{"age": "[65, 99]", "sex": "missing"}],
+    "workload": {"marginals": 1},
+    "output": {"directory": "outputs"},
+}
+PEOPLE = "age,sex\n" + "34,Female\n67,Male\n12,\n" * 60
+FILES = (
+    "README.md",
+    "SHA256SUMS",
+    "manifest.json",
+    "manifest.schema.json",
+    "measurements.parquet",
+    "synthetic.csv",
+    "synthetic.parquet",
+)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory) -> Path:
+    """A release made by the command line, once."""
+    place = tmp_path_factory.mktemp("published")
+    (place / "people.csv").write_text(PEOPLE)
+    (place / "release.yaml").write_text(yaml.safe_dump(CONFIGURATION, sort_keys=False))
+    command = [sys.executable, "-m", "synth", "run", str(place / "release.yaml")]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return place / "outputs" / "tampered"
+
+
+@pytest.fixture
+def release(published: Path, tmp_path: Path) -> Path:
+    """A copy of the release to tamper with."""
+    return Path(shutil.copytree(published, tmp_path / "tampered"))
+
+
+@pytest.fixture(scope="module")
+def verify_quickly(published: Path):
+    """Verification that derives the rows once: only for changes that leave measurements alone."""
+    from synth.config import config_from_public
+    from synth.measurements import read_measurements
+    from synth.release.verification import verify_folder
+
+    config = config_from_public(manifest_of(published)["configuration"])
+    measurements = read_measurements(published / "measurements.parquet", config.universe)
+    derived = derive(measurements, config)
+    return lambda folder: verify_folder(folder, derivation=lambda *_: derived)
+
+
+def manifest_of(folder):
+    return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+
+
+def findings_of(folder, verify=verify_release):
+    with pytest.raises(VerificationError) as caught:
+        verify(folder)
+    assert caught.value.exit_code == 5
+    return "\n".join(caught.value.findings)
+
+
+def write_checksums(folder):
+    names = sorted(path.name for path in folder.iterdir() if path.name != "SHA256SUMS")
+    lines = [f"{digest(folder / name)}  {name}\n" for name in names]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def reseal(folder, manifest, *, card=True):
+    """Do all that a tamperer without the measurements can do to make a change look right."""
+    if card:
+        (folder / "README.md").write_bytes(render_data_card(manifest))
+        for entry in manifest["files"]:
+            content = (folder / entry["path"]).read_bytes()
+            entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (folder / "manifest.json").write_text(text, encoding="utf-8")
+    write_checksums(folder)
+
+
+def test_the_release_as_published_stands(published):
+    report = verify_release(published)
+    assert report.release_id == "tampered"
+    assert report.notes == ()
+    assert any("every byte is the expansion" in check for check in report.checks)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_changed_byte_of_any_file_is_found(release, verify_quickly, name):
+    path = release / name
+    content = path.read_bytes()
+    places = {0, 1, len(content) // 3, len(content) // 2, len(content) - 2, len(content) - 1}
+    for place in sorted(places):
+        changed = bytearray(content)
+        changed[place] ^= 0x01
+        path.write_bytes(changed)
+        found = findings_of(release, verify_quickly)
+        own_line = name == "SHA256SUMS" and "manifest.json: its bytes were changed" in found
+        assert re.search(rf"(^|\n){name}: |in {name}", found) or own_line, place
+    path.write_bytes(content)
+    verify_quickly(release)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("keep", [0, 0.5])
+def test_a_truncated_file_is_found(release, name, keep):
+    content = (release / name).read_bytes()
+    (release / name).write_bytes(content[: int(len(content) * keep)])
+    assert f"{name}: " in findings_of(release)
+
+
+@pytest.mark.parametrize("name", ["synthetic.parquet", "measurements.parquet", "manifest.json"])
+def test_a_truncated_file_with_new_checksums_is_found(release, name):
+    content = (release / name).read_bytes()
+    (release / name).write_bytes(content[: len(content) // 2])
+    write_checksums(release)
+    assert f"{name}: " in findings_of(release)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_removed_file_is_found(release, name, sealed):
+    (release / name).unlink()
+    if sealed and name != "SHA256SUMS":
+        write_checksums(release)
+    assert name in findings_of(release)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_an_added_file_is_found(release, sealed):
+    (release / "extra.txt").write_text("more")
+    if sealed:
+        write_checksums(release)
+    assert "extra.txt: " in findings_of(release)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_symbolic_link_is_never_followed(release, tmp_path, name):
+    elsewhere = tmp_path / "elsewhere"
+    (release / name).rename(elsewhere)
+    (release / name).symlink_to(elsewhere)
+    assert f"{name}: is a symbolic link" in findings_of(release)
+
+
+def test_other_entries_that_are_no_plain_files_are_found(release):
+    (release / "inner").mkdir()
+    os.mkfifo(release / "pipe")
+    found = findings_of(release)
+    assert "inner: is no plain file" in found
+    assert "pipe: is no plain file" in found
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from leaves(item, (*path, number))
+    else:
+        yield path
+
+
+def changed_leaf(value):
+    """Another value of the same type, as harmless as possible to schema and parsers."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value * 1.0000001 + 1e-12
+    if value is None:
+        return 0
+    if re.fullmatch(r"\d+/\d+", value):
+        top, bottom = value.split("/")
+        return f"{int(top) + 1}/{bottom}"
+    if value[-1:].isdigit():
+        return value[:-1] + str((int(value[-1]) + 1) % 10)
+    if re.fullmatch(r"[0-9a-f]{64}", value):
+        return value[:-1] + ("a" if value[-1] != "a" else "b")
+    return value + "x"
+
+
+def dotted(path):
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def is_attested_only(path):
+    """Whether the documented list covers the path; `*` stands for one name or number."""
+    patterns = [re.escape(item).replace(r"\*", r"[^.\[\]]+") for item in ATTESTED_ONLY]
+    return any(re.fullmatch(pattern, dotted(path)) for pattern in patterns)
+
+
+def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, verify_quickly):
+    original = manifest_of(release)
+    card = (release / "README.md").read_bytes()
+    unnoticed, unnamed, seen = set(), set(), 0
+    for path in leaves(original):
+        manifest = deepcopy(original)
+        parent = manifest
+        for part in path[:-1]:
+            parent = parent[part]
+        parent[path[-1]] = changed_leaf(parent[path[-1]])
+        reseal(release, manifest, card=path[0] != "files")
+        try:
+            verify_quickly(release)
+            unnoticed.add(dotted(path))
+        except VerificationError as error:
+            names = {dotted(path), dotted(path[:-1]), dotted(path[:-2]), path[0]}
+            if not any(name and name in str(error) for name in names):
+                unnamed.add(dotted(path))
+        (release / "README.md").write_bytes(card)
+        seen += 1
+    assert seen > 300
+    assert unnamed == set()
+    assert unnoticed == {dotted(path) for path in leaves(original) if is_attested_only(path)}
+
+
+def test_the_finding_names_path_found_and_expected(release):
+    manifest = manifest_of(release)
+    sd = manifest["quality"]["prediction"]["queries"][1]["sd_records"]
+    manifest["quality"]["prediction"]["queries"][1]["sd_records"] = 0.5
+    reseal(release, manifest)
+    line = f"manifest.json: quality.prediction.queries[1].sd_records: found 0.5, expected {sd!r}"
+    assert line in findings_of(release)
+
+
+def test_fields_that_were_removed_or_added_are_found(release):
+    manifest = manifest_of(release)
+    del manifest["what_it_means"]["formula"]
+    manifest["guarantee"]["comment"] = "approved by everybody"
+    reseal(release, manifest)
+    found = findings_of(release)
+    assert "what_it_means: 'formula' is a required property" in found
+    assert "comment" in found
+
+
+def test_items_that_were_removed_are_found(release):
+    manifest = manifest_of(release)
+    manifest["what_it_means"]["not_promised"].pop()
+    reseal(release, manifest)
+    assert "what_it_means.not_promised: found 3 items, expected 4" in findings_of(release)
+
+
+def test_a_smaller_epsilon_everywhere_is_found(release):
+    """The claim is changed in the events, the total, the ledger and the configuration at once."""
+    text = (release / "manifest.json").read_text()
+    text = text.replace('"fraction": "1/2"', '"fraction": "1/4"')
+    text = text.replace('"epsilon": "1/2"', '"epsilon": "1/4"')
+    text = text.replace('"epsilon": "0.5"', '"epsilon": "0.25"')
+    reseal(release, json.loads(text))
+    found = findings_of(release)
+    assert "accounting.events[0].noise_scale_records" in found
+    assert "measurements.parquet: answers to another configuration" in found
+
+
+def test_more_spent_than_the_cap_allows_is_found(release):
+    manifest = manifest_of(release)
+    ledger = manifest["accounting"]["ledger"]
+    ledger["spent_before"]["epsilon"] = {"fraction": "2/1", "decimal": "2"}
+    ledger["left"]["epsilon"] = {"fraction": "-1/2", "decimal": "-0.5"}
+    reseal(release, manifest)
+    found = findings_of(release)
+    assert "accounting.ledger: more epsilon was spent than the cap allows" in found
+    assert "is not zero, but no earlier release is listed" in found
+
+
+def test_a_row_that_was_changed_and_resealed_is_found(release):
+    lines = (release / "synthetic.csv").read_text().splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if line.endswith("Female\n"))
+    lines[place] = lines[place].replace("Female", "Male")
+    (release / "synthetic.csv").write_text("".join(lines))
+    reseal(release, manifest_of(release))
+    found = findings_of(release)
+    assert "synthetic.csv: " in found
+    assert f"(line {place + 1})" in found or f"row {place + 1} " in found
+
+
+def test_a_value_inside_its_bin_that_was_changed_is_found(release):
+    lines = (release / "synthetic.csv").read_text().splitlines(keepends=True)
+    age, rest = lines[1].split(",", 1)
+    lines[1] = f"{(int(age) + 1) % 18},{rest}"
+    (release / "synthetic.csv").write_text("".join(lines))
+    reseal(release, manifest_of(release))
+    assert "(line 2) is b" in findings_of(release)
+
+
+def test_a_parquet_value_that_was_changed_is_found(release):
+    path = release / "synthetic.parquet"
+    table = pq.read_table(path)
+    ages = table.column("age").to_pylist()
+    ages[0] = (ages[0] + 1) % 18
+    table = table.set_column(0, table.schema.field(0), [pa.array(ages)])
+    pq.write_table(table, path, store_schema=False)
+    reseal(release, manifest_of(release))
+    found = findings_of(release)
+    assert "synthetic.parquet: row 1, column 'age': found" in found
+    assert "synthetic.csv" not in found
+
+
+def test_an_impossible_row_is_found(release):
+    lines = (release / "synthetic.csv").read_text()
+    (release / "synthetic.csv").write_text(lines + "70,\n")
+    reseal(release, manifest_of(release))
+    assert "1 rows are impossible (age=[65, 99], sex=missing)" in findings_of(release)
+
+
+def test_a_noisy_count_that_was_changed_no_longer_gives_the_rows(release):
+    path = release / "measurements.parquet"
+    table = pq.read_table(path)
+    counts = table.column("noisy_count").to_pylist()
+    counts[0] += 40
+    table = table.set_column(2, table.schema.field(2), [pa.array(counts)])
+    pq.write_table(table, path)
+    reseal(release, manifest_of(release))
+    found = findings_of(release)
+    assert "cells differ from the counts rebuilt from the measurements" in found
+    assert "post_processing.measurements_content_hash" in found
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "manifest.json: is not readable: line 1"),
+        (b"\xff", "is not readable: byte 1 is not UTF-8"),
+        (b'{"a": 1, "a": 1}', "a key is there twice"),
+        (b'{"a": NaN}', "NaN is not a number"),
+        (b'{"a": 1e999}', "too long or too large"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "more than 60 digits"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[" * 60 + b"]" * 60, "nested more than 40 deep"),
+        (b"[]", "[] is not of type 'object'"),
+    ],
+)
+def test_a_manifest_that_is_not_one_is_refused_with_its_reason(release, content, message):
+    (release / "manifest.json").write_bytes(content)
+    write_checksums(release)
+    assert message in findings_of(release)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [(10, "measurements.parquet: holds 9 rows, expected"), (30, "configuration: ")],
+)
+def test_a_huge_universe_is_refused_before_it_is_built(release, columns, message):
+    manifest = manifest_of(release)
+    column = manifest["configuration"]["domain"][1]
+    for number in range(columns):
+        manifest["configuration"]["domain"].append(column | {"name": f"more{number}"})
+    reseal(release, manifest)
+    assert message in findings_of(release)
+
+
+def test_what_is_no_release_is_refused(tmp_path):
+    assert "there is no such folder" in findings_of(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("text")
+    assert "is not a folder" in findings_of(tmp_path / "file")
+    (tmp_path / "empty").mkdir()
+    assert "is not a release: it holds no manifest.json" in findings_of(tmp_path / "empty")
+
+
+def test_the_command_says_what_it_found_and_ends_with_5(release):
+    command = [sys.executable, "-m", "synth", "verify", str(release)]
+    fine = subprocess.run(command, capture_output=True, text=True)
+    assert fine.returncode == 0, fine.stderr
+    with (release / "synthetic.csv").open("ab") as file:
+        file.write(b"1,Male\n")
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 5
+    assert "synthetic.csv: its bytes were changed" in found.stdout + found.stderr
+    assert "Traceback" not in found.stderr

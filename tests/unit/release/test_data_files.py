@@ -1,0 +1,146 @@
+"""CSV and Parquet: the exact expansion of the counts, by the slow definition and by readers."""
+
+import csv
+import io
+from fractions import Fraction
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from synth.domain import Attribute, Universe
+from synth.release.columns import published_columns
+from synth.release.csv_file import csv_chunks, quote_field
+from synth.release.parquet_file import write_parquet
+from synth.release.readback import counts_of_csv, counts_of_parquet
+from synth.release.rows import grid_values, row_blocks
+
+ATTRIBUTES = (
+    Attribute("a,b", "categorical", levels=('q"r', "y, z", "ü"), missing=("",)),
+    Attribute("age", "integer", edges=tuple(map(Fraction, (-10, 0, 1, 99))), missing=("?",)),
+    Attribute("gain", "number", edges=tuple(map(Fraction, ("-2", "0", "0.5", "5000")))),
+)
+UNIVERSE = Universe(ATTRIBUTES)
+SEED = 7
+
+
+def some_counts(universe=UNIVERSE, most=4):
+    return np.random.default_rng(3).integers(0, most, universe.size, dtype=np.int64)
+
+
+def written(counts, universe=UNIVERSE, bins="uniform"):
+    columns = published_columns(universe, bins)
+    text = b"".join(csv_chunks(counts, universe, columns, seed=SEED))
+    binary = io.BytesIO()
+    write_parquet(binary, counts, universe, columns, seed=SEED)
+    binary.seek(0)
+    return columns, text, binary
+
+
+@pytest.mark.parametrize("block_rows", [1, 2, 3, 10, 1000])
+def test_every_cell_becomes_as_many_rows_as_its_count_says(block_rows):
+    counts = some_counts()
+    slow = [cell for cell in range(UNIVERSE.size) for _ in range(counts[cell])]
+    fast = []
+    for block in row_blocks(counts, UNIVERSE, block_rows=block_rows):
+        assert block.start == len(fast)
+        assert block.size <= block_rows
+        fast += [UNIVERSE.cell(codes) for codes in zip(*block.codes, strict=True)]
+    assert fast == slow
+
+
+def test_no_rows_make_no_blocks():
+    assert list(row_blocks(np.zeros(UNIVERSE.size, dtype=np.int64), UNIVERSE)) == []
+
+
+@pytest.mark.parametrize("position", [1, 2])
+def test_values_do_not_depend_on_the_block_size(position):
+    column = published_columns(UNIVERSE, "uniform")[position]
+    values = {}
+    for block_rows in (1, 5, 4096):
+        parts = [
+            grid_values(
+                column, block.codes[position], seed=SEED, position=position, start=block.start
+            )
+            for block in row_blocks(some_counts(), UNIVERSE, block_rows=block_rows)
+        ]
+        values[block_rows] = np.concatenate(parts).tolist()
+    assert values[1] == values[5] == values[4096]
+
+
+@pytest.mark.parametrize("bins", ["uniform", "interval", "midpoint"])
+def test_both_files_hold_the_same_rows_and_give_the_counts_back(bins):
+    counts = some_counts()
+    columns, text, binary = written(counts, bins=bins)
+    rows = list(csv.reader(io.StringIO(text.decode(), newline="")))
+    assert rows[0] == ["a,b", "age", "gain"]
+    table = pq.read_table(binary).to_pylist()
+    for line, values in zip(rows[1:], table, strict=True):
+        for field, value, column in zip(line, values.values(), columns, strict=True):
+            if value is None:
+                assert field == ""
+            elif column.published_type == "text":
+                assert field == value
+            else:
+                assert Fraction(field) == Fraction(str(value))
+    binary.seek(0)
+    total = int(counts.sum())
+    assert (counts_of_csv(io.BytesIO(text), UNIVERSE, columns) == counts).all()
+    assert (counts_of_parquet(binary, UNIVERSE, columns, rows=total) == counts).all()
+
+
+def test_no_rows_give_a_header_and_an_empty_table():
+    counts = np.zeros(UNIVERSE.size, dtype=np.int64)
+    columns, text, binary = written(counts)
+    assert text == b'"a,b",age,gain\n'
+    assert (counts_of_csv(io.BytesIO(text), UNIVERSE, columns) == counts).all()
+    assert (counts_of_parquet(binary, UNIVERSE, columns, rows=0) == counts).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("plain", "plain"), ("a,b", '"a,b"'), ('a"b', '"a""b"'), ("a\nb", '"a\nb"'), ("", '""')],
+)
+def test_a_field_is_quoted_only_where_it_must_be(text, expected):
+    assert quote_field(text) == expected
+
+
+def test_a_missing_value_of_a_single_column_is_no_empty_line():
+    universe = Universe((Attribute("a", "categorical", levels=("x",), missing=("",)),))
+    counts = np.array([1, 2], dtype=np.int64)
+    columns, text, _ = written(counts, universe)
+    assert text == b'a\nx\n""\n""\n'
+    assert (counts_of_csv(io.BytesIO(text), universe, columns) == counts).all()
+
+
+def test_decimals_are_written_exactly_with_their_sign():
+    universe = Universe((Attribute("a", "number", edges=(Fraction(-1), Fraction(0), Fraction(1))),))
+    columns, text, _ = written(np.array([300, 300], dtype=np.int64), universe)
+    fields = text.decode().splitlines()[1:]
+    assert all(len(field.split(".")[1]) == columns[0].decimals for field in fields)
+    assert all(-1 <= Fraction(field) < 0 for field in fields[:300])
+    assert all(0 <= Fraction(field) <= 1 for field in fields[300:])
+    assert any(field.startswith("-0.0") for field in fields)
+
+
+def test_uniform_values_reach_both_ends_of_an_integer_bin():
+    universe = Universe((Attribute("a", "integer", edges=(Fraction(3), Fraction(7))),))
+    _, text, _ = written(np.array([200], dtype=np.int64), universe)
+    assert set(text.decode().split()[1:]) == {"3", "4", "5", "6", "7"}
+
+
+def test_parquet_carries_no_metadata_and_the_declared_types():
+    counts = some_counts()
+    _, _, binary = written(counts)
+    file = pq.ParquetFile(binary)
+    assert file.metadata.metadata is None
+    assert [str(field.type) for field in file.schema_arrow] == ["string", "int64", "double"]
+    assert [field.nullable for field in file.schema_arrow] == [True, True, False]
+
+
+def test_the_bytes_of_a_csv_are_a_function_of_counts_and_seed():
+    counts = some_counts()
+    columns, first, _ = written(counts)
+    assert written(counts)[1] == first
+    other = b"".join(csv_chunks(counts, UNIVERSE, columns, seed=SEED + 1))
+    assert other != first

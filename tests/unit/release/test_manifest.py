@@ -1,0 +1,179 @@
+"""The manifest: closed schema, a basis for every number, and figures that are what they say."""
+
+import json
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from synth.config import config_from_public
+from synth.release.manifest.build import manifest_schema
+from synth.release.manifest.exact_numbers import exact_number
+from synth.release.manifest.guarantee import posterior_bounds, smallest_false_negative_rate
+from synth.release.manifest.implementation import arithmetic_fingerprint, current_versions
+from synth.release.manifest.residuals import marginal_residuals, root_mean_square
+
+
+def manifest_of(made):
+    return json.loads((made.folder / "manifest.json").read_text(encoding="utf-8"))
+
+
+def nodes(schema, path="manifest"):
+    yield path, schema
+    for name, child in schema.get("properties", {}).items():
+        yield from nodes(child, f"{path}.{name}")
+    for key in ("items", "additionalProperties", "propertyNames"):
+        if isinstance(schema.get(key), dict):
+            yield from nodes(schema[key], f"{path}.{key}")
+    for key in ("anyOf", "oneOf"):
+        for number, child in enumerate(schema.get(key, [])):
+            yield from nodes(child, f"{path}.{key}{number}")
+
+
+def test_the_schema_is_valid_and_every_node_is_described_and_closed():
+    schema = manifest_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for path, node in nodes(schema):
+        assert node.get("description"), path
+        if node.get("type") == "object":
+            assert "additionalProperties" in node, path
+            assert node["additionalProperties"] is not True, path
+
+
+@pytest.mark.parametrize("kind", ["small", "busy"])
+def test_a_manifest_fits_its_schema_and_ships_it(released, busy, kind):
+    made = released(**(busy if kind == "busy" else {}))
+    shipped = json.loads((made.folder / "manifest.schema.json").read_text(encoding="utf-8"))
+    assert shipped == manifest_schema()
+    jsonschema.Draft202012Validator(shipped).validate(manifest_of(made))
+
+
+def numbers_without_basis(value, path="", basis=None):
+    if isinstance(value, dict):
+        basis = value.get("basis", basis)
+        for key, item in value.items():
+            yield from numbers_without_basis(item, f"{path}.{key}", basis)
+    elif isinstance(value, list):
+        for item in value:
+            yield from numbers_without_basis(item, f"{path}[]", basis)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and basis is None:
+        yield path
+
+
+def test_every_number_has_a_basis_and_the_configuration_is_public(released, busy):
+    manifest = manifest_of(released(**busy))
+    described = manifest_schema()["properties"]["configuration"]["description"]
+    assert "public" in described
+    del manifest["configuration"]
+    assert list(numbers_without_basis(manifest)) == []
+    assert list(numbers_without_basis({"a": {"b": [1]}})) == [".a.b[]"]
+
+
+def test_the_configuration_can_be_read_back(released, busy):
+    made = released(**busy)
+    manifest = manifest_of(made)
+    config = config_from_public(manifest["configuration"])
+    assert config.hash == made.config.hash == manifest["implementation"]["configuration_hash"]
+    assert config.universe == made.config.universe
+
+
+def test_nothing_of_the_machine_is_in_the_folder(released, tmp_path):
+    made = released()
+    import getpass
+    import socket
+    import sys
+
+    secrets = {str(tmp_path), str(Path.home()), socket.gethostname(), "people.csv", "sqlite"}
+    secrets |= {sys.executable, str(Path.cwd()), "/tmp/"}
+    if getpass.getuser() not in ("root", "data", "test"):
+        secrets.add(getpass.getuser())
+    for path in made.folder.iterdir():
+        content = path.read_bytes()
+        for secret in secrets - {"", "/", "localhost"}:
+            assert secret.encode() not in content, (path.name, secret)
+        text = content.decode("utf-8", "replace")
+        if path.suffix in (".json", ".md"):
+            assert not re.search(r"\d\d:\d\d", text.replace("://", "")), path.name
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(10)])
+@pytest.mark.parametrize("prior", [Fraction(1, 100), Fraction(1, 2)])
+def test_posteriors_follow_from_bayes_rule(prior, epsilon):
+    smallest, largest = posterior_bounds(prior, epsilon)
+    for ratio, bound in ((math.exp(epsilon), largest), (math.exp(-epsilon), smallest)):
+        exact = float(prior) * ratio / (float(prior) * ratio + 1 - float(prior))
+        assert abs(bound - exact) < 1.1e-6
+    assert (
+        largest
+        >= float(prior) * math.exp(epsilon) / (float(prior) * math.exp(epsilon) + 1 - float(prior))
+        - 1e-12
+    )
+    assert smallest <= float(prior) <= largest
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
+def test_the_trade_off_is_the_lower_hull_of_both_inequalities(epsilon):
+    for rate in (Fraction(1, 100), Fraction(1, 4), Fraction(1, 2)):
+        q = smallest_false_negative_rate(rate, epsilon)
+        growth = math.exp(epsilon)
+        best = max(0, 1 - growth * float(rate), (1 - float(rate)) / growth)
+        assert best - 1.1e-6 < q <= best
+
+
+def test_exact_numbers_never_understate():
+    assert exact_number(Fraction(1, 10)) == {"fraction": "1/10", "decimal": "0.1"}
+    third = exact_number(Fraction(1, 3))
+    assert third["fraction"] == "1/3"
+    assert Fraction(third["decimal"]) > Fraction(1, 3)
+    assert Decimal(third["decimal"]) - Decimal(1) / 3 < Decimal("1e-15")
+
+
+def test_residuals_of_marginals_are_those_of_the_slow_definition():
+    shape = (3, 2, 4)
+    table = np.random.default_rng(1).integers(-5, 6, shape)
+    marginals = [(0,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2), ()]
+    fast = marginal_residuals(table.ravel(), shape, marginals)
+    for marginal, value in zip(marginals, fast, strict=True):
+        others = tuple(axis for axis in range(3) if axis not in marginal)
+        slow = table.sum(axis=others)
+        assert value == pytest.approx(math.sqrt(np.mean(np.square(slow))), rel=1e-12)
+
+
+def test_a_root_mean_square_of_large_numbers_does_not_overflow():
+    values = np.full(5000, 2**40, dtype=np.int64)
+    assert root_mean_square(values) == 2.0**40
+    assert root_mean_square(np.zeros(0, dtype=np.int64)) == 0.0
+
+
+def test_the_fingerprint_is_stable_and_versions_are_those_installed():
+    assert arithmetic_fingerprint() == arithmetic_fingerprint()
+    assert current_versions()["numpy"] == np.__version__
+
+
+def test_person_units_and_replaced_records_are_told_apart(released):
+    person = {"unit": {"column": "person", "max_records": 3}}
+    manifest = manifest_of(released(privacy=person))
+    assert manifest["guarantee"]["max_records_per_unit"] == 3
+    assert manifest["guarantee"]["sensitivity_l1"] == 3
+    assert "person" in manifest["guarantee"]["privacy_unit"]
+    assert manifest["accounting"]["events"][0]["noise_scale_records"]["fraction"] == "3/1"
+
+
+def test_the_prediction_is_that_of_the_planner(released):
+    made = released()
+    from synth.plan import forecast
+
+    expected = forecast(made.config)
+    prediction = manifest_of(made)["quality"]["prediction"]
+    assert prediction["noise_sd_per_cell"] == expected.noise_sd_per_cell
+    assert [query["sd_records"] for query in prediction["queries"]] == [
+        query.sd_records for query in expected.queries
+    ]
+    assert manifest_of(made)["accounting"]["events"][0]["variance"] == pytest.approx(
+        expected.noise_sd_per_cell**2
+    )

@@ -1,0 +1,109 @@
+"""Reading back: a value outside the domain is named with its row, column and text."""
+
+import io
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synth.domain import Attribute, Universe
+from synth.release.columns import published_columns
+from synth.release.readback import ReadbackError, counts_of_csv, counts_of_parquet
+
+UNIVERSE = Universe(
+    (
+        Attribute("town", "categorical", levels=("x", "y"), missing=("",)),
+        Attribute("age", "integer", edges=tuple(map(Fraction, (0, 10, 99)))),
+        Attribute("gain", "number", edges=tuple(map(Fraction, (-1, 0, 1)))),
+    )
+)
+COLUMNS = published_columns(UNIVERSE, "uniform")
+HEADER = "town,age,gain\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("x,5,0.500\nz,5,0.500\n", "row 2, column 'town': 'z' is not in the declared domain"),
+        ("x,100,0.500\n", "row 1, column 'age': '100' is not in"),
+        ("x,-1,0.500\n", "row 1, column 'age': '-1' is not in"),
+        ("x,05,0.500\n", "row 1, column 'age': '05' is not in"),
+        ("x,5.0,0.500\n", "row 1, column 'age': '5.0' is not in"),
+        ("x,,0.500\n", "row 1, column 'age': a missing value is not in"),
+        ("x,9223372036854775808,0.500\n", "column 'age': a number of too many digits"),
+        ("x,5,0.5\n", "row 1, column 'gain': '0.5' is not in"),
+        ("x,5,1.001\n", "row 1, column 'gain': '1.001' is not in"),
+        ("x,5,nan\n", "row 1, column 'gain': 'nan' is not in"),
+        ('"",5,0.500\n', "row 1, column 'town': '' is not in"),
+        ("y,5,0.500\nx,5,0.500\n", "row 2 does not follow in the order of the cells"),
+        ("x,5\n", "not readable as CSV with 3 columns"),
+    ],
+)
+def test_csv_rows_that_do_not_belong(rows, message):
+    with pytest.raises(ReadbackError) as caught:
+        counts_of_csv(io.BytesIO((HEADER + rows).encode()), UNIVERSE, COLUMNS)
+    assert message in str(caught.value)
+
+
+def test_another_header_is_refused():
+    with pytest.raises(ReadbackError, match="the header is"):
+        counts_of_csv(io.BytesIO(b"town,age,gaim\n"), UNIVERSE, COLUMNS)
+
+
+def test_good_rows_are_counted():
+    rows = "x,5,-0.001\nx,5,0.000\n,99,1.000\n"
+    counts = counts_of_csv(io.BytesIO((HEADER + rows).encode()), UNIVERSE, COLUMNS)
+    assert np.flatnonzero(counts).tolist() == [0, 1, 11]
+    assert counts.sum() == 3
+
+
+def parquet(rows, *, metadata=None, groups=None, names=("town", "age", "gain")):
+    types = [pa.string(), pa.int64(), pa.float64()]
+    fields = [
+        pa.field(name, kind, nullable=name == "town")
+        for name, kind in zip(names, types, strict=True)
+    ]
+    schema = pa.schema(fields, metadata=metadata)
+    columns = list(zip(*rows, strict=True))
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+    file = io.BytesIO()
+    table = pa.Table.from_arrays(arrays, schema=schema)
+    pq.write_table(table, file, store_schema=bool(metadata), row_group_size=groups)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("z", 5, 0.5)], "row 1, column 'town': 'z'"),
+        ([("x", 100, 0.5)], "row 1, column 'age': 100"),
+        ([("x", 5, 0.50001)], "row 1, column 'gain': 0.50001"),
+        ([("x", 5, float("nan"))], "row 1, column 'gain': nan"),
+        ([("x", 5, 1e300)], "row 1, column 'gain': 1e+300"),
+        ([("y", 5, 0.5), ("x", 5, 0.5)], "row 2 does not follow"),
+    ],
+)
+def test_parquet_rows_that_do_not_belong(rows, message):
+    with pytest.raises(ReadbackError) as caught:
+        counts_of_parquet(parquet(rows), UNIVERSE, COLUMNS, rows=len(rows))
+    assert message in str(caught.value)
+
+
+def test_a_parquet_file_is_judged_by_its_footer_first():
+    good = [("x", 5, 0.5), ("x", 6, 0.5)]
+    with pytest.raises(ReadbackError, match="states 2 rows, expected 3"):
+        counts_of_parquet(parquet(good), UNIVERSE, COLUMNS, rows=3)
+    with pytest.raises(ReadbackError, match="2 row groups, more than"):
+        counts_of_parquet(parquet(good, groups=1), UNIVERSE, COLUMNS, rows=2)
+    with pytest.raises(ReadbackError, match="the schema is not"):
+        counts_of_parquet(parquet(good, names=("town", "age", "x")), UNIVERSE, COLUMNS, rows=2)
+    with pytest.raises(ReadbackError, match="the schema is not"):
+        counts_of_parquet(parquet(good, metadata={"a": "b"}), UNIVERSE, COLUMNS, rows=2)
+    large = [("".join(map(str, range(20_000))), 5, 0.5)]
+    with pytest.raises(ReadbackError, match="unpacks to"):
+        counts_of_parquet(parquet(large), UNIVERSE, COLUMNS, rows=1)
+    with pytest.raises(ReadbackError, match="not readable as Parquet"):
+        counts_of_parquet(io.BytesIO(b"PAR1 nothing PAR1"), UNIVERSE, COLUMNS, rows=1)
