@@ -1,1 +1,8 @@
-"""TODO."""
+"""Exact whole-number noise: its law, its random words, its sampler and its self-test."""
+
+from synth.noise.discrete_laplace import DiscreteLaplace
+from synth.noise.self_tests import self_test
+from synth.noise.stream import NoiseStream
+from synth.noise.table_sampler import TableSampler
+
+__all__ = ["DiscreteLaplace", "NoiseStream", "TableSampler", "self_test"]

@@ -1,0 +1,158 @@
+"""The noise stream: AES-256 in counter mode under a key of the operating system."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.errors import BugError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
+
+KEY_BYTES = 32
+BLOCK_BYTES = 16
+CELLS_PER_BLOCK = 8
+"""A block of 16 bytes serves eight cells with 16 bits each."""
+LANES = 1 << 16
+TABLES = 1 << 32
+ROUNDS = 1 << 16
+CELLS = 1 << 63
+
+
+def counter_block(lane: int, table: int, round_number: int, index: int) -> bytes:
+    """The 16 bytes that are encrypted: four big-endian fields of 2, 4, 2 and 8 bytes.
+
+    Privacy: the fields have fixed widths and do not overlap, so different quadruples give
+    different blocks; AES under one key is a permutation, so they give different random blocks.
+    Lane 2p holds the 16-bit words of part p of the noise, `index` being the cell divided by 8;
+    lane 2p+1 holds its refinement words, `index` being the cell. Counter mode adds 1 per block;
+    with index + blocks <= 2^64 it never carries into the round, the table or the lane.
+    Raises: BugError when a field does not fit.
+    """
+    fields = ((lane, LANES), (table, TABLES), (round_number, ROUNDS), (index, 1 << 64))
+    if any(type(field) is not int or not 0 <= field < limit for field, limit in fields):
+        raise BugError("a counter of the noise stream is out of range")
+    return b"".join(
+        field.to_bytes((limit.bit_length() - 1) // 8, "big") for field, limit in fields
+    )
+
+
+class NoiseStream:
+    """Random words that are a function of a secret key and of (lane, table, round, index).
+
+    Privacy: the noise of a cell depends on the key, the table's number and the cell's number
+    only: not on the data, nor on how the work is cut into chunks, threads or requests. The words
+    are indistinguishable from uniform ones as long as AES-256 is not broken. No cell is handed
+    out twice: noise that is reused would cancel out.
+    Requires: one stream per run; the object stays in the process that made it.
+    """
+
+    __slots__ = ("_claimed", "_key", "_lock", "_process")
+
+    def __init__(self, *, key: bytes) -> None:
+        """Take 32 bytes as the key; everything but a test uses `from_operating_system`."""
+        if len(key) != KEY_BYTES:
+            raise BugError("a noise stream needs a key of 32 bytes")
+        self._key = bytearray(key)
+        self._process = os.getpid()
+        self._claimed: dict[int, list[tuple[int, int]]] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_operating_system(cls) -> Self:
+        """A stream under a fresh key of 256 bits from the operating system's generator."""
+        return cls(key=os.urandom(KEY_BYTES))
+
+    def claim(self, table: int, start: int, count: int) -> None:
+        """Note that the noise of cells start .. start+count-1 of a table is handed out.
+
+        Raises: BugError if any of it was handed out before, or a number is out of range.
+        """
+        if any(type(number) is not int or number < 0 for number in (table, start, count)):
+            raise BugError("tables and cells have whole numbers from 0")
+        stop = start + count
+        if table >= TABLES or stop > CELLS:
+            raise BugError("a table or cell number is beyond the noise stream")
+        with self._lock:
+            claimed = self._claimed.setdefault(table, [])
+            if any(start < other_stop and other_start < stop for other_start, other_stop in claimed):
+                raise BugError("the noise of a cell was asked for twice")
+            if count:
+                claimed.append((start, stop))
+
+    def keystream(self, *, lane: int, table: int, index: int) -> Keystream:
+        """Consecutive blocks of a lane, from block `index` on."""
+        from cryptography.hazmat.primitives.ciphers import modes
+
+        return Keystream(self._encryptor(modes.CTR(counter_block(lane, table, 0, index))))
+
+    def blocks(
+        self, *, lane: int, table: int, round_number: int, indices: NDArray[np.int64]
+    ) -> NDArray[np.uint64]:
+        """Single blocks, each as two 64-bit words.
+
+        Shapes and units: `indices` has n numbers; the result has n rows of 2 words.
+        """
+        from cryptography.hazmat.primitives.ciphers import modes
+
+        counters = np.empty((len(indices), 2), dtype=">u8")
+        counters[:, 0] = int.from_bytes(counter_block(lane, table, round_number, 0)[:8], "big")
+        counters[:, 1] = indices
+        # the code book mode, block by block, is what counter mode does with its counters
+        encrypted = self._encryptor(modes.ECB()).update(counters.tobytes())  # noqa: S305
+        return np.frombuffer(encrypted, dtype="<u8").astype(np.uint64, copy=False).reshape(-1, 2)
+
+    def close(self) -> None:
+        """Overwrite the key; nothing can be drawn afterwards."""
+        self._key[:] = bytes(len(self._key))
+        self._key.clear()
+
+    def _encryptor(self, mode: object) -> CipherContext:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+        if not self._key:
+            raise BugError("the noise stream is closed")
+        if os.getpid() != self._process:
+            raise BugError("the noise stream was carried into another process")
+        return Cipher(algorithms.AES(self._key), mode).encryptor()  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return "NoiseStream(key withheld)"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a noise stream is neither copied nor stored")
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("a noise stream is neither copied nor stored")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise TypeError("a noise stream is neither copied nor stored")
+
+
+class Keystream:
+    """Consecutive 16-bit words of one lane of one table."""
+
+    __slots__ = ("_buffer", "_encryptor", "_zeros")
+
+    def __init__(self, encryptor: CipherContext) -> None:
+        self._encryptor = encryptor
+        self._zeros = b""
+        self._buffer = np.empty(0, dtype="<u2")
+
+    def words(self, count: int) -> NDArray[np.uint16]:
+        """The next `count` words; they stay valid until the next call.
+
+        Requires: count is a multiple of 8.
+        """
+        if len(self._zeros) < 2 * count:
+            self._zeros = bytes(2 * count)
+            # the cipher asks for one block more than it writes
+            self._buffer = np.empty(count + CELLS_PER_BLOCK, dtype="<u2")
+        zeros = memoryview(self._zeros)[: 2 * count]
+        self._encryptor.update_into(zeros, self._buffer.data.cast("B"))
+        return self._buffer[:count]
