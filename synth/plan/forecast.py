@@ -10,13 +10,15 @@ from functools import cache
 from typing import Any
 
 from synth.config.types import Config
+from synth.noise import DiscreteLaplace
+from synth.noise.discrete_laplace import LARGEST_RATE
 from synth.plan.costs import Costs, forecast_costs
 from synth.plan.events import plan_events
 from synth.plan.noise_sum import NoiseSum
 from synth.plan.possible import possible_cells
 from synth.privacy import TableEvent
 
-MISS = 0.05
+MISS = Fraction(1, 20)
 """One minus the confidence of every interval of the forecast."""
 
 
@@ -117,15 +119,20 @@ def forecast(config: Config, epsilon: Fraction | None = None) -> Forecast:
             raise ValueError("epsilon must be positive")
         config = replace(config, privacy=replace(config.privacy, epsilon=epsilon))
     (table,) = tables = plan_events(config)
-    rate = float(table.epsilon / table.sensitivity_l1)
+    law = DiscreteLaplace(table.epsilon, table.sensitivity_l1)
+    rate = float(min(law.rate, LARGEST_RATE))
     total = _declared_total(config)
     one = NoiseSum(rate, 1)
 
     @cache
     def errors(cells: int) -> tuple[float, int, int, float]:
         noise = NoiseSum(rate, table.cells // cells)
-        widths = noise.half_width(MISS), noise.half_width(MISS / cells)
-        return noise.sd, *widths, noise.mean_absolute
+        misses = MISS, MISS / cells
+        if noise.count == 1:
+            widths = [law.half_width(1 - miss) for miss in misses]
+        else:
+            widths = [noise.half_width(float(miss)) for miss in misses]
+        return noise.sd, widths[0], widths[1], noise.mean_absolute
 
     def query(attributes: tuple[str, ...], weight: Fraction) -> QueryForecast:
         cells = math.prod(config.universe.attribute(name).size for name in attributes)
@@ -155,9 +162,9 @@ def forecast(config: Config, epsilon: Fraction | None = None) -> Forecast:
         universe_size=config.universe.size,
         possible_cells=possible,
         tables=tables,
-        alpha=math.exp(-rate),
+        alpha=float(law.alpha),
         noise_scale_records=float(table.noise_scale_records),
-        noise_sd_per_cell=one.sd,
+        noise_sd_per_cell=math.sqrt(law.variance),
         declared_total=total,
         single_cell=query(config.universe.names, Fraction(1)),
         queries=tuple(query(m.attributes, m.weight) for m in config.workload.marginals),

@@ -34,35 +34,48 @@ def reserve(ledger, release_id):
         cap=Budget(Fraction(1), Fraction(0)), events=[TableEvent(("age",), 3, 1, Fraction(1, 2))])
 """
 
-KILLED_AT_STATEMENT = (
+DIE_AT_EVERY_STATEMENT = (
     PRELUDE
     + """
-left = int(sys.argv[2])
+def job(directory, statements):
+    def strike(statement):
+        nonlocal statements
+        statements -= 1
+        if statements < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-def strike(statement):
-    global left
-    left -= 1
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def work(strike):
-    connect = sqlite3.connect
-    def traced(*args, **options):
+    def traced(*args, connect=sqlite3.connect, **options):
         connection = connect(*args, **options)
         connection.set_trace_callback(strike)
         return connection
+
+    def say(state):
+        with (directory / "said").open("a") as said:
+            said.write(state + "\\n")
+
     sqlite3.connect = traced
-    with Ledger.open(path) as ledger:
+    with Ledger.open(directory / "state" / "ledger.sqlite") as ledger:
         reserve(ledger, "a")
-        print("reserved", flush=True)
+        say("reserved")
         for state in ("measured", "discarded", "published"):
             ledger.advance("a", RunState(state))
-            print(state, flush=True)
+            say(state)
         reserve(ledger, "b")
         ledger.void("b", "a reason")
-        print("voided", flush=True)
+        say("voided")
 
-work(strike)
+statements = 0
+while True:
+    directory = path / str(statements)
+    directory.mkdir()
+    if (child := os.fork()) == 0:
+        job(directory, statements)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status), flush=True)
+    if status == 0 or not os.WIFSIGNALED(status):
+        break
+    statements += 1
 """
 )
 
@@ -104,20 +117,21 @@ def finish(path: Path) -> None:
 
 
 def test_killed_before_any_statement_the_journal_is_whole_and_charged_once(tmp_path):
-    """Every SQL statement of a whole job is a place to die; the last child is not killed."""
-    died = 0
-    while True:
-        path = tmp_path / f"{died}" / "ledger.sqlite"
-        child = subprocess.run(
-            [sys.executable, "-c", KILLED_AT_STATEMENT, str(path), str(died)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if child.returncode == 0:
-            break
-        assert child.returncode == -signal.SIGKILL, child.stderr
-        said = child.stdout.split()
+    """Every SQL statement of a whole job is a place to die; the last process is not killed."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIE_AT_EVERY_STATEMENT, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # no threads beside the one that forks
+    )
+    codes = [int(code) for code in done.stdout.split()]
+    assert len(codes) > 40
+    assert codes == [-signal.SIGKILL] * (len(codes) - 1) + [0]
+    for statements in range(len(codes)):
+        directory = tmp_path / str(statements)
+        said = said_in(directory)
+        path = directory / "state" / "ledger.sqlite"
         if path.exists():
             with Ledger.open(path) as ledger:
                 run = ledger.state("a")
@@ -135,13 +149,12 @@ def test_killed_before_any_statement_the_journal_is_whole_and_charged_once(tmp_p
             "ledger.sqlite-journal",
             "runs",
         }
-        died += 1
-    assert said_everything(child.stdout)
-    assert died > 40
+    assert said == ORDER
 
 
-def said_everything(output: str) -> bool:
-    return output.split() == ORDER
+def said_in(directory: Path) -> list[str]:
+    said = directory / "said"
+    return said.read_text().split() if said.exists() else []
 
 
 @pytest.mark.parametrize("exists", [False, True])

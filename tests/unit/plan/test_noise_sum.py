@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from synth.noise import DiscreteLaplace
 from synth.plan.noise_sum import NoiseSum
 
 RATES = [0.1, 0.5, 1.0, 5.0, 10.0]
@@ -72,6 +73,19 @@ def test_quantiles_in_fractions():
 def test_the_variance_is_that_of_the_formula(rate):
     alpha = math.exp(-rate)
     assert NoiseSum(rate, 7).sd ** 2 == pytest.approx(7 * 2 * alpha / (1 - alpha) ** 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", ["1/100", "1/10", "1", "2", "10"])
+@pytest.mark.parametrize("sensitivity", [1, 4])
+def test_one_noise_is_the_law_that_the_curator_draws(epsilon, sensitivity):
+    law = DiscreteLaplace(Fraction(epsilon), sensitivity)
+    noise = NoiseSum(float(law.rate), 1)
+    assert noise.sd**2 == pytest.approx(law.variance, rel=1e-12)
+    for miss in (Fraction(1, 20), Fraction(1, 10**6), Fraction(1, 10**14)):
+        assert noise.half_width(float(miss)) == law.half_width(1 - miss)
+    by_pmf = sum(2 * k * law.pmf(k) for k in range(1, 60)) if law.rate >= 1 else None
+    if by_pmf is not None:
+        assert noise.mean_absolute == pytest.approx(float(by_pmf), rel=1e-12)
 
 
 @pytest.mark.parametrize("rate", RATES)
