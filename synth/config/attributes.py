@@ -15,6 +15,9 @@ from synth.domain import CLAMP, MISSING, Attribute, format_number
 Bins = tuple[Fraction, ...]
 
 
+MAX_CODES = 1_000_000
+"""How many levels and bins all columns have together at most: keeps refusals quick."""
+
 Declared = dict[str, Attribute | None]
 """Every declared column by name; None if its declaration has a problem."""
 
@@ -31,9 +34,20 @@ def build_attributes(items: list[Any], report: Report) -> Declared:
         why="many readers of tables do not tell capital from small letters",
     )
     declared: Declared = {}
+    codes = 0
     for index, values in enumerate(items):
+        if codes > MAX_CODES:
+            report.add(
+                ("domain",),
+                found=f"more than {MAX_CODES:,} levels and bins in the first {index} columns",
+                expected=f"at most {MAX_CODES:,} in all columns together",
+                fix="use wider bins, or leave columns out",
+            )
+            named = [rest["name"] for rest in items[index:] if not isinstance(rest, Invalid)]
+            return declared | {name: None for name in named if not isinstance(name, Invalid)}
         if not isinstance(values, Invalid):
             attribute = _build(values, ("domain", index), report)
+            codes += 0 if attribute is None else attribute.size
             if not isinstance(values["name"], Invalid):
                 declared.setdefault(values["name"], attribute)
     return declared

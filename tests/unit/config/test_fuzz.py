@@ -100,15 +100,58 @@ def test_a_good_file_with_slips_of_the_hand(text: str, seed: int, slips: int) ->
 
 
 WORDS = st.sampled_from(
-    ["sex", "age", "Male", "missing", "clamp", "categorical", "integer", "number", "record", "csv"]
-    + ["1", "0", "-1", "0.5", "1e-9", "1/3", "true", "auto", "keep", "estimated", "[0, 1)", ""]
+    [
+        "sex",
+        "age",
+        "Male",
+        "missing",
+        "clamp",
+        "categorical",
+        "integer",
+        "number",
+        "record",
+        "csv",
+        "1",
+        "0",
+        "-1",
+        "0.5",
+        "1e-9",
+        "1/3",
+        "true",
+        "auto",
+        "keep",
+        "estimated",
+        "[0,1)",
+    ]
 )
 SCALARS = st.one_of(WORDS, st.integers(-5, 1000), st.booleans(), st.none(), st.text(max_size=8))
 KEYS = st.one_of(
     st.sampled_from(
-        ["schema_version", "release", "source", "privacy", "ledger", "domain", "impossible"]
-        + ["public_totals", "workload", "strategy", "output", "name", "type", "levels", "edges"]
-        + ["minimum", "maximum", "bin_width", "out_of_domain", "epsilon", "unit", "where", "total"]
+        [
+            "schema_version",
+            "release",
+            "source",
+            "privacy",
+            "ledger",
+            "domain",
+            "impossible",
+            "public_totals",
+            "workload",
+            "strategy",
+            "output",
+            "name",
+            "type",
+            "levels",
+            "edges",
+            "minimum",
+            "maximum",
+            "bin_width",
+            "out_of_domain",
+            "epsilon",
+            "unit",
+            "where",
+            "total",
+        ]
     ),
     st.text(max_size=5),
 )

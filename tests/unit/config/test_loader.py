@@ -202,6 +202,15 @@ def test_a_huge_number_of_tables_is_refused(tmp_path: Path) -> None:
     assert problem.expected == "at most 10,000 tables"
 
 
+def test_very_many_bins_in_very_many_columns_are_refused_early(tmp_path: Path) -> None:
+    column = "type: integer, minimum: 0, maximum: 99999, out_of_domain: clamp, source: s}"
+    columns = "".join(f"  - {{name: c{i}, {column}\n" for i in range(1000))
+    head, rest = SMALL.split("domain:\n")
+    text = f"{head}domain:\n{columns}{rest[rest.index('output:') :]}"
+    (problem,) = problems_of(write(tmp_path, text))
+    assert problem.found == "more than 1,000,000 levels and bins in the first 11 columns"
+
+
 def test_a_rule_with_very_many_levels_is_quick(tmp_path: Path) -> None:
     """Many levels, all named again in a rule: looked up, not searched."""
     levels = ", ".join(f"l{i}" for i in range(20_000))

@@ -111,6 +111,13 @@ def test_possibility_is_found_in_a_universe_of_any_size() -> None:
     assert universe_of(sizes, *rules, {"c3": (0,)}).has_possible_cell() is False
 
 
+def test_possibility_is_not_searched_for_without_end() -> None:
+    """Twelve records in eleven places, no two in the same: impossible, and hard to see."""
+    pairs = itertools.combinations(range(12), 2)
+    rules = [{f"c{i}": (k,), f"c{j}": (k,)} for i, j in pairs for k in range(11)]
+    assert universe_of([11] * 12, *rules).has_possible_cell() is None
+
+
 @settings(DETERMINISTIC, max_examples=60)
 @given(universes(), st.data())
 def test_a_coarse_universe_has_the_same_atoms(universe: Universe, data: st.DataObject) -> None:
