@@ -206,7 +206,8 @@ def test_very_many_bins_in_very_many_columns_are_refused_early(tmp_path: Path) -
     column = "type: integer, minimum: 0, maximum: 99999, out_of_domain: clamp, source: s}"
     columns = "".join(f"  - {{name: c{i}, {column}\n" for i in range(1000))
     head, rest = SMALL.split("domain:\n")
-    text = f"{head}domain:\n{columns}{rest[rest.index('output:') :]}"
+    output = rest[rest.index("output:") :]
+    text = f"{head}domain:\n{columns}workload: {{marginals: [[c999]]}}\n{output}"
     (problem,) = problems_of(write(tmp_path, text))
     assert problem.found == "more than 1,000,000 levels and bins in the first 11 columns"
 
