@@ -1,0 +1,221 @@
+"""Parts of verification: other arithmetic, the budget's own arithmetic, comparison, the folder."""
+
+import json
+import os
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from synth.errors import VerificationError
+from synth.release.checksums import checksum_lines, parse_checksums
+from synth.release.verification import rebuild, verify_folder
+from synth.release.verification.budget import budget_findings
+from synth.release.verification.comparison import differences
+from synth.release.verification.report import SHOWN, Findings
+from synth.release.verification.rows_check import (
+    CELL_TOLERANCE,
+    TOTAL_VARIATION_TOLERANCE,
+    within_tolerance,
+)
+
+
+def manifest_of(made):
+    return json.loads((made.folder / "manifest.json").read_text(encoding="utf-8"))
+
+
+def moved(made, records):
+    """A derivation that, on this machine, gives counts with some records in another cell."""
+
+    def derive(measurements, config):
+        derived = made.derive(measurements, config)
+        counts = derived.counts.copy()
+        counts[0] -= records
+        counts[1] += records
+        report = derived.report | {"residual": 0.25}
+        return replace(derived, counts=counts, report=report)
+
+    return derive
+
+
+@pytest.fixture
+def other_arithmetic(monkeypatch):
+    monkeypatch.setattr(rebuild, "arithmetic_fingerprint", lambda: "0" * 64)
+
+
+@pytest.fixture
+def wide_tolerance(monkeypatch):
+    """The small tables of a test have too few records for one in a thousand."""
+    monkeypatch.setattr("synth.release.verification.rows_check.TOTAL_VARIATION_TOLERANCE", 0.2)
+
+
+@pytest.mark.usefixtures("wide_tolerance")
+def test_another_row_is_a_finding_under_the_same_arithmetic(released):
+    made = released()
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=moved(made, 1))
+    assert "2 cells differ from the counts rebuilt" in str(caught.value)
+
+
+@pytest.mark.usefixtures("other_arithmetic", "wide_tolerance")
+def test_last_digits_are_a_note_under_other_arithmetic(released):
+    made = released()
+    report = verify_folder(made.folder, derivation=moved(made, 1))
+    assert "last digits may differ" in report.notes[0]
+    assert "differ by at most 2 records in any cell" in report.notes[1]
+
+
+@pytest.mark.usefixtures("other_arithmetic", "wide_tolerance")
+def test_more_than_last_digits_is_a_finding_under_other_arithmetic(released):
+    made = released()
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=moved(made, CELL_TOLERANCE + 1))
+    assert "synthetic.csv: 2 cells differ" in str(caught.value)
+
+
+@pytest.mark.usefixtures("other_arithmetic")
+def test_the_same_rows_under_other_arithmetic_leave_one_note(released):
+    made = released()
+    assert len(verify_folder(made.folder, derivation=made.derive).notes) == 1
+
+
+@pytest.mark.usefixtures("other_arithmetic")
+def test_fields_are_still_compared_under_other_arithmetic(released):
+    made = released()
+    path = made.folder / "manifest.json"
+    path.write_text(path.read_text().replace("add-remove", "replace-one", 1))
+    with pytest.raises(VerificationError, match=r"guarantee\.neighbours: found"):
+        verify_folder(made.folder, derivation=made.derive)
+
+
+def test_the_tolerance_is_the_documented_one():
+    expected = np.full(1000, 100, dtype=np.int64)
+    allowed = int(TOTAL_VARIATION_TOLERANCE * expected.sum())
+    found = expected.copy()
+    found[:allowed] += 1
+    found[allowed : 2 * allowed] -= 1
+    assert within_tolerance(found, expected)
+    found[-1] += 1
+    assert not within_tolerance(found, expected)
+    lone = expected.copy()
+    lone[0] += CELL_TOLERANCE
+    assert within_tolerance(lone, expected)
+    lone[0] += 1
+    assert not within_tolerance(lone, expected)
+
+
+def changed_budget(manifest, change):
+    change(manifest)
+    return "\n".join(budget_findings(manifest))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("events.0.sensitivity", 2, "sensitivity: found 2, expected 1"),
+        ("events.0.variance", 1.0, "variance: found 1.0, expected 1.8413"),
+        ("events.0.epsilon.fraction", "1/2", "noise_scale_records: is not"),
+        ("events.0.epsilon.fraction", "0/1", "epsilon: is not a positive fraction"),
+        ("events.0.epsilon.fraction", "1/0", "epsilon: is not a positive fraction"),
+        ("total.epsilon.fraction", "1/2", "total.epsilon: the events add up to 1"),
+        ("ledger.spent_now.epsilon.fraction", "1/2", "spent_now.epsilon: found 1/2, expected 1"),
+        ("ledger.cap.epsilon.fraction", "9/1", "cap.epsilon: is not the cap"),
+        ("ledger.left.epsilon.fraction", "1/2", "left.epsilon: found 1/2, expected 1"),
+        ("ledger.spent_before.epsilon.fraction", "-1/1", "are not exact fractions"),
+        ("ledger.population", "others", "population: is not that of the configuration"),
+    ],
+)
+def test_the_budget_is_recomputed(released, path, value, message):
+    manifest = manifest_of(released())
+    assert list(budget_findings(manifest)) == []
+    node = manifest["accounting"]
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    for part in parents:
+        node = node[part]
+    node[last] = value
+    assert message in "\n".join(budget_findings(manifest))
+
+
+def test_a_claim_below_the_events_is_found(released):
+    manifest = manifest_of(released())
+    manifest["guarantee"]["privacy_parameters"]["epsilon"]["fraction"] = "1/2"
+    assert "promises less privacy loss" in "\n".join(budget_findings(manifest))
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "finding"),
+    [
+        ({"a": 1}, {"a": 2}, "a: found 1, expected 2"),
+        ({"a": 1}, {"a": 1.0}, "a: found 1, expected 1.0"),
+        ({"a": True}, {"a": 1}, "a: found true, expected 1"),
+        ({"a": [1, {"b": "x"}]}, {"a": [1, {"b": "y"}]}, 'a[1].b: found "x", expected "y"'),
+        ({"a": [1]}, {"a": [1, 2]}, "a: found 1 items, expected 2"),
+        ({}, {"a": "x"}, 'a: is missing, expected "x"'),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, "a.c: does not belong there"),
+        ({"a": None}, {"a": {}}, "a: found null, expected {}"),
+    ],
+)
+def test_a_difference_names_path_found_and_expected(found, expected, finding):
+    assert list(differences(found, expected)) == [finding]
+    assert list(differences(expected, expected)) == []
+
+
+def test_many_findings_are_counted_after_some():
+    findings = Findings()
+    assert not findings.conclude("check", [str(number) for number in range(SHOWN + 5)])
+    assert len(findings.found) == SHOWN + 1
+    assert findings.found[-1] == "and 5 more of the same kind"
+    assert findings.checks == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"x", b"\xff", b"a" * 64 + b"  b\n" + b"a" * 64 + b"  a\n", b"a" * 64 + b" *a\n"],
+)
+def test_checksums_have_one_spelling(content):
+    assert parse_checksums(content) is None
+    good = {"b": "0" * 64, "a": "f" * 64}
+    assert parse_checksums(checksum_lines(good)) == good
+    assert parse_checksums(checksum_lines(good) + b"\n") is None
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(released, monkeypatch):
+    made = released()
+    real = os.open
+
+    def refuses(path, *arguments, **named):
+        if str(path).endswith("synthetic.csv"):
+            raise PermissionError(13, "Permission denied")
+        return real(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", refuses)
+    with pytest.raises(VerificationError, match=r"synthetic.csv: cannot be opened: Permission"):
+        verify_folder(made.folder, derivation=made.derive)
+
+
+def test_an_estimate_that_fails_is_a_finding(released):
+    made = released()
+
+    def fails(*_):
+        raise ValueError("no fit")
+
+    with pytest.raises(VerificationError, match="cannot be rebuilt from the measurements: no fit"):
+        verify_folder(made.folder, derivation=fails)
+
+
+def test_another_version_says_who_wrote_the_release(released):
+    made = released()
+    path = made.folder / "manifest.json"
+    path.write_text(path.read_text().replace('"synth": "', '"synth": "9.'))
+    with pytest.raises(VerificationError, match=r"written by synth 9\..*use the writer's"):
+        verify_folder(made.folder, derivation=made.derive)
+
+
+def test_a_third_of_epsilon_adds_up_exactly(released):
+    made = released(privacy={"epsilon": "1/3"})
+    manifest = manifest_of(made)
+    total = manifest["accounting"]["total"]["epsilon"]
+    assert total["fraction"] == "1/3"
+    assert Fraction(total["decimal"]) > Fraction(1, 3)
+    verify_folder(made.folder, derivation=made.derive)
