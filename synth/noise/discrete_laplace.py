@@ -52,7 +52,7 @@ class DiscreteLaplace:
 
     @property
     def rate(self) -> Fraction:
-        """epsilon / sensitivity_l1: the loss claimed for a change of one record in one cell."""
+        """The loss epsilon / sensitivity_l1 claimed for a change of one record in one cell."""
         return self.epsilon / self.sensitivity_l1
 
     @cached_property

@@ -19,6 +19,7 @@ _KEYS_PER_BUCKET = 1 << (KEY_BITS - BUCKET_BITS)
 _NEARLY_NOTHING = 4
 """Keys beyond the ends of the thresholds: what bounds of at most 4 units cannot tell from 0."""
 _LARGEST_REACH = 1 << 16
+_INTEGER_TYPES = (np.int8, np.int16, np.int32, np.int64)
 
 MoreWords = Callable[[int, int], int]
 """Gives word number j of the i-th undecided cell."""
@@ -28,16 +29,18 @@ class QuantileTable:
     """Draws from one law by inversion: X is the x with P(X < x) <= U < P(X <= x), U uniform.
 
     U is a binary fraction whose digits come as needed: 16 bits choose a bucket
-    [b, b+1) / 2^16. If the whole bucket belongs to one x, `values[b]` is x. If not, it is
-    `undecided`, and 64-bit words are appended until the interval of all continuations belongs
+    [b, b+1) / 2^16. If the whole bucket belongs to one x, `values[b]` is step * x. If not, it
+    is `undecided`, and 64-bit words are appended until the interval of all continuations belongs
     to one x. A probability is never rounded: bounds decide, or more digits are taken.
 
     Shapes and units: `values` has 2^16 entries of the narrowest integer type.
     `lower[i] <= 2^64 P(X <= first + i) <= upper[i]`, both rising; thresholds of 2^64 are left out.
     """
 
-    def __init__(self, law: IntegerLaw) -> None:
+    def __init__(self, law: IntegerLaw, step: int = 1) -> None:
+        """Tabulate `law`; raises BugError if it is too wide for one table."""
         self.law = law
+        self.step = step
         self.first, lower, upper = _thresholds(law)
         self.lower = np.array([x for x in lower if x < 1 << KEY_BITS], dtype=np.uint64)
         self.upper = np.array([x for x in upper if x < 1 << KEY_BITS], dtype=np.uint64)
@@ -46,9 +49,9 @@ class QuantileTable:
             start = -(-upper[i - 1] // _KEYS_PER_BUCKET)
             stop = lower[i] // _KEYS_PER_BUCKET
             if start < stop:
-                runs.append((start, stop, self.first + i))
+                runs.append((start, stop, step * (self.first + i)))
         widest = max((abs(value) for _, _, value in runs), default=0)
-        narrowest = next(t for t in (np.int8, np.int16, np.int32) if np.iinfo(t).max >= widest)
+        narrowest = next(t for t in _INTEGER_TYPES if np.iinfo(t).max >= widest)
         self.undecided = int(np.iinfo(narrowest).min)
         self.values = np.full(BUCKETS, self.undecided, dtype=narrowest)
         for start, stop, value in runs:
@@ -57,7 +60,7 @@ class QuantileTable:
     def refine(
         self, buckets: NDArray[np.uint16], words: NDArray[np.uint64], more_words: MoreWords
     ) -> NDArray[np.int64]:
-        """The values of undecided cells, from their bucket and further words.
+        """The values (step * x) of undecided cells, from their bucket and further words.
 
         Shapes and units: `buckets` and `words` (word 0 of each cell) have one entry per cell.
         `more_words(i, j)` gives word j >= 1 of cell i; it is needed once in about 2^50 cells.
@@ -71,7 +74,7 @@ class QuantileTable:
         for i in np.flatnonzero(values != surely).tolist():
             prefix = int(buckets[i]) << WORD_BITS | int(words[i])
             result[i] = self._decide(prefix, i, more_words)
-        return result
+        return result * self.step
 
     def _decide(self, prefix: int, cell: int, more_words: MoreWords) -> int:
         bits = BUCKET_BITS + WORD_BITS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from synth.errors import BugError
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers import CipherContext
+    from cryptography.hazmat.primitives.ciphers import CipherContext, modes
 
 KEY_BYTES = 32
 BLOCK_BYTES = 16
@@ -37,9 +37,14 @@ def counter_block(lane: int, table: int, round_number: int, index: int) -> bytes
     fields = ((lane, LANES), (table, TABLES), (round_number, ROUNDS), (index, 1 << 64))
     if any(type(field) is not int or not 0 <= field < limit for field, limit in fields):
         raise BugError("a counter of the noise stream is out of range")
-    return b"".join(
-        field.to_bytes((limit.bit_length() - 1) // 8, "big") for field, limit in fields
-    )
+    return b"".join(field.to_bytes((limit.bit_length() - 1) // 8, "big") for field, limit in fields)
+
+
+def encryptor(key: bytes | bytearray, mode: modes.CTR | modes.ECB) -> CipherContext:
+    """The one place where the cipher is chosen: AES under a key of 256 bits."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    return Cipher(algorithms.AES(key), mode).encryptor()
 
 
 class NoiseStream:
@@ -80,7 +85,9 @@ class NoiseStream:
             raise BugError("a table or cell number is beyond the noise stream")
         with self._lock:
             claimed = self._claimed.setdefault(table, [])
-            if any(start < other_stop and other_start < stop for other_start, other_stop in claimed):
+            if any(
+                start < other_stop and other_start < stop for other_start, other_stop in claimed
+            ):
                 raise BugError("the noise of a cell was asked for twice")
             if count:
                 claimed.append((start, stop))
@@ -112,14 +119,12 @@ class NoiseStream:
         self._key[:] = bytes(len(self._key))
         self._key.clear()
 
-    def _encryptor(self, mode: object) -> CipherContext:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-
+    def _encryptor(self, mode: modes.CTR | modes.ECB) -> CipherContext:
         if not self._key:
             raise BugError("the noise stream is closed")
         if os.getpid() != self._process:
             raise BugError("the noise stream was carried into another process")
-        return Cipher(algorithms.AES(self._key), mode).encryptor()  # type: ignore[arg-type]
+        return encryptor(self._key, mode)
 
     def __repr__(self) -> str:
         return "NoiseStream(key withheld)"
@@ -140,6 +145,7 @@ class Keystream:
     __slots__ = ("_buffer", "_encryptor", "_zeros")
 
     def __init__(self, encryptor: CipherContext) -> None:
+        """Read on with an encryptor that stands at the first wanted block."""
         self._encryptor = encryptor
         self._zeros = b""
         self._buffer = np.empty(0, dtype="<u2")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.errors import BugError
 from synth.noise.law import Distribution
 from synth.noise.quantile_table import QuantileTable
-from synth.noise.stream import CELLS_PER_BLOCK, Keystream, NoiseStream
+from synth.noise.stream import CELLS_PER_BLOCK, NoiseStream
 
 CHUNK_CELLS = 1 << 16
-"""Cells worked on at once: words, values and results of a chunk stay in the cache."""
+"""Cells worked on at once: the words, indices and values of a chunk stay in the cache."""
 _WORDS_PER_BLOCK = 2
 
 
@@ -25,33 +26,52 @@ class TableSampler:
     """
 
     def __init__(self, distribution: Distribution) -> None:
-        self._parts = [(part.step, QuantileTable(part.law)) for part in distribution.parts()]
+        """Tabulate every part of `distribution`; draws nothing yet."""
+        self._parts = [QuantileTable(part.law, part.step) for part in distribution.parts()]
 
     def draw(
-        self, stream: NoiseStream, *, table: int, start: int, count: int
+        self,
+        stream: NoiseStream,
+        *,
+        table: int,
+        start: int,
+        count: int,
+        out: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
-        """The noise of cells start .. start+count-1 of a table.
+        """The noise of cells start .. start+count-1 of a table; in `out` if that is given.
 
+        Requires: `out` is one-dimensional, int64, with `count` entries; it is overwritten.
         Ensures: a cell's noise is a function of key, table and cell, however a table is cut.
         Shapes and units: `count` whole numbers, in records.
         Raises: BugError if a cell's noise was drawn from this stream before.
         """
         stream.claim(table, start, count)
-        noise = np.empty(count, dtype=np.int64)
+        noise = np.empty(count, dtype=np.int64) if out is None else out
+        if noise.shape != (count,) or noise.dtype != np.int64:
+            raise BugError("the noise needs a flat int64 array of its size")
         if not count:
             return noise
+        scratch = _Scratch(min(CHUNK_CELLS, count + 2 * CELLS_PER_BLOCK))
         aligned = start - start % CELLS_PER_BLOCK
         works = [
-            _PartialDraw(stream, table, number, aligned, step, quantiles)
-            for number, (step, quantiles) in enumerate(self._parts)
+            _PartialDraw(stream, table, number, aligned, quantiles, scratch)
+            for number, quantiles in enumerate(self._parts)
         ]
         for chunk in range(aligned, start + count, CHUNK_CELLS):
             first = max(chunk, start)
             stop = min(chunk + CHUNK_CELLS, start + count)
             target = noise[first - start : stop - start]
             for work in works:
-                work.add(target, chunk, first)
+                work.put(target, chunk, first)
         return noise
+
+
+class _Scratch:
+    """Memory for one chunk, used again and again: fresh memory costs more than the noise."""
+
+    def __init__(self, cells: int) -> None:
+        self.indices = np.empty(cells, dtype=np.intp)
+        self.flags = np.empty(cells, dtype=np.bool_)
 
 
 class _PartialDraw:
@@ -63,37 +83,43 @@ class _PartialDraw:
         table: int,
         number: int,
         aligned: int,
-        step: int,
         quantiles: QuantileTable,
+        scratch: _Scratch,
     ) -> None:
         self._stream = stream
         self._table = table
         self._number = number
-        self._step = step
         self._quantiles = quantiles
-        self._keystream: Keystream = stream.keystream(
+        self._scratch = scratch
+        self._keystream = stream.keystream(
             lane=2 * number, table=table, index=aligned // CELLS_PER_BLOCK
         )
-        self._values = np.empty(CHUNK_CELLS, dtype=quantiles.values.dtype)
+        self._values = np.empty(len(scratch.indices), dtype=quantiles.values.dtype)
 
-    def add(self, target: NDArray[np.int64], chunk: int, first: int) -> None:
-        """Set or add this part of the noise of cells `first` ..., whose words begin at `chunk`."""
+    def put(self, target: NDArray[np.int64], chunk: int, first: int) -> None:
+        """Set (first part) or add this part of the noise of cells from `first` on.
+
+        Requires: called for chunk after chunk; the cell number `chunk` has the next word.
+        """
+        size = len(target)
         skipped = first - chunk
-        wanted = skipped + len(target)
-        whole_blocks = -(-wanted // CELLS_PER_BLOCK) * CELLS_PER_BLOCK
-        buckets = self._keystream.words(whole_blocks)[skipped:wanted]
-        values = self._values[: len(target)]
-        # every index is in range; "wrap" spares the check, which would copy
-        np.take(self._quantiles.values, buckets, out=values, mode="wrap")
-        undecided = np.flatnonzero(values == self._quantiles.undecided)
+        whole_blocks = -(-(skipped + size) // CELLS_PER_BLOCK) * CELLS_PER_BLOCK
+        buckets = self._keystream.words(whole_blocks)[skipped : skipped + size]
+        indices, flags = self._scratch.indices[:size], self._scratch.flags[:size]
+        values = self._values[:size]
+        np.copyto(indices, buckets)
+        # every index is in range; "wrap" spares numpy's check, which would copy
+        np.take(self._quantiles.values, indices, out=values, mode="wrap")
+        np.equal(values, self._quantiles.undecided, out=flags)
+        undecided = np.flatnonzero(flags)
         refined = self._refined(buckets[undecided], first + undecided)
         if self._number == 0:
-            target[:] = values
+            np.copyto(target, values)
             target[undecided] = refined
         else:
             values[undecided] = 0
-            target += values * np.int64(self._step)
-            target[undecided] += refined * self._step
+            target += values
+            target[undecided] += refined
 
     def _refined(self, buckets: NDArray[np.uint16], cells: NDArray[np.int64]) -> NDArray[np.int64]:
         def words(round_number: int, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
