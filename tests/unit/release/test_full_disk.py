@@ -1,0 +1,55 @@
+"""A disk that fills up in the middle of any file: an expected failure, said in one sentence."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+CHILD = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from synth.domain import Attribute, Universe
+from synth.errors import OutputError
+from synth.measurements.durable import translate_write_errors
+from synth.release.columns import published_columns
+from synth.release.csv_file import csv_chunks
+from synth.release.parquet_file import write_parquet
+from synth.release.write import _create
+from fractions import Fraction
+
+universe = Universe((Attribute("a", "integer", edges=(Fraction(0), Fraction(10**9))),))
+columns = published_columns(universe, "uniform")
+counts = np.array([300_000], dtype=np.int64)
+writers = {
+    "csv": lambda file: file.writelines(csv_chunks(counts, universe, columns, seed=1)),
+    "parquet": lambda file: write_parquet(file, counts, universe, columns, seed=1),
+}
+limit = int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    with translate_write_errors("the release"):
+        _create(Path(sys.argv[1]), writers[sys.argv[2]])
+except OutputError as error:
+    print(error.sentence)
+else:
+    print("written")
+"""
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("limit", [100, 500_000, 1_100_000])
+def test_a_full_disk_is_an_output_error(tmp_path, kind, limit):
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "file"), kind, str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "the release could not be written: the disk is full\n", done.stderr
+    assert done.stderr == ""
+
+
+def test_the_same_files_are_written_where_there_is_room(tmp_path):
+    room = resource.RLIM_INFINITY
+    for kind in ("csv", "parquet"):
+        command = [sys.executable, "-c", CHILD, str(tmp_path / kind), kind, str(room)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == "written\n"
