@@ -1,25 +1,28 @@
 """What a run will need: memory, disk and time by simple models with measured constants.
 
 Rough on purpose: within about a factor of two on a machine with two cores. `docs/planning.md`
-says how the constants were measured.
+shows the runs that the constants come from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 from synth.domain import Universe
 
-MEMORY_BASE_BYTES = 250_000_000
-"""Interpreter and libraries, before the first cell."""
-MEMORY_BYTES_PER_CELL = 100
-SECONDS_BASE = 5.0
-SECONDS_PER_CELL = 40e-6
-DISK_BASE_BYTES = 100_000
-DISK_BYTES_PER_CELL = 2.0
+MEMORY_BASE_BYTES = 230_000_000
+"""Interpreter, libraries and the reading of the source, whatever its size."""
+MEMORY_BYTES_PER_CELL = 130
+SECONDS_BASE = 4.0
+SECONDS_PER_CELL = 20e-6
+"""Nearly all of it is the estimate. Reading the source comes on top where it is large."""
+DISK_BASE_BYTES = 250_000
+"""Manifest, its schema and the data card."""
+DISK_BYTES_PER_CELL = 0.5
 """Noisy counts, compressed."""
-DISK_BYTES_PER_VALUE = {"csv": 8.0, "parquet": 0.5}
+DISK_BYTES_PER_PARQUET_VALUE = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,14 @@ def forecast_costs(universe: Universe, *, formats: Sequence[str], total: int | N
 
     Without a declared total the disk figure leaves the rows out.
     """
-    values = (total or 0) * len(universe.shape)
-    row_bytes = values * sum(DISK_BYTES_PER_VALUE[name] for name in formats)
+    row_bytes = 0.0
+    if "csv" in formats:
+        row_bytes += sum(1 + mean(map(len, each.labels)) for each in universe.attributes)
+    if "parquet" in formats:
+        row_bytes += DISK_BYTES_PER_PARQUET_VALUE * len(universe.attributes)
+    cell_bytes = DISK_BYTES_PER_CELL * universe.size
     return Costs(
         memory_bytes=MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * universe.size,
-        disk_bytes=int(DISK_BASE_BYTES + DISK_BYTES_PER_CELL * universe.size + row_bytes),
+        disk_bytes=int(DISK_BASE_BYTES + cell_bytes + row_bytes * (total or 0)),
         seconds=SECONDS_BASE + SECONDS_PER_CELL * universe.size,
     )
