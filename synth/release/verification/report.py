@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 SHOWN = 40
 """Findings of one check beyond this number are counted, not listed."""
@@ -17,6 +18,21 @@ class VerificationReport:
     """One sentence per check that was made and passed."""
     notes: tuple[str, ...]
     """What the verifier should know, such as another numeric library."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.release_id}: verified"]
+        lines += [f"  ok    {check}" for check in self.checks]
+        lines += [f"  note  {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The report in JSON values."""
+        return {
+            "release_id": self.release_id,
+            "verified": True,
+            "checks": list(self.checks),
+            "notes": list(self.notes),
+        }
 
 
 @dataclass

@@ -5,7 +5,6 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -82,23 +81,20 @@ def test_the_configuration_can_be_read_back(released, busy):
     assert config.universe == made.config.universe
 
 
-def test_nothing_of_the_machine_is_in_the_folder(released, tmp_path):
+def test_nothing_of_the_machine_is_in_the_folder(released, tmp_path, monkeypatch):
+    for name in ("USER", "LOGNAME", "HOSTNAME", "HOME"):
+        monkeypatch.setenv(name, f"/canary-{name}")
+    monkeypatch.setattr("socket.gethostname", lambda: "canary-host")
+    monkeypatch.setattr("platform.node", lambda: "canary-host")
+    monkeypatch.setattr("sys.argv", ["canary-argument"])
     made = released()
-    import getpass
-    import socket
-    import sys
-
-    secrets = {str(tmp_path), str(Path.home()), socket.gethostname(), "people.csv", "sqlite"}
-    secrets |= {sys.executable, str(Path.cwd()), "/tmp/"}
-    if getpass.getuser() not in ("root", "data", "test"):
-        secrets.add(getpass.getuser())
+    secrets = ["canary", str(tmp_path), tmp_path.name, "people.csv", "ledger.sqlite"]
     for path in made.folder.iterdir():
         content = path.read_bytes()
-        for secret in secrets - {"", "/", "localhost"}:
+        for secret in secrets:
             assert secret.encode() not in content, (path.name, secret)
-        text = content.decode("utf-8", "replace")
         if path.suffix in (".json", ".md"):
-            assert not re.search(r"\d\d:\d\d", text.replace("://", "")), path.name
+            assert not re.search(r"\d\d:\d\d", content.decode()), path.name
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(10)])
