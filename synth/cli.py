@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from synth.errors import EXIT_INTERRUPTED, BugError, SynthError
+from synth.errors import EXIT_INTERRUPTED, BugError, ConfigError, SynthError
 from synth.stage_log import StageLog
 
 app = typer.Typer(
@@ -26,6 +28,12 @@ app = typer.Typer(
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.")]
 Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and source.path.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+class LedgerAction(StrEnum):
+    """What can be done to a ledger besides looking at it."""
+
+    VOID = "void"
 
 
 def main() -> NoReturn:
@@ -54,15 +62,13 @@ def main() -> NoReturn:
 
 def _other_failure(error: Exception) -> int:
     """The exit code of a wrong command line, of a closed pipe, or of a bug of ours."""
-    from click.exceptions import Abort, ClickException
-
-    if isinstance(error, Abort):
+    if isinstance(error, typer.Abort):
         return EXIT_INTERRUPTED
-    if isinstance(error, ClickException):
+    if hasattr(error, "show") and hasattr(error, "format_message"):  # a wrong command line
         error.show()
-        return 2
+        return ConfigError.exit_code
     if isinstance(error, BrokenPipeError):
-        sys.stdout = None  # type: ignore[assignment]  # nothing is left to flush to
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
         return SynthError.exit_code
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
@@ -77,7 +83,7 @@ def _other_failure(error: Exception) -> int:
     return BugError.exit_code
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
+def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
@@ -125,9 +131,7 @@ def plan(
     from synth.plan import compare, forecast, render, to_json
 
     accepted = load_config(config, period=period)
-    forecasts = (
-        [forecast(accepted)] if epsilon is None else compare(accepted, _epsilons(epsilon))
-    )
+    forecasts = [forecast(accepted)] if epsilon is None else compare(accepted, _epsilons(epsilon))
     if as_json:
         print(to_json(forecasts))
     else:
@@ -204,16 +208,27 @@ def verify(
 @app.command()
 def ledger(
     config: ConfigPath,
-    action: Annotated[str | None, typer.Argument(metavar="[void", hidden=True)] = None,
-    run_id: Annotated[str | None, typer.Argument(metavar="RUN]", hidden=True)] = None,
-    reason: Annotated[str | None, typer.Option(help="Why a run is voided.")] = None,
+    action: Annotated[LedgerAction | None, typer.Argument(help="Free a charge.")] = None,
+    release_id: Annotated[str, typer.Argument(metavar="[RUN]", help="The run to void.")] = "",
+    reason: Annotated[str, typer.Option(help="Why it is voided; kept in the ledger.")] = "",
     period: Period = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was spent, on what, what is left; `ledger CONFIG void RUN --reason ...`."""
-    from synth import pipeline
+    """Show what was spent, on what, and what is left; or `void RUN --reason TEXT`."""
+    from rich.console import Console
 
-    pipeline.ledger  # noqa: B018
+    from synth.config import load_config
+    from synth.ledger.report import ledger_report, render_ledger
+    from synth.pipeline import open_ledger
+
+    opened, population = open_ledger(load_config(config, period=period))
+    with opened:
+        if action is LedgerAction.VOID:
+            opened.void(release_id, reason)
+        if as_json:
+            _print_json(ledger_report(opened, population))
+        else:
+            render_ledger(opened, population, Console())
 
 
 @app.command()

@@ -30,9 +30,10 @@ from synth.privacy import Budget
 from synth.stage_log import Log
 
 if TYPE_CHECKING:
-    from synth.ledger import RunState
+    from synth.ledger import Ledger, RunState
     from synth.measurements import SelfTest
     from synth.noise import NoiseStream
+
 
 class MeasuringProcessError(SynthError):
     """The measuring process failed; it has already said why."""
@@ -219,6 +220,16 @@ def release_folder(config: Config) -> Path:
     if config.output.directory is None:
         raise BugError("a configuration without an output directory cannot be published")
     return config.output.directory / config.release.id
+
+
+def open_ledger(config: Config) -> tuple[Ledger, str]:
+    """The ledger of a configuration, which must exist, and the name of its population.
+
+    Raises: LedgerError if there is none yet or it is damaged.
+    """
+    from synth.ledger import Ledger
+
+    return Ledger.open_existing(_ledger(config).path), _ledger(config).population
 
 
 def _self_tests() -> tuple[SelfTest, ...]:

@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 
 class Log(Protocol):
     """Receives the stages of a job."""
 
-    def doing(self, what: str) -> _Stage:
+    def doing(self, what: str) -> AbstractContextManager[None]:
         """A stage that takes a while; shown while the context lasts."""
 
     def done(self, line: str) -> None:
         """A stage that is finished."""
-
-
-class _Stage(Protocol):
-    def __enter__(self) -> object: ...
-
-    def __exit__(self, *_: object) -> object: ...
 
 
 class StageLog:

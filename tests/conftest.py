@@ -1,6 +1,7 @@
 """A small configuration that tests change piece by piece."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -100,9 +101,7 @@ class RecordedLog:
     def done(self, line: str) -> None:
         self.lines.append(line)
 
-    def doing(self, what: str):
-        from contextlib import nullcontext
-
+    def doing(self, _what: str):
         return nullcontext()
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from synth.config.types import SourceConfig
 from synth.errors import SourceError
 
-CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-
 
 def is_parquet(path: Path) -> bool:
     """Whether the name says Parquet."""
@@ -24,7 +22,8 @@ def is_gzip(path: Path) -> bool:
 def source_files(source: SourceConfig) -> tuple[Path, ...]:
     """The files that the configured path or glob names now, in name order.
 
-    Raises: SourceError if there is none, if an ending is unknown, or if formats are mixed.
+    Requires: the path ends as the loader demands, so all files are of one format.
+    Raises: SourceError if there is none.
     """
     if glob.has_magic(str(source.path)) and not source.path.exists():
         root = Path(source.path.anchor)
@@ -36,17 +35,5 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
         raise SourceError(
             f"source.path names no file: {source.path.name}",
             fix="check the path; it is relative to the directory of the configuration",
-        )
-    for path in files:
-        if not (is_parquet(path) or path.name.lower().endswith(CSV_ENDINGS)):
-            raise SourceError(
-                f"source.path has an unknown ending: {path.name}",
-                fix="use files that end in .csv, .csv.gz or .parquet",
-            )
-    if len({is_parquet(path) for path in files}) > 1:
-        raise SourceError(
-            "source.path names both Parquet and CSV files",
-            why="the same text may be written differently in the two",
-            fix="convert the files to one format, or narrow the pattern",
         )
     return tuple(files)

@@ -6,6 +6,7 @@ import gc
 import logging
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,7 +46,7 @@ def measure(
     """
     failure: BaseException
     try:
-        with silenced_output(), quiet_logging(), scratch_directory(directory) as scratch:
+        with silenced_output(), quiet_libraries(), scratch_directory(directory) as scratch:
             return _measure(config, source, events, files, stream, scratch)
     except BaseException as error:  # everything is scrubbed, whatever it is
         failure = _scrubbed(error)
@@ -114,11 +115,13 @@ def remove_scratch(directory: Path) -> None:
 
 
 @contextmanager
-def quiet_logging() -> Iterator[None]:
-    """Switch off the log messages of every library while raw data are open."""
+def quiet_libraries() -> Iterator[None]:
+    """Switch off the log messages and warnings of every library while raw data are open."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         logging.disable(before)

@@ -23,13 +23,10 @@ them."""
 @contextmanager
 def translate_write_errors(what: str) -> Iterator[None]:
     """Turn an operating-system error while writing `what` into an OutputError."""
-    failure: OutputError | None = None
     try:
         yield
     except OSError as error:
-        failure = _output_error(what, error)
-    if failure is not None:
-        raise failure
+        raise _output_error(what, error) from None
 
 
 def _output_error(what: str, error: OSError) -> OutputError:

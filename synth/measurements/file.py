@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 METADATA_KEY = b"synth"
 ROWS_PER_GROUP = 1 << 20
+EXACT_POSITIVE = re.compile(r"[1-9][0-9]{0,99}(/[1-9][0-9]{0,99})?")
+"""How `str` writes a positive fraction; bounded, because the file is not trusted."""
 
 
 def event_to_plain(event: TableEvent) -> dict[str, Any]:
@@ -39,9 +42,9 @@ def event_from_plain(plain: dict[str, Any]) -> TableEvent:
     cells, sensitivity = plain["cells"], plain["sensitivity_l1"]
     if type(cells) is not int or type(sensitivity) is not int or cells < 1 or sensitivity < 1:
         raise ValueError("an event needs whole, positive cells and sensitivity")
+    if not EXACT_POSITIVE.fullmatch(plain["epsilon"]):
+        raise ValueError("an event needs a positive epsilon, an exact fraction")
     epsilon = Fraction(plain["epsilon"])
-    if epsilon <= 0:
-        raise ValueError("an event needs a positive epsilon")
     return TableEvent(
         table=tuple(plain["table"]),
         cells=cells,

@@ -67,7 +67,7 @@ def require_one_release_one_charge(path: Path) -> None:
         assert [event.kind for event in ledger.history()].count("reserve") == 1
     assert sorted(p.name for p in config.output.directory.iterdir()) == ["small"]
     left = {p.name for p in run_directory(config).iterdir()}
-    assert left == {"measurements.parquet", "receipt.json", "measured-files.json"}
+    assert left == {"lock", "measurements.parquet", "receipt.json", "measured-files.json"}
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

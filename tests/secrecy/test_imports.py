@@ -47,7 +47,9 @@ def imported_parts(source: str) -> set[str]:
     return parts
 
 
-FORBIDDEN = {(part, "curator") for part in ("estimate", "release", "ledger", "measurements", "plan")}
+FORBIDDEN = {
+    (part, "curator") for part in ("estimate", "release", "ledger", "measurements", "plan")
+}
 
 
 def violations(part: str, source: str) -> list[str]:

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import ibis
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,9 @@ from synth.config.types import PersonUnit
 from synth.curator.encode import bound_contributions, encode_attribute, encode_cell
 from synth.domain import Attribute, Universe
 
-AGE = Attribute("age", "integer", edges=tuple(map(Fraction, (0, 18, 65, 99))), out_of_domain="clamp")
+AGE = Attribute(
+    "age", "integer", edges=tuple(map(Fraction, (0, 18, 65, 99))), out_of_domain="clamp"
+)
 AGE_OR_MISSING = Attribute(
     "age", "integer", edges=tuple(map(Fraction, (0, 18, 65, 99))), missing=("", "NA"),
     out_of_domain="missing",
@@ -26,7 +29,7 @@ TOWN = Attribute("town", "categorical", levels=("Nord", "Süd"), out_of_domain="
 
 
 def encoded(attribute: Attribute, texts: list[str | None]) -> list[int]:
-    table = ibis.memtable({"v": texts}, schema={"v": "string"})
+    table = ibis.memtable(pa.table({"v": pa.array(texts, pa.string())}))
     code = encode_attribute(table.v, attribute, lambda text: text)
     return list(table.select(code=code).to_pyarrow().column("code").to_pylist())
 
@@ -77,7 +80,7 @@ def test_any_text_gets_a_code_inside_the_domain(texts):
 
 
 def test_numeric_parquet_columns_are_binned_like_text():
-    table = ibis.memtable({"v": [0.05, 0.1, 4.9, math.nan, math.inf, None]})
+    table = ibis.memtable(pa.table({"v": [0.05, 0.1, 4.9, math.nan, math.inf, None]}))
     code = encode_attribute(table.v, GAIN, lambda text: text)
     codes = table.select(code=code).to_pyarrow().column("code").to_pylist()
     assert codes == [0, 1, 1, 2, 1, 2]
@@ -85,17 +88,16 @@ def test_numeric_parquet_columns_are_binned_like_text():
 
 def test_cells_are_mixed_radix_with_the_last_attribute_fastest():
     universe = Universe((AGE, SEX))
-    table = ibis.memtable({"age": ["20", "70", "0"], "sex": ["Male", "?", "Female"]})
+    table = ibis.memtable(pa.table({"age": ["20", "70", "0"], "sex": ["Male", "?", "Female"]}))
     cell = encode_cell(table, universe, lambda text: text)
     cells = table.select(cell=cell).to_pyarrow().column("cell").to_pylist()
     assert cells == [universe.cell((1, 1)), universe.cell((2, 2)), universe.cell((0, 0))]
 
 
 def kept(records: list[tuple[str | None, int]], max_records: int) -> list[tuple[str, int]]:
-    table = ibis.memtable(
-        {"person": [p for p, _ in records], "cell": [c for _, c in records]},
-        schema={"person": "string", "cell": "int64"},
-    )
+    people = pa.array([person for person, _ in records], pa.string())
+    cells = pa.array([cell for _, cell in records], pa.int64())
+    table = ibis.memtable(pa.table({"person": people, "cell": cells}))
     bounded = bound_contributions(table, PersonUnit("person", max_records)).to_pyarrow()
     people, cells = bounded.column("person").to_pylist(), bounded.column("cell").to_pylist()
     return sorted(zip(people, cells, strict=True))
