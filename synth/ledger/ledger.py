@@ -127,8 +127,8 @@ class Ledger:
         another configuration, population or set of tables.
         """
         charge = total_budget(events)
-        if charge.epsilon <= 0 or any(event.epsilon <= 0 for event in events):
-            raise BugError("a charge must be positive in each of its tables")
+        if charge.epsilon <= 0:
+            raise BugError("a release without measured tables cannot be charged")
         with self._file.writing():
             self._follow()
             run = self._book.runs.get(release_id)

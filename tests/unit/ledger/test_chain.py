@@ -3,31 +3,60 @@
 import hashlib
 import json
 import sqlite3
+from fractions import Fraction
 
 import pytest
 
 from synth.errors import LedgerError
 from synth.ledger import Ledger, LedgerEvent, RunState
 from synth.ledger.creation import INSERT
+from synth.privacy import Budget, TableEvent
 
 TRIGGERS = ("events_no_update", "events_no_delete", "events_only_at_end")
 
 
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """A ledger file with seven events, as bytes: made once, as every commit waits for the disk."""
+    path = tmp_path_factory.mktemp("chain") / "ledger.sqlite"
+    with Ledger.open(path, today=lambda: "2026-01-31") as ledger:
+
+        def reserve(release_id, epsilon):
+            ledger.reserve(
+                release_id=release_id,
+                configuration_hash="c0ffee",
+                population="people",
+                cap=Budget(Fraction(4), Fraction(0)),
+                events=[TableEvent(("age", "sex"), 6, 1, Fraction(epsilon))],
+            )
+
+        reserve("a", "1/2")
+        ledger.advance("a", RunState.MEASURED, {"measurements_sha256": "ab"})
+        ledger.advance("a", RunState.DISCARDED)
+        reserve("b", "1/4")
+        ledger.void("b", "wrong file")
+        reserve("b", "1/8")
+    return path.read_bytes()
+
+
 @pytest.fixture
-def written(path, ledger, reserve):
-    """A ledger with seven events."""
-    reserve("a", "1/2")
-    ledger.advance("a", RunState.MEASURED, {"measurements_sha256": "ab"})
-    ledger.advance("a", RunState.DISCARDED)
-    reserve("b", "1/4")
-    ledger.void("b", "wrong file")
-    reserve("b", "1/8")
+def written(tmp_path, content):
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(content)
     return path
+
+
+@pytest.fixture
+def ledger(written):
+    """The ledger, opened before anybody changes it."""
+    with Ledger.open_existing(written) as opened:
+        yield opened
 
 
 def tamper(path, *statements):
     """What somebody with an editor for SQLite files could do, triggers put back afterwards."""
     connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
     kept = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
     for name in kept:
         connection.execute(f"DROP TRIGGER {name}")
@@ -40,7 +69,6 @@ def tamper(path, *statements):
     connection.close()
 
 
-@pytest.mark.usefixtures("written")
 def test_hashes_follow_their_definition(ledger):
     events = ledger.history()
     assert [event.seq for event in events] == list(range(1, 8))
@@ -107,6 +135,22 @@ def test_swapped_events_are_found(written):
         Ledger.open(written)
 
 
+def reservation(*, charge, table, cap="4"):
+    entry = {
+        "table": ["age"],
+        "cells": "3",
+        "sensitivity_l1": 1,
+        "epsilon": table,
+        "mechanism": "discrete-laplace",
+    }
+    return {
+        "configuration_hash": "c",
+        "charge": {"epsilon": charge, "delta": "0"},
+        "cap": {"epsilon": cap, "delta": "0"},
+        "tables": [entry],
+    }
+
+
 @pytest.mark.parametrize(
     ("kind", "release_id", "payload"),
     [
@@ -117,42 +161,12 @@ def test_swapped_events_are_found(written):
         ("created", "", {"schema_version": 1}),
         ("refund", "a", {}),
         ("measured", "b", {}),
-        (
-            "reserve",
-            "c",  # ten times the tables' price
-            {
-                "configuration_hash": "c",
-                "charge": {"epsilon": "1/10", "delta": "0"},
-                "cap": {"epsilon": "4", "delta": "0"},
-                "tables": [
-                    {
-                        "table": ["age"],
-                        "cells": "3",
-                        "sensitivity_l1": 1,
-                        "epsilon": "1",
-                        "mechanism": "discrete-laplace",
-                    }
-                ],
-            },
-        ),
-        (
-            "reserve",
-            "c",  # over its own cap
-            {
-                "configuration_hash": "c",
-                "charge": {"epsilon": "1", "delta": "0"},
-                "cap": {"epsilon": "1", "delta": "0"},
-                "tables": [
-                    {
-                        "table": ["age"],
-                        "cells": "3",
-                        "sensitivity_l1": 1,
-                        "epsilon": "1",
-                        "mechanism": "discrete-laplace",
-                    }
-                ],
-            },
-        ),
+        ("reserve", "a", reservation(charge="1", table="1")),  # a second time
+        ("reserve", "c", reservation(charge="1/10", table="1")),  # a tenth of the price
+        ("reserve", "c", reservation(charge="-1", table="-1")),  # a refund
+        ("reserve", "c", reservation(charge="1", table="1", cap="1")),  # over its own cap
+        ("reserve", "c", reservation(charge=0.5, table=0.5)),  # not exact
+        ("reserve", "c", reservation(charge="1/0", table="1/0")),
     ],
 )
 def test_an_event_with_a_right_hash_that_makes_no_sense_is_refused(
