@@ -57,13 +57,14 @@ class NoiseStream:
     Requires: one stream per run; the object stays in the process that made it.
     """
 
-    __slots__ = ("_claimed", "_key", "_lock", "_process")
+    __slots__ = ("_claimed", "_closed", "_key", "_lock", "_process")
 
     def __init__(self, *, key: bytes) -> None:
         """Take 32 bytes as the key; everything but a test uses `from_operating_system`."""
         if len(key) != KEY_BYTES:
             raise BugError("a noise stream needs a key of 32 bytes")
         self._key = bytearray(key)
+        self._closed = False
         self._process = os.getpid()
         self._claimed: dict[int, list[tuple[int, int]]] = {}
         self._lock = threading.Lock()
@@ -116,11 +117,11 @@ class NoiseStream:
 
     def close(self) -> None:
         """Overwrite the key; nothing can be drawn afterwards."""
-        self._key[:] = bytes(len(self._key))
-        self._key.clear()
+        self._closed = True
+        self._key[:] = bytes(KEY_BYTES)
 
     def _encryptor(self, mode: modes.CTR | modes.ECB) -> CipherContext:
-        if not self._key:
+        if self._closed:
             raise BugError("the noise stream is closed")
         if os.getpid() != self._process:
             raise BugError("the noise stream was carried into another process")

@@ -14,6 +14,10 @@ class Budget:
     epsilon: Fraction
     delta: Fraction
 
+    def __post_init__(self) -> None:
+        if type(self.epsilon) is not Fraction or type(self.delta) is not Fraction:
+            raise TypeError("a budget is a pair of exact fractions")
+
     def __add__(self, other: Budget) -> Budget:
         return Budget(self.epsilon + other.epsilon, self.delta + other.delta)
 
@@ -24,6 +28,8 @@ class TableEvent:
 
     Privacy: pure `epsilon`-DP for tables whose counts differ by at most `sensitivity_l1` in
     total between neighbours. The noise scale is sensitivity_l1 / epsilon records.
+    Raises: TypeError, ValueError unless epsilon is a positive Fraction and both whole numbers
+    are at least 1.
     """
 
     table: tuple[str, ...]
@@ -31,6 +37,14 @@ class TableEvent:
     sensitivity_l1: int
     epsilon: Fraction
     mechanism: str = "discrete-laplace"
+
+    def __post_init__(self) -> None:
+        if type(self.epsilon) is not Fraction:
+            raise TypeError("the epsilon of a table must be an exact fraction")
+        if type(self.cells) is not int or type(self.sensitivity_l1) is not int:
+            raise TypeError("the cells and the sensitivity of a table are whole numbers")
+        if self.epsilon <= 0 or self.cells < 1 or self.sensitivity_l1 < 1:
+            raise ValueError("the epsilon, cells and sensitivity of a table are positive")
 
     @property
     def noise_scale_records(self) -> Fraction:

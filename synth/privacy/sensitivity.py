@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from synth.config.types import PersonUnit, PrivacyConfig
+
+UNITS_CHANGED = {"add-remove": 1, "replace-one": 2}
+"""How many units' records differ between neighbours: replacing is removing and adding."""
 
 
 def sensitivity_l1(privacy: PrivacyConfig) -> int:
@@ -15,7 +20,16 @@ def sensitivity_l1(privacy: PrivacyConfig) -> int:
 
     Requires: contributions were bounded as `privacy.unit` says before counting, by a rule that
     looks at that person's records only.
+    Raises: ValueError for a neighbouring relation or a unit that it does not know.
     """
-    unit = privacy.unit
-    records_per_unit = unit.max_records if isinstance(unit, PersonUnit) else 1
-    return records_per_unit * (2 if privacy.neighbours == "replace-one" else 1)
+    if privacy.neighbours not in UNITS_CHANGED:
+        raise ValueError(f"no sensitivity is known for neighbours {privacy.neighbours!r}")
+    return UNITS_CHANGED[privacy.neighbours] * _records_per_unit(privacy.unit)
+
+
+def _records_per_unit(unit: Literal["record"] | PersonUnit) -> int:
+    if unit == "record":
+        return 1
+    if isinstance(unit, PersonUnit) and type(unit.max_records) is int and unit.max_records >= 1:
+        return unit.max_records
+    raise ValueError(f"no sensitivity is known for the unit {unit!r}")
