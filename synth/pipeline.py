@@ -26,13 +26,15 @@ from synth.measurements.durable import (
     remove_partial_files,
     translate_write_errors,
 )
+from synth.plan import Forecast, forecast, plan_events
 from synth.privacy import Budget
-from synth.stage_log import Log
+from synth.stage_log import Log, StageLog
 
 if TYPE_CHECKING:
     from synth.ledger import Ledger, RunState
     from synth.measurements import SelfTest
     from synth.noise import NoiseStream
+    from synth.release import VerificationReport
 
 
 class MeasuringProcessError(SynthError):
@@ -52,7 +54,22 @@ class Outcome:
     was_there: bool
 
 
-def run(path: Path, *, period: str | None = None, log: Log) -> Outcome:
+def plan(config: Config) -> Forecast:
+    """What a run would measure and how exact it would be; opens no data, spends nothing."""
+    return forecast(config)
+
+
+def verify(release: str | Path) -> VerificationReport:
+    """Check a release folder without the raw data or the ledger.
+
+    Raises: synth.errors.VerificationError that lists every finding.
+    """
+    from synth.release import verify_release
+
+    return verify_release(Path(release))
+
+
+def run(path: str | Path, *, period: str | None = None, log: Log | None = None) -> Outcome:
     """Publish a release: `measure` in a process of its own, then `publish` in this one.
 
     Privacy: this process never opens the source.
@@ -63,6 +80,7 @@ def run(path: Path, *, period: str | None = None, log: Log) -> Outcome:
     from synth.ledger import RunState
     from synth.release import require_writable
 
+    path, log = Path(path), log or StageLog()
     config = load_config(path, period=period)
     log.done(f"configuration accepted: {config.universe.size:,} cells")
     folder, state = release_folder(config), _state(config)
@@ -122,12 +140,12 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
         MEASUREMENTS,
         file_sha256,
         require_not_measured,
+        require_own_measurements,
         run_directory,
         write_receipt,
     )
     from synth.measurements import write_measurements
     from synth.noise import NoiseStream
-    from synth.plan import plan_events
 
     source, charged, events = config.source, _ledger(config), plan_events(config)
     if source is None:
@@ -152,7 +170,9 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
             log.done(f"reserved: epsilon {position.spent_now.epsilon} of {charged.population}")
             curator.remove_scratch(directory)
             remove_partial_files(directory)
-            if not measured.exists():
+            if measured.exists():
+                require_own_measurements(measured, config, events)
+            else:
                 require_not_measured(state)
                 curator.record_measured_files(directory, files)
                 measurements = curator.measure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from synth.config.types import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError
 from synth.ledger.run import RunState
 from synth.measurements.durable import replace_durably
+from synth.measurements.file import read_measurements
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
+from synth.privacy import TableEvent
 
 MEASUREMENTS = "measurements.parquet"
 RECEIPT = "receipt.json"
@@ -80,6 +83,27 @@ def require_not_measured(state: RunState) -> None:
             "the ledger says that this release was measured, but its measurements are gone",
             why="measuring again would draw fresh noise for a charge that is already used",
             fix="restore the run directory beside the ledger, or use a new release.id",
+        )
+
+
+def require_own_measurements(path: Path, config: Config, events: Sequence[TableEvent]) -> None:
+    """Refuse to continue with noisy tables that answer to something else than this charge.
+
+    Raises: OutputError, as when two ledgers share a directory or a backup was restored.
+    """
+    try:
+        found = read_measurements(path, config.universe)
+    except ValueError:
+        raise _damaged(config) from None
+    if (found.release_id, found.configuration_hash, [table.event for table in found.tables]) != (
+        config.release.id,
+        config.hash,
+        list(events),
+    ):
+        raise OutputError(
+            f"the run directory of {config.release.id} holds measurements of another configuration",
+            why="they were charged to something else",
+            fix="give every ledger a directory of its own, or use a new release.id",
         )
 
 

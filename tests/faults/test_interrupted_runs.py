@@ -169,3 +169,12 @@ def test_tampered_measurements_are_not_published(project):
     refused = synth("publish", path)
     assert refused.returncode == 1
     assert "changed or damaged" in refused.stderr
+
+
+def test_measurements_of_another_ledger_are_not_taken_for_ours(project):
+    path = project()
+    assert synth("measure", path).returncode == 0
+    other = project(ledger={"path": "state/other.sqlite"}, privacy={"epsilon": "1/2"})
+    refused = synth("run", other)
+    assert refused.returncode == 1
+    assert "another configuration" in refused.stderr

@@ -21,7 +21,9 @@ INPUTS = {
     "all missing": HEADER + ",,\n" * 500,
     "full": HEADER + "".join(f"{i % 100},Male,Süd\n" for i in range(5000)),
 }
-DEPENDS_ON_NOISE = {"value", "rows", "bytes", "sha256", "public_seed", "steps"}
+DEPENDS_ON_NOISE = {
+    "value", "rows", "bytes", "sha256", "seed", "measurements_content_hash", "steps",
+}  # fmt: skip
 KEY = bytes(range(32))
 
 

@@ -1,0 +1,289 @@
+"""The real command line, on real data and with bad input: exit codes, messages, what is left."""
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def synth(*arguments, cwd=None, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "synth", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def adult(tmp_path_factory):
+    """Adult published by the command line; the place holds configs, data and outputs."""
+    place = tmp_path_factory.mktemp("adult")
+    for part in ("configs", "data"):
+        shutil.copytree(ROOT / part, place / part)
+    finished = synth("run", "configs/adult.yaml", cwd=place)
+    assert finished.returncode == 0, finished.stderr
+    return place
+
+
+def test_adult_is_published_and_close_to_the_truth(adult):
+    folder = adult / "outputs" / "adult-1994"
+    read = {"dtype": str, "keep_default_na": False}
+    rows = pd.read_csv(folder / "synthetic.csv", **read)
+    raw = pd.read_csv(adult / "data" / "adult.csv.gz", **read)[list(rows.columns)]
+    raw["workclass"] = raw["workclass"].replace("?", "")
+    for column in rows:
+        shares = [t[column].value_counts(normalize=True) for t in (rows, raw)]
+        distance = shares[0].sub(shares[1], fill_value=0).abs().sum() / 2
+        # noise of sd 1.36 in each of the cells of one level moves a share by at most 1 %
+        assert distance < 0.03, column
+    assert pd.read_parquet(folder / "synthetic.parquet").shape == rows.shape
+
+
+def test_adult_verifies_and_a_changed_row_does_not(adult, tmp_path):
+    folder = adult / "outputs" / "adult-1994"
+    assert synth("verify", folder).returncode == 0
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    text = (copy / "synthetic.csv").read_text().splitlines(keepends=True)
+    (copy / "synthetic.csv").write_text("".join([text[0], *text[2:]]))
+    refused = synth("verify", copy)
+    assert refused.returncode == 5
+    assert "synthetic.csv" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_json_outputs_can_be_read_by_a_program(adult):
+    config = adult / "configs" / "adult.yaml"
+    assert json.loads(synth("check", config, "--json").stdout)["universe"]["cells"] == 120_960
+    assert json.loads(synth("plan", config, "--json").stdout)
+    assert json.loads(synth("run", config, "--json").stdout)["was_there"] is True
+    assert json.loads(synth("ledger", config, "--json").stdout)["spent"]["epsilon"] == "1"
+    verdict = synth("verify", adult / "outputs" / "adult-1994", "--json")
+    assert json.loads(verdict.stdout)
+    jsonschema.Draft202012Validator.check_schema(json.loads(synth("schema").stdout))
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "ledger"])
+def test_reading_commands_leave_the_source_alone(project, verb):
+    path = project(people=None)
+    finished = synth(verb, path)
+    assert finished.returncode == (1 if verb == "ledger" else 0), finished.stderr
+    assert sorted(p.name for p in path.parent.iterdir()) == ["small.yaml"]
+
+
+BAD_CONFIGURATIONS = {
+    "epsilon zero": {"privacy": {"epsilon": 0}},
+    "epsilon negative": {"privacy": {"epsilon": -1}},
+    "epsilon missing": {"privacy": {"epsilon": None}},
+    "epsilon no number": {"privacy": {"epsilon": "much"}},
+    "strategy of later": {"strategy": "adaptive"},
+    "database": {"source": {"path": None, "url": "postgresql://x/y", "table": "t"}},
+}
+
+
+@pytest.mark.parametrize("kind", BAD_CONFIGURATIONS)
+@pytest.mark.parametrize("verb", ["check", "run"])
+def test_a_bad_configuration_is_exit_2_and_touches_nothing(project, kind, verb):
+    path = project(**BAD_CONFIGURATIONS[kind])
+    finished = synth(verb, path)
+    assert finished.returncode == 2, finished.stderr
+    assert "problem" in finished.stderr
+    assert "expected:" in finished.stderr
+    assert sorted(p.name for p in path.parent.iterdir()) == ["people.csv", "small.yaml"]
+
+
+def test_a_missing_source_is_exit_1_and_costs_nothing(project):
+    path = project(people=None)
+    finished = synth("run", path)
+    assert finished.returncode == 1
+    assert "source.path names no file: people.csv" in finished.stderr
+    assert synth("ledger", path).returncode == 1, "nothing was charged, so there is no ledger"
+
+
+def test_a_voided_charge_is_free_again(project):
+    path = project(people="age,sex\n", ledger={"epsilon_cap": 1})
+    assert synth("run", path).returncode == 1
+    other = project(people=None, ledger={"epsilon_cap": 1}, release={"id": "other"})
+    assert synth("run", other).returncode == 4
+    assert synth("ledger", path, "void", "small").returncode == 1
+    voided = synth("ledger", path, "void", "small", "--reason", "column missing, never read")
+    assert voided.returncode == 0, voided.stderr
+    assert "column missing" in " ".join(voided.stdout.split())
+    project(ledger={"epsilon_cap": 1}, release={"id": "other"})
+    assert synth("run", other).returncode == 0
+
+
+def test_a_wrong_command_line_is_exit_2(project):
+    assert synth("run").returncode == 2
+    assert synth("publish-everything").returncode == 2
+    assert synth("ledger", project(), "delete", "small").returncode == 2
+    assert synth("plan", project(), "--epsilon", "1,0").returncode == 2
+    assert synth("check", "no-such-file.yaml").returncode == 2
+    assert synth("verify", "no-such-folder").returncode == 5
+
+
+def test_two_runs_at_once_make_one_release_and_one_charge(project):
+    path = project()
+    command = [sys.executable, "-m", "synth", "run", str(path)]
+    runs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    errors = [run.communicate(timeout=120)[1] for run in runs]
+    codes = [run.returncode for run in runs]
+    assert 0 in codes
+    assert set(codes) <= {0, 1}
+    for code, error in zip(codes, errors, strict=True):
+        assert code == 0 or "another process" in error
+    assert synth("verify", path.parent / "outputs" / "small").returncode == 0
+    account = json.loads(synth("ledger", path, "--json").stdout)
+    assert account["spent"]["epsilon"] == "1"
+
+
+@contextlib.contextmanager
+def small_disk(place: Path, kilobytes: int):
+    """A file system of this size at `place`; skips where this user may not mount one."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a tmpfs")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_output_disk_is_exit_1_and_costs_nothing(project, tmp_path):
+    path = project()
+    with small_disk(tmp_path / "outputs", 512):
+        full = synth("run", path)
+        assert full.returncode == 1, full.stderr
+        assert "disk is full" in full.stderr
+        assert list((tmp_path / "outputs").iterdir()) == []
+    assert not (tmp_path / "state").exists()
+
+
+def test_an_output_disk_that_fills_up_is_exit_1_and_publishing_continues(project, tmp_path):
+    path = project()
+    assert synth("measure", path).returncode == 0
+    with small_disk(tmp_path / "outputs", 64):
+        full = synth("publish", path)
+        assert full.returncode == 1, full.stderr
+        assert "disk is full" in full.stderr
+        assert list((tmp_path / "outputs").iterdir()) == []
+    assert synth("publish", path).returncode == 0
+    assert json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"] == "1"
+
+
+def test_a_full_state_disk_is_exit_1_and_nothing_is_measured(project, tmp_path):
+    path = project()
+    with small_disk(tmp_path / "state", 4):
+        full = synth("run", path)
+        assert full.returncode == 1, full.stderr
+        assert "Traceback" not in full.stderr
+    assert synth("run", path).returncode == 0
+
+
+def test_an_output_directory_that_cannot_be_written_costs_nothing(project, tmp_path):
+    (tmp_path / "outputs").write_text("a file where the directory should be")
+    path = project()
+    finished = synth("run", path)
+    assert finished.returncode == 1, finished.stderr
+    assert "output directory" in finished.stderr
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_file_size_limit_in_the_middle_of_measuring_is_exit_1(project, tmp_path):
+    path = project()
+    limited = synth(
+        "measure",
+        path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),
+    )
+    assert limited.returncode == 1, limited.stderr
+    assert not list((tmp_path / "state").rglob("measurements.parquet"))
+    assert synth("run", path).returncode == 0
+
+
+def test_interrupt_stops_with_130_and_the_job_continues(project):
+    path = project(people="age,sex,town\n" + "34,Female,Nord\n" * 300_000)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "synth", "run", str(path)], stderr=subprocess.PIPE, text=True
+    )
+    for line in running.stderr:
+        if line.startswith("reserved"):
+            break
+    running.terminate()
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    deadline = time.monotonic() + 20
+    while (finished := synth("run", path)).returncode and time.monotonic() < deadline:
+        time.sleep(0.1)  # the measuring process may still be dying
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_nobody_else_can_read_what_is_not_yet_published(project, tmp_path):
+    path = project()
+    before = os.umask(0)
+    try:
+        assert synth("measure", path).returncode == 0
+    finally:
+        os.umask(before)
+    for found in (tmp_path / "state").rglob("*"):
+        assert found.stat().st_mode & 0o077 == 0, found
+    assert synth("publish", path).returncode == 0
+    for found in (tmp_path / "outputs" / "small").iterdir():
+        assert found.stat().st_mode & 0o777 == 0o644, found
+
+
+def test_a_template_of_releases_is_filled_by_the_period(project, tmp_path):
+    path = project(
+        people=None, release={"id": "people-{period}"}, source={"path": "people-{period}.csv"}
+    )
+    (tmp_path / "people-2024.csv").write_text("age,sex,town\n34,Female,Nord\n")
+    assert synth("run", path).returncode == 2
+    assert synth("run", path, "--period", "2024").returncode == 0
+    assert (tmp_path / "outputs" / "people-2024").is_dir()
+    assert synth("run", path, "--period", "2025").returncode == 1
+
+
+def test_impossible_cells_and_public_totals_hold_in_the_release(project, tmp_path):
+    path = project(
+        privacy={"neighbours": "replace-one", "epsilon": 1},
+        impossible=[{"sex": "Female", "town": "Nord"}],
+        public_totals=[
+            {"where": {}, "total": 121, "source": "register"},
+            {"where": {"sex": "Male"}, "total": 33, "source": "register"},
+            {"where": {"town": "Süd"}, "total": 50, "source": "register"},
+        ],
+    )
+    finished = synth("run", path)
+    assert finished.returncode == 0, finished.stderr
+    rows = pd.read_csv(tmp_path / "outputs" / "small" / "synthetic.csv", keep_default_na=False)
+    assert len(rows) == 121
+    assert (rows.sex == "Male").sum() == 33
+    assert (rows.town == "Süd").sum() == 50
+    assert not ((rows.sex == "Female") & (rows.town == "Nord")).any()
+
+
+def test_start_up_is_quick_enough_to_load_nothing_heavy():
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "synth", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    for heavy in ("pandas", "scipy", "pyarrow", "ibis", "duckdb", "matplotlib"):
+        assert f" {heavy}\n" not in loaded
