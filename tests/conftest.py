@@ -6,8 +6,13 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import yaml
+
+# The same examples every time, and no time limit on a machine that others use too.
+hypothesis.settings.register_profile("project", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("project")
 
 SMALL: dict[str, Any] = {
     "schema_version": 1,
