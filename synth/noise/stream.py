@@ -84,14 +84,13 @@ class NoiseStream:
         stop = start + count
         if table >= TABLES or stop > CELLS:
             raise BugError("a table or cell number is beyond the noise stream")
+        if not count:
+            return
         with self._lock:
             claimed = self._claimed.setdefault(table, [])
-            if any(
-                start < other_stop and other_start < stop for other_start, other_stop in claimed
-            ):
+            if any(start < its_stop and its_start < stop for its_start, its_stop in claimed):
                 raise BugError("the noise of a cell was asked for twice")
-            if count:
-                claimed.append((start, stop))
+            claimed.append((start, stop))
 
     def keystream(self, *, lane: int, table: int, index: int) -> Keystream:
         """Consecutive blocks of a lane, from block `index` on."""

@@ -1,0 +1,77 @@
+"""The self-test passes, and each of its checks fires when what it guards is broken."""
+
+import os
+
+import numpy as np
+import pytest
+
+from synth.noise import NoiseStream, TableSampler, self_test, self_tests
+from synth.noise.quantile_table import QuantileTable
+
+
+def failed():
+    return {name for name, passed in self_test() if not passed}
+
+
+def test_everything_passes():
+    results = self_test()
+    assert isinstance(results, tuple)
+    assert len({name for name, _ in results}) == len(results) == 7
+    assert all(passed is True for _, passed in results)
+
+
+def test_a_wrong_cipher_is_seen(monkeypatch):
+    encryptor = self_tests.encryptor
+    monkeypatch.setattr(self_tests, "encryptor", lambda key, mode: encryptor(key[:16], mode))
+    assert failed() == {"AES-256 in counter mode gives the published answer"}
+
+
+def test_wrong_blocks_are_seen(monkeypatch):
+    blocks = NoiseStream.blocks
+    monkeypatch.setattr(NoiseStream, "blocks", lambda self, **k: blocks(self, **k) ^ np.uint64(1))
+    assert "single blocks equal the running stream" in failed()
+
+
+def test_a_lost_threshold_is_seen(monkeypatch):
+    build = QuantileTable.__init__
+
+    def broken(self, law, step=1):
+        build(self, law, step)
+        self.lower[3], self.lower[4] = self.lower[4], self.lower[3]
+
+    monkeypatch.setattr(QuantileTable, "__init__", broken)
+    with np.errstate(over="ignore"):
+        assert "masses of the noise table sum to 1" in failed()
+
+
+def test_a_wrong_entry_is_seen(monkeypatch):
+    build = QuantileTable.__init__
+
+    def broken(self, law, step=1):
+        build(self, law, step)
+        self.values[np.flatnonzero(self.values == step)[0]] = 2 * step
+
+    monkeypatch.setattr(QuantileTable, "__init__", broken)
+    assert "the noise table agrees with the exact law" in failed()
+
+
+def test_other_noise_of_a_fixed_key_is_seen(monkeypatch):
+    monkeypatch.setattr(self_tests, "GOLDEN_KEY", bytes(32))
+    assert failed() == {"a fixed key gives the recorded noise"}
+
+
+def test_a_fixed_key_is_seen(monkeypatch):
+    monkeypatch.setattr(os, "urandom", bytes)
+    assert failed() == {"two streams of the operating system differ"}
+
+
+def test_constant_noise_is_seen(monkeypatch):
+    monkeypatch.setattr(
+        TableSampler, "draw", lambda *_, count, **__: np.zeros(count, dtype=np.int64)
+    )
+    assert failed() == {"a fixed key gives the recorded noise", "noise is not constant"}
+
+
+@pytest.mark.parametrize("epsilon", list(self_tests.GOLDEN_DRAWS), ids=str)
+def test_recorded_noise_is_not_trivial(epsilon):
+    assert len(self_tests.GOLDEN_DRAWS[epsilon]) >= 24
