@@ -130,7 +130,6 @@ EVENT_PLAIN = {
         {"head": {"tables": [{"table": ["a", "b"]}]}},
         {"head": {"release_id": 7}},
     ],
-    ids=str,
 )
 def test_a_file_that_is_not_as_it_says_is_refused(tmp_path, wrong):
     with pytest.raises(ValueError, match=r"has|lists|holds|is not|does not|event"):
