@@ -19,7 +19,7 @@ _KEYS_PER_BUCKET = 1 << (KEY_BITS - BUCKET_BITS)
 _NEARLY_NOTHING = 4
 """Keys beyond the ends of the thresholds: what bounds of at most 4 units cannot tell from 0."""
 _LARGEST_REACH = 1 << 16
-_INTEGER_TYPES = (np.int8, np.int16, np.int32, np.int64)
+INTEGER_TYPES = (np.int8, np.int16, np.int32, np.int64)
 
 MoreWords = Callable[[int, int], int]
 """Gives word number j of the i-th undecided cell."""
@@ -51,7 +51,7 @@ class QuantileTable:
             if start < stop:
                 runs.append((start, stop, step * (self.first + i)))
         widest = max((abs(value) for _, _, value in runs), default=0)
-        narrowest = next(t for t in _INTEGER_TYPES if np.iinfo(t).max >= widest)
+        narrowest = next(t for t in INTEGER_TYPES if np.iinfo(t).max >= widest)
         self.undecided = int(np.iinfo(narrowest).min)
         self.values = np.full(BUCKETS, self.undecided, dtype=narrowest)
         for start, stop, value in runs:

@@ -90,6 +90,8 @@ class NoiseStream:
             claimed = self._claimed.setdefault(table, [])
             if any(start < its_stop and its_start < stop for its_start, its_stop in claimed):
                 raise BugError("the noise of a cell was asked for twice")
+            if claimed and claimed[-1][1] == start:
+                start = claimed.pop()[0]
             claimed.append((start, stop))
 
     def keystream(self, *, lane: int, table: int, index: int) -> Keystream:
@@ -142,23 +144,30 @@ class NoiseStream:
 class Keystream:
     """Consecutive 16-bit words of one lane of one table."""
 
-    __slots__ = ("_buffer", "_encryptor", "_zeros")
+    __slots__ = ("_encryptor",)
 
     def __init__(self, encryptor: CipherContext) -> None:
         """Read on with an encryptor that stands at the first wanted block."""
         self._encryptor = encryptor
-        self._zeros = b""
-        self._buffer = np.empty(0, dtype="<u2")
 
-    def words(self, count: int) -> NDArray[np.uint16]:
-        """The next `count` words; they stay valid until the next call.
+    def words(self, count: int, memory: WordMemory | None = None) -> NDArray[np.uint16]:
+        """The next `count` words; in `memory`, where they stay until it is used again.
 
-        Requires: count is a multiple of 8.
+        Requires: count is a multiple of 8 and fits the memory.
         """
-        if len(self._zeros) < 2 * count:
-            self._zeros = bytes(2 * count)
-            # the cipher asks for one block more than it writes
-            self._buffer = np.empty(count + CELLS_PER_BLOCK, dtype="<u2")
-        zeros = memoryview(self._zeros)[: 2 * count]
-        self._encryptor.update_into(zeros, self._buffer.data.cast("B"))
-        return self._buffer[:count]
+        memory = memory or WordMemory(count)
+        self._encryptor.update_into(memory.zeros[: 2 * count], memory.room)
+        return memory.words[:count]
+
+
+class WordMemory:
+    """Room for random words, used again and again: fresh memory costs more than the words."""
+
+    __slots__ = ("room", "words", "zeros")
+
+    def __init__(self, count: int) -> None:
+        """Room for `count` words."""
+        self.zeros = memoryview(bytes(2 * count))
+        # the cipher asks for one block more than it writes
+        self.words = np.empty(count + CELLS_PER_BLOCK, dtype="<u2")
+        self.room = self.words.data.cast("B")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
 from synth.errors import BugError
 from synth.noise.law import Distribution
-from synth.noise.quantile_table import QuantileTable
-from synth.noise.stream import CELLS_PER_BLOCK, NoiseStream
+from synth.noise.quantile_table import INTEGER_TYPES, QuantileTable
+from synth.noise.stream import CELLS_PER_BLOCK, NoiseStream, WordMemory
 
 CHUNK_CELLS = 1 << 16
 """Cells worked on at once: the words, indices and values of a chunk stay in the cache."""
@@ -28,6 +30,7 @@ class TableSampler:
     def __init__(self, distribution: Distribution) -> None:
         """Tabulate every part of `distribution`; draws nothing yet."""
         self._parts = [QuantileTable(part.law, part.step) for part in distribution.parts()]
+        self._own = threading.local()
 
     def draw(
         self,
@@ -51,7 +54,7 @@ class TableSampler:
             raise BugError("the noise needs a flat int64 array of its size")
         if not count:
             return noise
-        scratch = _Scratch(min(CHUNK_CELLS, count + 2 * CELLS_PER_BLOCK))
+        scratch = self._scratch(min(CHUNK_CELLS, count + 2 * CELLS_PER_BLOCK))
         aligned = start - start % CELLS_PER_BLOCK
         works = [
             _PartialDraw(stream, table, number, aligned, quantiles, scratch)
@@ -60,18 +63,28 @@ class TableSampler:
         for chunk in range(aligned, start + count, CHUNK_CELLS):
             first = max(chunk, start)
             stop = min(chunk + CHUNK_CELLS, start + count)
-            target = noise[first - start : stop - start]
             for work in works:
-                work.put(target, chunk, first)
+                work.put(noise[first - start : stop - start], chunk, first)
+        for work in works:
+            work.refine(noise, start)
         return noise
+
+    def _scratch(self, cells: int) -> _Scratch:
+        """This thread's working memory, for at least `cells` cells."""
+        scratch: _Scratch | None = getattr(self._own, "scratch", None)
+        if scratch is None or len(scratch.indices) < cells:
+            scratch = self._own.scratch = _Scratch(cells)
+        return scratch
 
 
 class _Scratch:
     """Memory for one chunk, used again and again: fresh memory costs more than the noise."""
 
     def __init__(self, cells: int) -> None:
+        self.random = WordMemory(cells)
         self.indices = np.empty(cells, dtype=np.intp)
         self.flags = np.empty(cells, dtype=np.bool_)
+        self.values = {np.dtype(t): np.empty(cells, dtype=t) for t in INTEGER_TYPES}
 
 
 class _PartialDraw:
@@ -94,43 +107,49 @@ class _PartialDraw:
         self._keystream = stream.keystream(
             lane=2 * number, table=table, index=aligned // CELLS_PER_BLOCK
         )
-        self._values = np.empty(len(scratch.indices), dtype=quantiles.values.dtype)
+        self._cells: list[NDArray[np.int64]] = []
+        self._buckets: list[NDArray[np.uint16]] = []
 
     def put(self, target: NDArray[np.int64], chunk: int, first: int) -> None:
         """Set (first part) or add this part of the noise of cells from `first` on.
 
+        Undecided cells get 0 and are noted.
+
         Requires: called for chunk after chunk; the cell number `chunk` has the next word.
         """
+        scratch = self._scratch
         size = len(target)
         skipped = first - chunk
         whole_blocks = -(-(skipped + size) // CELLS_PER_BLOCK) * CELLS_PER_BLOCK
-        buckets = self._keystream.words(whole_blocks)[skipped : skipped + size]
-        indices, flags = self._scratch.indices[:size], self._scratch.flags[:size]
-        values = self._values[:size]
+        buckets = self._keystream.words(whole_blocks, scratch.random)[skipped : skipped + size]
+        indices, flags = scratch.indices[:size], scratch.flags[:size]
+        values = scratch.values[self._quantiles.values.dtype][:size]
         np.copyto(indices, buckets)
         # every index is in range; "wrap" spares numpy's check, which would copy
         np.take(self._quantiles.values, indices, out=values, mode="wrap")
         np.equal(values, self._quantiles.undecided, out=flags)
-        undecided = np.flatnonzero(flags)
-        refined = self._refined(buckets[undecided], first + undecided)
+        undecided = flags.nonzero()[0]
+        values[undecided] = 0
         if self._number == 0:
             np.copyto(target, values)
-            target[undecided] = refined
         else:
-            values[undecided] = 0
             target += values
-            target[undecided] += refined
+        self._cells.append(undecided + first)
+        self._buckets.append(buckets[undecided])
 
-    def _refined(self, buckets: NDArray[np.uint16], cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        def words(round_number: int, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
-            return self._stream.blocks(
-                lane=2 * self._number + 1,
-                table=self._table,
-                round_number=round_number,
-                indices=cells,
-            )
+    def refine(self, noise: NDArray[np.int64], start: int) -> None:
+        """Add this part of the noise of all cells that were undecided so far."""
+        cells = np.concatenate(self._cells)
+        values = self._quantiles.refine(
+            np.concatenate(self._buckets),
+            self._words(0, cells)[:, 0],
+            lambda i, j: int(
+                self._words(j // _WORDS_PER_BLOCK, cells[i : i + 1])[0, j % _WORDS_PER_BLOCK]
+            ),
+        )
+        noise[cells - start] += values
 
-        def more_words(i: int, j: int) -> int:
-            return int(words(j // _WORDS_PER_BLOCK, cells[i : i + 1])[0, j % _WORDS_PER_BLOCK])
-
-        return self._quantiles.refine(buckets, words(0, cells)[:, 0], more_words)
+    def _words(self, round_number: int, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
+        return self._stream.blocks(
+            lane=2 * self._number + 1, table=self._table, round_number=round_number, indices=cells
+        )

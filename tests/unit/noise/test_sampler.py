@@ -154,10 +154,10 @@ def test_no_counter_block_serves_two_purposes(monkeypatch):
         position = [index]
 
         class Recorder:
-            def words(self, count):
+            def words(self, count, memory):
                 blocks.extend((lane, table, 0, position[0] + i) for i in range(count // 8))
                 position[0] += count // 8
-                return running.words(count)
+                return running.words(count, memory)
 
         return Recorder()
 
