@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,14 @@ _KEYS_PER_BUCKET = 1 << (KEY_BITS - BUCKET_BITS)
 _NEARLY_NOTHING = 4
 """Keys beyond the ends of the thresholds: what bounds of at most 4 units cannot tell from 0."""
 _LARGEST_REACH = 1 << 16
-INTEGER_TYPES = (np.int8, np.int16, np.int32, np.int64)
-
 MoreWords = Callable[[int, int], int]
 """Gives word number j of the i-th undecided cell."""
+
+
+def narrowest_type(widest: int) -> np.dtype[np.signedinteger[Any]]:
+    """The narrowest integer type for values of magnitude up to `widest`, and one more."""
+    types = (np.int8, np.int16, np.int32, np.int64)
+    return np.dtype(next(t for t in types if np.iinfo(t).max >= widest))
 
 
 class QuantileTable:
@@ -33,7 +38,8 @@ class QuantileTable:
     is `undecided`, and 64-bit words are appended until the interval of all continuations belongs
     to one x. A probability is never rounded: bounds decide, or more digits are taken.
 
-    Shapes and units: `values` has 2^16 entries of the narrowest integer type.
+    Shapes and units: `values` has 2^16 entries of the narrowest integer type; where they are
+    decided their magnitude is at most `widest`.
     `lower[i] <= 2^64 P(X <= first + i) <= upper[i]`, both rising; thresholds of 2^64 are left out.
     """
 
@@ -50,10 +56,10 @@ class QuantileTable:
             stop = lower[i] // _KEYS_PER_BUCKET
             if start < stop:
                 runs.append((start, stop, step * (self.first + i)))
-        widest = max((abs(value) for _, _, value in runs), default=0)
-        narrowest = next(t for t in INTEGER_TYPES if np.iinfo(t).max >= widest)
-        self.undecided = int(np.iinfo(narrowest).min)
-        self.values = np.full(BUCKETS, self.undecided, dtype=narrowest)
+        self.widest = max((abs(value) for _, _, value in runs), default=0)
+        dtype = narrowest_type(self.widest)
+        self.undecided = int(np.iinfo(dtype).min)
+        self.values = np.full(BUCKETS, self.undecided, dtype=dtype)
         for start, stop, value in runs:
             self.values[start:stop] = value
 
