@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,14 @@ from synth.estimate.interactions import Interactions
 from synth.estimate.loglinear import LogLinearModel
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.raking import rake, required_atoms
-from synth.measurements import MeasuredTable, Measurements
+
+if TYPE_CHECKING:
+    from synth.measurements import MeasuredTable, Measurements
 
 Floats = NDArray[np.float64]
 
-MAX_ORDER = 3
-"""Interactions of up to this many attributes enter the model."""
+DISCOUNT = 0.25
+"""The share of the variance of a cell's log mean that is discounted; see docs/estimation.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
             possible,
             noise_variance=table.variance,
             base=math.log(max(total, 1.0) / int(possible.sum())),
-            max_order=MAX_ORDER,
+            discount=DISCOUNT,
         )
         fit = model.fit()
         steps.extend(fit.steps)

@@ -25,12 +25,13 @@ class Interactions:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
+        """Set up for a table of this shape."""
         self.shape = shape
         self.size = math.prod(shape)
 
     def forward(self, cells: Floats) -> Floats:
         """The coefficient of every basis function: the inner product with the cells."""
-        table = cells.reshape(self.shape)
+        table = cells.reshape((*self.shape, 1))
         for axis, size in enumerate(self.shape):
             if size > 1:
                 table = _contrasts(table, axis)
@@ -38,7 +39,7 @@ class Interactions:
 
     def inverse(self, coefficients: Floats) -> Floats:
         """The function on the cells that has these coefficients (the transpose of forward)."""
-        table = coefficients.reshape(self.shape)
+        table = coefficients.reshape((*self.shape, 1))
         for axis, size in enumerate(self.shape):
             if size > 1:
                 table = _expand(table, axis)
@@ -46,21 +47,21 @@ class Interactions:
 
     def squares(self, weights: Floats) -> Floats:
         """For every basis function the sum over the cells of its square times the weight."""
-        table = weights.reshape(self.shape)
+        table = weights.reshape((*self.shape, 1))
         for axis, size in enumerate(self.shape):
             if size > 1:
                 table = _squared_contrasts(table, axis)
         return table.reshape(-1)
 
     @cached_property
-    def order(self) -> NDArray[np.int8]:
+    def order(self) -> NDArray[np.int64]:
         """The number of attributes that a coefficient belongs to, for every coefficient."""
-        return self._per_axis(np.int8, lambda _axis: 1)
+        return self._per_axis([1] * len(self.shape))
 
     @cached_property
     def subset(self) -> NDArray[np.int64]:
         """The set of attributes of every coefficient, as a bit mask (bit i is attribute i)."""
-        return self._per_axis(np.int64, lambda axis: 1 << axis)
+        return self._per_axis([1 << axis for axis in range(len(self.shape))])
 
     def dimension(self, subset: int) -> int:
         """The number of coefficients of an interaction: the product of n - 1."""
@@ -94,10 +95,11 @@ class Interactions:
                 yield from self._tables(table, axis + 1, position + 1, kept, left - 1)
         yield from self._tables(table.sum(axis=position), axis + 1, position, subset, left)
 
-    def _per_axis(self, dtype: type, value: object) -> NDArray:  # type: ignore[type-arg]
-        total = np.zeros(self.shape, dtype=dtype)
+    def _per_axis(self, values: list[int]) -> NDArray[np.int64]:
+        """For every coefficient the sum of the values of the attributes in its set."""
+        total = np.zeros(self.shape, dtype=np.int64)
         for axis, size in enumerate(self.shape):
-            step = np.full(size, value(axis), dtype=dtype)  # type: ignore[operator]
+            step = np.full(size, values[axis], dtype=np.int64)
             step[0] = 0
             total += step.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
         return total.reshape(-1)

@@ -34,7 +34,12 @@ def required_atoms(config: Config) -> Atoms | None:
 def atom_sums(atoms: Atoms, values: Floats) -> Floats:
     """The sum of the values in every atom."""
     inside = atoms.atom_of >= 0
-    return np.bincount(atoms.atom_of[inside], weights=values[inside], minlength=atoms.count)
+    return _sums(atoms.atom_of[inside], values[inside], atoms.count)
+
+
+def _sums(groups: NDArray[np.int64], values: Floats, count: int) -> Floats:
+    """Sums by group, as floats also where there is no group."""
+    return np.bincount(groups, weights=values, minlength=count).astype(np.float64)
 
 
 def whole_totals_near(atoms: Atoms, sums: Floats) -> NDArray[np.int64]:
@@ -77,7 +82,7 @@ def rake(values: Floats, atoms: Atoms, fallback: Floats) -> tuple[Floats, NDArra
         if not empty.any():
             break
         source = np.where(empty[atom], weights, source)
-        sums = np.bincount(atom, weights=source, minlength=atoms.count)
+        sums = _sums(atom, source, atoms.count)
     factor = np.divide(whole, sums, out=np.zeros(atoms.count), where=sums > 0.0)
     raked = np.zeros(values.size)
     raked[inside] = source * factor[atom]

@@ -1,0 +1,98 @@
+"""The solver: quasi-Newton steps towards the point where a field vanishes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Map = Callable[[Floats], Floats]
+
+_MEMORY = 10
+_REFRESH = 20
+_OVERSHOOT = 0.5
+_SMALLEST_STEP = 1e-8
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Where the search ended, after how many steps, and why."""
+
+    point: Floats
+    iterations: int
+    stop: str
+    promise: float
+    """Half of this is the rise that the quadratic model still promises (nats)."""
+
+
+def dot(a: Floats, b: Floats) -> float:
+    """The inner product by pairwise summation: the same on every number of threads."""
+    return float((a * b).sum())
+
+
+def solve(
+    field: Map, start: Floats, curvature: Map, *, max_iterations: int, tolerance: float
+) -> Solution:
+    """Follow a field, the slope of a log posterior or nearly so, to where it vanishes.
+
+    Steps are those of limited-memory BFGS (Nocedal 1980). Only slopes are used: a step is halved
+    while the field at its end points back by more than half of what it pointed forward at the
+    start. `curvature` gives a positive diagonal near the negative derivative of the field; it is
+    renewed now and then. The search stops when the inner product of field and step, twice the
+    gain that the quadratic model promises, is below `tolerance`.
+    """
+    point, slope = start, field(start)
+    diagonal = curvature(point)
+    moves: list[Floats] = []
+    bends: list[Floats] = []
+    promise = math.inf
+    for iteration in range(max_iterations):
+        if 0 < iteration < 3 or (iteration and iteration % _REFRESH == 0):
+            diagonal = curvature(point)
+        direction = _direction(slope, diagonal, moves, bends)
+        promise = dot(slope, direction)
+        if promise <= 0.0:
+            moves.clear()
+            bends.clear()
+            direction = slope / diagonal
+            promise = dot(slope, direction)
+        if promise < tolerance:
+            return Solution(point, iteration, "promised gain below tolerance", promise)
+        step = 1.0
+        while True:
+            trial = point + step * direction
+            trial_slope = field(trial)
+            if dot(trial_slope, direction) >= -_OVERSHOOT * promise:
+                break
+            step *= 0.5
+            if step < _SMALLEST_STEP:
+                return Solution(point, iteration, "no step without overshoot", promise)
+        move, bend = trial - point, slope - trial_slope
+        if dot(move, bend) > 1e-10 * dot(bend, bend):
+            moves.append(move)
+            bends.append(bend)
+            if len(moves) > _MEMORY:
+                moves.pop(0)
+                bends.pop(0)
+        point, slope = trial, trial_slope
+    return Solution(point, max_iterations, "iteration limit", promise)
+
+
+def _direction(slope: Floats, diagonal: Floats, moves: list[Floats], bends: list[Floats]) -> Floats:
+    """The two-loop recursion, started from the scaled diagonal."""
+    q = slope.copy()
+    weights: list[float] = []
+    for move, bend in zip(reversed(moves), reversed(bends), strict=True):
+        weight = dot(move, q) / dot(move, bend)
+        weights.append(weight)
+        q -= weight * bend
+    q /= diagonal
+    if moves:
+        q *= dot(moves[-1], bends[-1]) / dot(bends[-1] / diagonal, bends[-1])
+    for move, bend, weight in zip(moves, bends, reversed(weights), strict=True):
+        q += (weight - dot(bend, q) / dot(move, bend)) * move
+    return q
