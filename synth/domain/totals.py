@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from synth.domain.universe import PublicTotal, Universe
@@ -30,6 +31,15 @@ class Atoms:
     def count(self) -> int:
         """The number of atoms."""
         return int(self.membership.shape[1])
+
+    def cells(self) -> Iterator[NDArray[np.int64]]:
+        """The cell numbers of every atom in turn, ascending."""
+        import numpy as np
+
+        order = np.argsort(self.atom_of, kind="stable")
+        ends = np.searchsorted(self.atom_of[order], np.arange(self.count + 1))
+        for start, end in pairwise(ends):
+            yield order[start:end]
 
 
 def atoms_of(universe: Universe, totals: Sequence[PublicTotal]) -> Atoms:
@@ -93,13 +103,13 @@ def whole_atom_totals(atoms: Atoms, wanted: NDArray[np.float64]) -> NDArray[np.i
             np.concatenate([missing, -start]),
             np.concatenate([missing, np.full(n, np.inf)]),
         ),
-        integrality=np.ones(4 * n),
+        integrality=np.ones(4 * n, dtype=np.int64),
         bounds=Bounds(0.0, upper),
     )
     if solved.x is None:
         return None
     move = np.rint(solved.x).reshape(4, n)
-    whole = (start + move[0] + move[1] - move[2] - move[3]).astype(np.int64)
+    whole: NDArray[np.int64] = (start + move[0] + move[1] - move[2] - move[3]).astype(np.int64)
     reached = (atoms.membership * whole).sum(axis=1)
     if np.any(whole < 0) or np.any(reached != atoms.totals):
         return None

@@ -44,11 +44,8 @@ def round_counts(estimate: Estimate, config: Config, seed: int) -> Counts:
     if off.any() or np.any(reached != atoms.totals):
         whole = whole_totals_near(atoms, sums)
     offsets = generator.random(atoms.count)
-    order = np.argsort(atoms.atom_of, kind="stable")
-    ends = np.searchsorted(atoms.atom_of[order], np.arange(atoms.count + 1))
     counts = np.zeros(values.size, dtype=np.int64)
-    for atom in range(atoms.count):
-        cells = order[ends[atom] : ends[atom + 1]]
+    for atom, cells in enumerate(atoms.cells()):
         counts[cells] = systematic(values[cells], float(offsets[atom]), int(whole[atom]))
     return Counts(counts)
 

@@ -10,19 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.config.types import Config
+from synth.domain.totals import Atoms
 from synth.errors import BugError
+from synth.estimate.anchoring import NoisySums
 from synth.estimate.interactions import Interactions
-from synth.estimate.loglinear import LogLinearModel
+from synth.estimate.loglinear import LogLinearFit, LogLinearModel
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.raking import rake, required_atoms
+from synth.estimate.sharpening import BLOCK_RECORDS, STRENGTH, sharpen
 
 if TYPE_CHECKING:
     from synth.measurements import MeasuredTable, Measurements
 
 Floats = NDArray[np.float64]
 
-DISCOUNT = 0.25
-"""The share of the variance of a cell's log mean that is discounted; see docs/estimation.md."""
+DISCOUNTS = (0.3, 0.0)
+"""Shares of the variance of a cell's log mean to discount: the second is tried where the sums of
+the first contradict the noisy sums; see docs/estimation.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,25 +54,9 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
     universe = config.universe
     table = _full_table(measurements, config)
     possible = universe.possible()
-    decay = float(table.event.epsilon / table.event.sensitivity_l1)
-    noisy = np.asarray(table.noisy_counts, dtype=np.int64)
     steps: list[dict[str, Any]] = []
     if possible.any():
-        total = float(noisy[possible].sum())
-        posterior = CellPosterior(noisy, decay=decay)
-        model = LogLinearModel(
-            Interactions(universe.shape),
-            posterior,
-            possible,
-            noise_variance=table.variance,
-            base=math.log(max(total, 1.0) / int(possible.sum())),
-            discount=DISCOUNT,
-        )
-        fit = model.fit()
-        steps.extend(fit.steps)
-        values = fit.posterior_mean
-        fallback = np.exp(fit.log_mean)
-        steps.append({"step": "posterior mean of every cell", "total": float(values.sum())})
+        values, fallback = _fit(table, universe.shape, possible, steps)
     else:
         values = np.zeros(universe.size)
         fallback = values
@@ -83,7 +71,69 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
                 "total": int(whole.sum()),
             }
         )
+    if config.workload.cells:
+        values = _sharpen(values, atoms)
+        steps.append(
+            {"step": "sharpen", "strength": STRENGTH, "block_records": BLOCK_RECORDS},
+        )
     return Estimate(values, {"steps": steps, "residuals": _residuals(measurements, config, values)})
+
+
+def _fit(
+    table: MeasuredTable,
+    shape: tuple[int, ...],
+    possible: NDArray[np.bool_],
+    steps: list[dict[str, Any]],
+) -> tuple[Floats, Floats]:
+    """The posterior means of the cells, and the means that the model gives them."""
+    noisy = np.asarray(table.noisy_counts, dtype=np.int64)
+    interactions = Interactions(shape)
+    seen = np.where(possible, noisy, 0).astype(np.float64)
+    sums = NoisySums(interactions, seen, possible, table.variance)
+    posterior = CellPosterior(noisy, decay=float(table.event.epsilon / table.event.sensitivity_l1))
+    base = math.log(max(float(seen.sum()), 1.0) / int(possible.sum()))
+    best: tuple[float, LogLinearFit] | None = None
+    for discount in DISCOUNTS:
+        model = LogLinearModel(
+            interactions,
+            posterior,
+            possible,
+            noise_variance=table.variance,
+            base=base,
+            discount=discount,
+        )
+        fit = model.fit()
+        misfit = sums.misfit(fit.posterior_mean)
+        steps.extend({**step, "discount": discount} for step in fit.steps)
+        steps.append(
+            {
+                "step": "posterior mean of every cell",
+                "discount": discount,
+                "misfit": misfit,
+                "misfit_limit": sums.misfit_limit(),
+            }
+        )
+        if best is None or misfit < best[0]:
+            best = misfit, fit
+        if misfit <= sums.misfit_limit():
+            break
+    if best is None:
+        raise BugError("no model was fitted")
+    values, anchored = sums.anchor(best[1].posterior_mean)
+    steps.append(anchored)
+    means = np.exp(best[1].log_mean)
+    means[~possible] = 0.0
+    return values, means
+
+
+def _sharpen(values: Floats, atoms: Atoms | None) -> Floats:
+    """Sharpen in cell order, inside every atom of the required totals."""
+    if atoms is None:
+        return sharpen(values)
+    sharper = np.zeros(values.size)
+    for cells in atoms.cells():
+        sharper[cells] = sharpen(values[cells])
+    return sharper
 
 
 def _full_table(measurements: Measurements, config: Config) -> MeasuredTable:

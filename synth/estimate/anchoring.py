@@ -1,0 +1,114 @@
+"""Anchoring: where the estimate contradicts the noisy sums, move towards them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.estimate.interactions import Interactions
+
+Floats = NDArray[np.float64]
+
+_SWEEPS = 20
+_SETTLED = 1e-9
+_CONTRADICTION = 2.0
+"""A sum of squares this many standard deviations above its expectation is a contradiction."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisySums:
+    """The noisy table as it is seen by its sums: 0 on impossible cells, equal noise elsewhere."""
+
+    interactions: Interactions
+    noisy: Floats
+    possible: NDArray[np.bool_]
+    noise_variance: float
+
+    def misfit(self, values: Floats) -> float:
+        """Mean square of the differences in all sums over up to two attributes, in noise units.
+
+        Measured on the orthonormal coefficients, where the noise of every sum is independent and
+        has the variance of a cell: about 1 if the values have the true sums.
+        """
+        low = self.interactions.order <= 2
+        gap = self.interactions.forward(self.noisy - values)[low]
+        share = max(1.0 / self.possible.size, float(self.possible.mean()))
+        return float((gap * gap).mean()) / (self.noise_variance * share)
+
+    def misfit_limit(self) -> float:
+        """What the misfit of true sums exceeds only by a rare accident."""
+        coefficients = int((self.interactions.order <= 2).sum())
+        return 1.0 + 2.0 * _CONTRADICTION * math.sqrt(2.0 / coefficients)
+
+    def anchor(self, values: Floats) -> tuple[Floats, dict[str, Any]]:
+        """Rake to the total and the one-way sums that the values contradict.
+
+        For a table of k sums with differences d from the noisy ones, in units of their noise, the
+        mean of d^2 is 1 for true sums, with standard deviation sqrt(2 / k). What it has above
+        1 + 2 sqrt(2 / k) is taken for the error of the values, t^2, and the sums move towards
+        the noisy ones by the share t^2 / (t^2 + 1).
+        """
+        shape = self.interactions.shape
+        tables: list[tuple[int, Floats, float]] = []
+        scaled, factor, share = self._anchor_total(values)
+        for axis, size in enumerate(shape):
+            if size < 2:
+                continue
+            wanted, weight = self._wanted(scaled, axis)
+            if weight > 0.0:
+                tables.append((axis, wanted, weight))
+        table = scaled.reshape(shape).copy()
+        for _ in range(_SWEEPS if tables else 0):
+            largest = 0.0
+            for axis, wanted, _ in tables:
+                now = _one_way(table, axis)
+                ratio = np.divide(wanted, now, out=np.ones(now.size), where=now > 0.0)
+                largest = max(largest, float(np.abs(ratio - 1.0).max()))
+                table *= ratio.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+            if largest < _SETTLED:
+                break
+        report = {
+            "step": "anchor to noisy sums that the fit contradicts",
+            "total_factor": factor,
+            "total_share": share,
+            "one_way_shares": {str(axis): weight for axis, _, weight in tables},
+        }
+        return table.reshape(-1), report
+
+    def _anchor_total(self, values: Floats) -> tuple[Floats, float, float]:
+        now = float(values.sum())
+        noise = math.sqrt(self.noise_variance * max(1, int(self.possible.sum())))
+        gap = (float(self.noisy.sum()) - now) / noise
+        share = _share_of(np.array([gap]))
+        wanted = max(0.0, now + share * gap * noise)
+        factor = wanted / now if now > 0.0 else 1.0
+        return values * factor, factor, share
+
+    def _wanted(self, values: Floats, axis: int) -> tuple[Floats, float]:
+        shape = self.interactions.shape
+        now = _one_way(values.reshape(shape), axis)
+        cells = _one_way(self.possible.reshape(shape).astype(np.float64), axis)
+        noise = np.sqrt(self.noise_variance * np.maximum(cells, 1.0))
+        gap = (_one_way(self.noisy.reshape(shape), axis) - now) / noise
+        gap[cells == 0.0] = 0.0
+        share = _share_of(gap)
+        wanted = np.maximum(now + share * gap * noise, 0.0)
+        total = float(wanted.sum())
+        if total <= 0.0:
+            return now, 0.0
+        return wanted * (float(now.sum()) / total), share
+
+
+def _one_way(table: Floats, axis: int) -> Floats:
+    rest = tuple(i for i in range(table.ndim) if i != axis)
+    return np.asarray(table.sum(axis=rest), dtype=np.float64)
+
+
+def _share_of(gap: Floats) -> float:
+    expected = 1.0 + _CONTRADICTION * math.sqrt(2.0 / gap.size)
+    excess = max(0.0, float((gap * gap).mean()) - expected)
+    return excess / (excess + 1.0)
