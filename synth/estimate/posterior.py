@@ -14,8 +14,8 @@ Floats = NDArray[np.float64]
 _LOWEST = -20.0
 _STEP = 0.1
 """The grid of log m: its lowest point and its step."""
-_TAIL = 36.0
-"""exp(-36) is below the resolution of float64: noise beyond 36 scales carries no weight."""
+_TAIL = 24.0
+"""exp(-24) is 4e-11: counts this many noise scales above the cut carry no weight."""
 
 
 class CellPosterior:
@@ -57,9 +57,6 @@ class CellPosterior:
         row += 1
         place *= self._mean[row] - mean
         mean += place
-        below = log_mean < _LOWEST
-        if below.any():
-            mean[below] *= np.exp(np.maximum(log_mean[below], -700.0) - _LOWEST)
         if self._large.size:
             mean[self._large] = self._large_mean(log_mean[self._large])
         return mean
@@ -69,17 +66,17 @@ class CellPosterior:
         rows = math.ceil((math.log(4.0 * last) - _LOWEST) / _STEP) + 1
         grid: Floats = np.linspace(_LOWEST, _LOWEST + _STEP * (rows - 1), rows)[None, :]
         count = np.arange(last + 1, dtype=np.float64)[:, None]
-        logs = [prior.log_probability(count, grid, shape) for shape in prior.SHAPES]
-        spike = np.full((last + 1, rows), -np.inf)
-        spike[1:] = prior.log_spike(count[1:])
-        logs.append(spike)
-        log, _ = _mix(np.stack(logs), self._weights.reshape(-1, 1, 1))
+        log = np.full((last + 1, rows), -np.inf)
+        for shape, weight in zip(prior.SHAPES, self._weights, strict=False):
+            np.logaddexp(log, prior.log_probability(count, grid, shape) + math.log(weight), out=log)
+        spike = prior.log_spike(count[1:]) + math.log(self._weights[-1])
+        np.logaddexp(log[1:], spike, out=log[1:])
         log -= log.max(axis=0)
-        probability = np.exp(log)
+        probability = np.exp(log, out=log)
         weight = _blur(probability, self.decay, self.cut)
         probability *= count
         mean = _blur(probability, self.decay, self.cut) / weight
-        return rows, np.ascontiguousarray(mean).reshape(-1)
+        return rows, mean.reshape(-1)
 
     def _large_mean(self, log_mean: Floats) -> Floats:
         y = self._large_counts

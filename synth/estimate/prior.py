@@ -19,8 +19,8 @@ model expected too low."""
 
 
 def spike_weight(cells: int) -> float:
-    """The weight of the spike: about one heavy cell of the universe is beyond any model."""
-    return 1.0 / (cells + 1.0)
+    """The weight of the spike: about one cell of a universe is beyond any model, 1 % at most."""
+    return 1.0 / (cells + 100.0)
 
 
 def log_probability(count: Floats, log_mean: Floats, shape: float | Floats) -> Floats:
@@ -39,7 +39,8 @@ def log_probability(count: Floats, log_mean: Floats, shape: float | Floats) -> F
 def slope(count: Floats, log_mean: Floats, shape: float) -> Floats:
     """The derivative of log P with respect to the count, for counts well above 1."""
     mean = np.exp(log_mean)
-    tilt = log_mean - np.log1p(mean / shape) + np.log1p(count / shape) - np.log(count + 0.5)
+    rise = np.log1p((count - 0.5) / shape) - np.log(count + 0.5)
+    tilt = log_mean - np.log1p(mean / shape) + rise
     return np.asarray(tilt, dtype=np.float64)
 
 

@@ -1,0 +1,98 @@
+"""The posterior mean against summation over all counts, term by term."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from synth.estimate import prior
+from synth.estimate.posterior import CellPosterior
+
+NOISE = [0.25, 1.0, 3.0]
+
+
+def prior_by_hand(count: np.ndarray, mean: float, cells: int) -> np.ndarray:
+    spike = prior.spike_weight(cells)
+    total = np.zeros(count.size)
+    for shape, weight in zip(prior.SHAPES, prior.WEIGHTS, strict=True):
+        if math.isinf(shape):
+            law = stats.poisson.pmf(count, mean)
+        else:
+            law = stats.nbinom.pmf(count, shape, shape / (shape + mean))
+        total += (1.0 - spike) * weight * law
+    positive = count > 0
+    total[positive] += spike / (count[positive] * (count[positive] + 1.0))
+    return total
+
+
+def posterior_by_hand(y: int, mean: float, decay: float, cells: int, last: int) -> float:
+    count = np.arange(last + 1, dtype=float)
+    weight = prior_by_hand(count, mean, cells) * np.exp(-decay * np.abs(y - count))
+    return float((weight * count).sum() / weight.sum())
+
+
+def test_the_weights_of_the_prior_are_a_distribution() -> None:
+    assert sum(prior.WEIGHTS) == pytest.approx(1.0)
+    assert prior.spike_weight(900) == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize("shape", prior.SHAPES)
+def test_components_have_the_stated_mean_and_variance(shape: float) -> None:
+    count, mean = np.arange(4000, dtype=float), 7.0
+    law = np.exp(prior.log_probability(count, np.full(count.size, math.log(mean)), shape))
+    assert law.sum() == pytest.approx(1.0)
+    assert (law * count).sum() == pytest.approx(mean)
+    assert (law * (count - mean) ** 2).sum() == pytest.approx(mean + mean**2 / shape)
+
+
+def test_the_spike_is_a_distribution_on_the_counts_above_zero() -> None:
+    count = np.arange(1.0, 1e6)
+    assert np.exp(prior.log_spike(count)).sum() == pytest.approx(1.0, abs=2e-6)
+
+
+@pytest.mark.parametrize("shape", prior.SHAPES)
+def test_slope_is_the_derivative_in_the_count(shape: float) -> None:
+    count, log_mean = np.linspace(50.0, 500.0, 10), np.full(10, math.log(100.0))
+    step = 1e-3
+    ahead = prior.log_probability(count + step, log_mean, shape)
+    behind = prior.log_probability(count - step, log_mean, shape)
+    numeric = (ahead - behind) / (2 * step)
+    assert np.allclose(prior.slope(count, log_mean, shape), numeric, atol=2e-3)
+
+
+@pytest.mark.parametrize("decay", NOISE)
+def test_posterior_mean_is_the_sum_over_all_counts(decay: float) -> None:
+    values = np.array([-40, -1, 0, 1, 2, 5, 20, 64])
+    posterior = CellPosterior(values, decay=decay)
+    last = 64 + math.ceil(60 / decay)
+    for mean in (1e-10, 1e-4, 0.03, 0.7, 4.0, 60.0):
+        found = posterior.mean(np.full(values.size, math.log(mean)))
+        wanted = [posterior_by_hand(int(y), mean, decay, values.size, last) for y in values]
+        assert np.allclose(found, wanted, rtol=6e-3, atol=1e-8)
+
+
+def test_negative_values_all_say_the_same() -> None:
+    found = CellPosterior(np.array([0, -1, -1000]), decay=1.0).mean(np.zeros(3))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("decay", NOISE)
+def test_values_far_above_the_noise_are_close_to_the_sum(decay: float) -> None:
+    values = np.array([200, 1000])
+    posterior = CellPosterior(values, decay=decay)
+    assert posterior.cut < 200
+    for mean in (0.5, 180.0, 900.0):
+        found = posterior.mean(np.full(2, math.log(mean)))
+        for y, value in zip(values, found, strict=True):
+            last = int(y) + math.ceil(60 / decay)
+            wanted = posterior_by_hand(int(y), mean, decay, 2, last)
+            # Within a fifth of the noise's scale and well within the cell's own spread.
+            assert abs(value - wanted) < 0.2 / decay + 0.02 * math.sqrt(y)
+
+
+def test_little_mean_gives_little_count_and_much_noise_is_not_believed() -> None:
+    posterior = CellPosterior(np.array([3, 3, 3]), decay=1.0)
+    found = posterior.mean(np.log([1e-30, 1e-3, 3.0]))
+    assert 0.0 <= found[0] <= found[1] < 0.2
+    assert 2.0 < found[2] < 3.2

@@ -1,0 +1,43 @@
+"""The solver on fields whose zero is known."""
+
+import numpy as np
+
+from synth.estimate.solver import solve
+
+
+def test_solves_a_badly_scaled_linear_field() -> None:
+    generator = np.random.default_rng(3)
+    rotation = np.linalg.qr(generator.normal(size=(30, 30)))[0]
+    matrix = rotation @ np.diag(np.logspace(0, 2, 30)) @ rotation.T
+    target = generator.normal(size=30)
+    solution = solve(
+        lambda point: matrix @ (target - point),
+        np.zeros(30),
+        lambda _: np.diag(matrix).copy(),
+        max_iterations=500,
+        tolerance=1e-14,
+    )
+    assert solution.stop == "promised gain below tolerance"
+    assert np.allclose(solution.point, target, atol=1e-6)
+
+
+def test_backtracks_where_a_full_step_overshoots() -> None:
+    solution = solve(
+        lambda point: 2.0 - np.exp(point),
+        np.array([-2.0]),
+        lambda point: np.exp(point),
+        max_iterations=200,
+        tolerance=1e-18,
+    )
+    assert abs(solution.point[0] - np.log(2.0)) < 1e-6
+
+
+def test_says_that_it_ran_out_of_iterations() -> None:
+    solution = solve(
+        lambda point: 1.0 - np.exp(point),
+        np.array([-2.0]),
+        lambda _: np.ones(1),
+        max_iterations=2,
+        tolerance=1e-12,
+    )
+    assert (solution.stop, solution.iterations) == ("iteration limit", 2)
