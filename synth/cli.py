@@ -219,12 +219,13 @@ def ledger(
 
     from synth.config import load_config
     from synth.ledger.report import ledger_report, render_ledger
-    from synth.pipeline import open_ledger
+    from synth.pipeline import open_ledger, void
 
-    opened, population = open_ledger(load_config(config, period=period))
+    accepted = load_config(config, period=period)
+    if action is LedgerAction.VOID:
+        void(accepted, release_id, reason)
+    opened, population = open_ledger(accepted)
     with opened:
-        if action is LedgerAction.VOID:
-            opened.void(release_id, reason)
         if as_json:
             _print_json(ledger_report(opened, population))
         else:

@@ -22,7 +22,6 @@ from synth.config.source_files import source_files
 from synth.config.types import LedgerConfig
 from synth.errors import BugError, PublishedDifferentlyError, SynthError
 from synth.measurements.durable import (
-    make_private_directory,
     remove_partial_files,
     translate_write_errors,
 )
@@ -137,13 +136,12 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
     from synth import curator
     from synth.ledger import Ledger, RunLock, RunState
     from synth.ledger.run_directory import (
-        MEASUREMENTS,
         file_sha256,
         require_not_measured,
-        require_own_measurements,
         run_directory,
         write_receipt,
     )
+    from synth.ledger.token import MEASUREMENTS
     from synth.measurements import write_measurements
     from synth.noise import NoiseStream
 
@@ -153,7 +151,8 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
     directory = run_directory(config)
     measured = directory / MEASUREMENTS
     with RunLock.for_run(charged.path, config.release.id), translate_write_errors(str(directory)):
-        make_private_directory(directory)
+        curator.remove_scratch(directory)
+        remove_partial_files(directory)
         self_tests = _self_tests()
         files = () if measured.exists() else source_files(source)
         with Ledger.open(charged.path) as ledger:
@@ -168,11 +167,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
                 log.done("measured before; nothing spent")
                 return Outcome(directory, was_there=True)
             log.done(f"reserved: epsilon {position.spent_now.epsilon} of {charged.population}")
-            curator.remove_scratch(directory)
-            remove_partial_files(directory)
-            if measured.exists():
-                require_own_measurements(measured, config, events)
-            else:
+            if not measured.exists():
                 require_not_measured(state)
                 curator.record_measured_files(directory, files)
                 measurements = curator.measure(
@@ -204,8 +199,14 @@ def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcom
     Raises: SynthError with the exit code of the contract.
     """
     from synth.ledger import RunLock
-    from synth.ledger.run_directory import MEASUREMENTS, read_receipt, run_directory
-    from synth.release import publish_release, staging_directory, write_release
+    from synth.ledger.run_directory import read_receipt, run_directory
+    from synth.ledger.token import MEASUREMENTS
+    from synth.release import (
+        make_public_directory,
+        publish_release,
+        staging_directory,
+        write_release,
+    )
 
     folder = release_folder(config)
     directory = measured or run_directory(config)
@@ -214,7 +215,7 @@ def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcom
         translate_write_errors("the release"),
     ):
         receipt = read_receipt(directory, config)
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_public_directory(folder.parent)
         was_there = folder.exists()
         if was_there:
             _require_same_configuration(folder, config)
@@ -250,6 +251,19 @@ def open_ledger(config: Config) -> tuple[Ledger, str]:
     from synth.ledger import Ledger
 
     return Ledger.open_existing(_ledger(config).path), _ledger(config).population
+
+
+def void(config: Config, release_id: str, reason: str) -> None:
+    """Free the charge of a run that never measured, and remove what it may have spilled.
+
+    Raises: LedgerError if the run was measured, or is unknown; BusyError if it is under way.
+    """
+    from synth import curator
+
+    opened, _ = open_ledger(config)
+    with opened:
+        opened.void(release_id, reason)
+    curator.remove_scratch(_ledger(config).path.parent / "runs" / release_id)
 
 
 def _self_tests() -> tuple[SelfTest, ...]:

@@ -55,7 +55,7 @@ def privacy_section(values: dict[str, Any]) -> PrivacyConfig:
 
 def ledger_section(values: dict[str, Any], base: Path) -> LedgerConfig:
     """The ledger of the population."""
-    return LedgerConfig(**{**values, "path": _absolute(base, values["path"])})
+    return LedgerConfig(**{**values, "path": (base / values["path"]).resolve()})
 
 
 def output_section(values: dict[str, Any], base: Path | None) -> OutputConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from synth.curator.sensitive import Sensitive
+from synth.errors import BugError
 from synth.measurements import MeasuredTable, noise_variance
 from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
 from synth.privacy import TableEvent
@@ -12,6 +13,8 @@ from synth.privacy import TableEvent
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+BLOCK_CELLS = 1 << 18
 
 
 def measure_table(
@@ -31,7 +34,13 @@ def measure_table(
     Requires: `number` is used once per stream.
     Shapes and units: int64 counts of records, one per cell of the table, every cell noised.
     """
-    distribution = DiscreteLaplace(event.epsilon, event.sensitivity_l1)
-    noisy = TableSampler(distribution).draw(stream, table=number, start=0, count=event.cells)
-    noisy += sensitive_counts.consume()
-    return MeasuredTable(event, noisy, noise_variance(event))
+    import numpy as np
+
+    sampler = TableSampler(DiscreteLaplace(event.epsilon, event.sensitivity_l1))
+    counts = sensitive_counts.consume()
+    if counts.dtype != np.int64 or counts.shape != (event.cells,):
+        raise BugError("counts must be whole numbers, one per cell of the table")
+    for start in range(0, event.cells, BLOCK_CELLS):
+        block = counts[start : start + BLOCK_CELLS]  # the noise of a cell depends on its number
+        block += sampler.draw(stream, table=number, start=start, count=len(block))
+    return MeasuredTable(event, counts, noise_variance(event))

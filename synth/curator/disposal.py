@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from synth.config.types import SourceConfig
 from synth.curator.measuring import SCRATCH_PREFIX
+from synth.curator.seal import core_dumps_are_off
 from synth.errors import OutputError, SynthError
 from synth.measurements import Disposal
 from synth.measurements.durable import PARTIAL_PREFIX, replace_durably, sync_directory
@@ -21,13 +23,16 @@ NO_CORE_DUMP = "Core dumps were switched off in the measuring process."
 SOURCE_ABSENT = (
     "Every measured source file was removed (unlinked, not overwritten) and was then absent."
 )
+SOURCE_GONE_BEFORE = (
+    "A measured source file was no longer under its name when it was to be removed; "
+    "what became of it was not found out."
+)
 SOURCE_KEPT = "The source files were left where they are, under the curator's access rules."
 
 
 def record_measured_files(directory: Path, files: Sequence[Path]) -> None:
     """Note which files are about to be measured, so that only these are disposed of later."""
-    text = json.dumps([[str(path), *_identity(path)] for path in files])
-    replace_durably(directory / MEASURED_FILES, lambda stream: stream.write(text.encode()))
+    _write_note(directory, [_Measured(str(path), _identity(path)) for path in files])
 
 
 def discard(source: SourceConfig, directory: Path) -> Disposal:
@@ -35,25 +40,44 @@ def discard(source: SourceConfig, directory: Path) -> Disposal:
 
     Requires: the measurements are durable; the caller holds the run's lock.
     Ensures: safe to repeat after an interruption. A file that was changed or replaced since it
-    was measured, or that has a second name, is not deleted: the run stops instead.
-    Raises: SynthError or OutputError, with the configured file's name only.
+    was measured, or that has a second name, is not deleted: the run stops instead. Only what
+    was checked is stated.
+    Raises: SynthError or OutputError, with the configured name of the source only.
     """
-    note = directory / MEASURED_FILES
-    checks = []
+    checks = [SOURCE_KEPT]
     if source.disposal == "delete":
-        for name, *identity in json.loads(note.read_bytes()):
-            _delete(Path(name), identity)
-        checks.append(SOURCE_ABSENT)
-    else:
-        checks.append(SOURCE_KEPT)
+        measured = _read_note(directory)
+        gone_before = [file for file in measured if not _delete(file, measured, source, directory)]
+        checks = [SOURCE_GONE_BEFORE if gone_before else SOURCE_ABSENT]
     leftovers = [*directory.glob(f"{SCRATCH_PREFIX}*"), *directory.glob(f"{PARTIAL_PREFIX}*")]
     if leftovers:
         raise OutputError(
             "temporary files of the measuring process are still there",
             fix="start the same command again; it removes them first",
         )
-    checks += [NO_TEMPORARY_FILE, NO_CORE_DUMP]
+    checks.append(NO_TEMPORARY_FILE)
+    if core_dumps_are_off():
+        checks.append(NO_CORE_DUMP)
     return Disposal(source.disposal, source.disposal_reason, tuple(checks))
+
+
+@dataclass
+class _Measured:
+    """A measured file: its name, what identified it then, and whether its removal has begun."""
+
+    name: str
+    identity: list[int]
+    removing: bool = False
+
+
+def _write_note(directory: Path, measured: Sequence[_Measured]) -> None:
+    text = json.dumps([asdict(file) for file in measured])
+    replace_durably(directory / MEASURED_FILES, lambda stream: stream.write(text.encode()))
+
+
+def _read_note(directory: Path) -> list[_Measured]:
+    plain = json.loads((directory / MEASURED_FILES).read_bytes())
+    return [_Measured(**entry) for entry in plain]
 
 
 def _identity(path: Path) -> list[int]:
@@ -61,21 +85,27 @@ def _identity(path: Path) -> list[int]:
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
 
 
-def _delete(path: Path, identity: list[int]) -> None:
+def _delete(
+    file: _Measured, measured: Sequence[_Measured], source: SourceConfig, directory: Path
+) -> bool:
+    """Remove a file and say whether it was we who removed it, in this start or an earlier one."""
+    path, shown = Path(file.name), source.path.name
     target = path.resolve()
     if target.exists():
-        if _identity(target) != identity:
+        if _identity(target) != file.identity:
             raise SynthError(
-                f"the source file {path.name} was changed after it was measured and is kept",
+                f"a file of the source {shown} was changed after it was measured and is kept",
                 why="the new content was not counted, so deleting it would lose it",
                 fix="move the new file away and start the same command again",
             )
         if target.stat().st_nlink > 1:
             raise SynthError(
-                f"the source file {path.name} has a second name (hard link) and is kept",
+                f"a file of the source {shown} has a second name (hard link) and is kept",
                 why="its content would still be there under the other name",
                 fix="remove the other name and start the same command again",
             )
+        file.removing = True
+        _write_note(directory, measured)
         target.unlink()
         sync_directory(target.parent)
     if path.is_symlink():
@@ -83,6 +113,7 @@ def _delete(path: Path, identity: list[int]) -> None:
         sync_directory(path.parent)
     if path.exists() or target.exists():
         raise SynthError(
-            f"the source file {path.name} is still there after it was deleted",
+            f"a file of the source {shown} is still there after it was deleted",
             fix="find out what created it again, move it away and start the same command again",
         )
+    return file.removing

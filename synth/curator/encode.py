@@ -37,13 +37,28 @@ def encode_attribute(
     """The code of each value of one column; an empty field or null counts as the empty text."""
     import ibis
 
-    text = column.cast("string").fill_null("")
+    text = _as_text(column).fill_null("")
     missing = [(text == as_read(token), attribute.missing_code) for token in attribute.missing]
     if attribute.is_ordered:
         inside = _encode_number(column, attribute)
         return ibis.cases(*missing, else_=inside) if missing else inside
     levels = [(text == as_read(level), code) for code, level in enumerate(attribute.levels)]
     return ibis.cases(*missing, *levels, else_=attribute.unreadable_code)
+
+
+def _as_text(column: ir.Column) -> ir.StringValue:
+    """The text of a value; a whole float is written as the whole number, as in a CSV file.
+
+    Programs that know no missing integers store whole numbers as floats.
+    """
+    import ibis
+
+    text = column.cast("string")
+    if not column.type().is_floating():
+        return text
+    whole = column.try_cast("int64")
+    is_whole = whole.notnull() & (whole.cast("float64") == column)
+    return ibis.ifelse(is_whole, whole.cast("string"), text)
 
 
 def _encode_number(column: ir.Column, attribute: Attribute) -> ir.IntegerValue:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PR_SET_PDEATHSIG = 1
+PR_GET_DUMPABLE = 3
 PR_SET_DUMPABLE = 4
 
 
@@ -31,23 +32,37 @@ def seal_process(*, dies_with_parent: bool) -> None:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def core_dumps_are_off() -> bool:
+    """Whether the system says that this process cannot leave a core dump."""
+    if resource.getrlimit(resource.RLIMIT_CORE) != (0, 0):
+        return False
+    if sys.platform != "linux":
+        return True
+    return bool(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0)
+
+
+def _flush() -> None:
+    """Flush the buffers of Python and of the C library."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
 @contextmanager
 def silenced_output() -> Iterator[None]:
     """Send standard output and error to nowhere while raw data are open.
 
     A library that prints a warning about a value, even from native code, reaches nobody.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _flush()
     saved = [(descriptor, os.dup(descriptor)) for descriptor in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         for descriptor, _ in saved:
             os.dup2(nowhere, descriptor)
         yield
-        sys.stdout.flush()
-        sys.stderr.flush()
     finally:
+        _flush()  # what is still buffered must not come out once the streams are back
         for descriptor, copy in saved:
             os.dup2(copy, descriptor)
             os.close(copy)

@@ -60,15 +60,14 @@ def tabulate(
 
     universe = config.universe
     unit = config.privacy.unit
-    columns = list(universe.names)
-    if isinstance(unit, PersonUnit) and unit.column not in columns:
-        columns.append(unit.column)
+    person = unit.column if isinstance(unit, PersonUnit) else None
+    columns = list(dict.fromkeys([*universe.names, *([] if person is None else [person])]))
     with private_engine(scratch) as connection:
         parts = []
-        for file in open_source(connection, files, columns, source.dialect):
+        for file in open_source(connection, source, files, columns, person_column=person):
             part = {"cell": encode_cell(file.records, universe, file.as_read)}
-            if isinstance(unit, PersonUnit):
-                part["person"] = file.records[unit.column].cast("string")
+            if person is not None:
+                part["person"] = file.records[person].cast("string")
             parts.append(file.records.select(**part))
         records = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
         if isinstance(unit, PersonUnit):

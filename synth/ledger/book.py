@@ -96,6 +96,7 @@ class Book:
             position=position,
             reserved_on=event.day,
             reservation_hash=event.hash,
+            token=str(payload["token"]),
         )
         if total_budget(run.tables) != charge or exceeds(position):
             raise ValueError("the charge is not that of its tables, or is over the cap")

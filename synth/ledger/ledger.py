@@ -30,7 +30,7 @@ from synth.ledger.run import (
     budget_to_plain,
     tables_to_plain,
 )
-from synth.ledger.run_directory import MEASUREMENTS
+from synth.ledger.token import MEASUREMENTS, new_token, require_token
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, TableEvent, total_budget
 
@@ -124,7 +124,8 @@ class Ledger:
         time; its state is returned with the position of its reservation. If it is still
         `reserved`, this start is recorded as a further attempt: no noise has left its process.
         Raises: BudgetRefusedError; PublishedDifferentlyError if the release id is taken by
-        another configuration, population or set of tables.
+        another configuration, population or set of tables; OutputError if the run's directory
+        is not the one of the reservation.
         """
         charge = total_budget(events)
         if charge.epsilon <= 0:
@@ -143,6 +144,7 @@ class Ledger:
                 if exceeds(position):
                     raise over_the_cap(position)
                 payload = {
+                    "token": new_token(self._file.path, release_id),
                     "configuration_hash": configuration_hash,
                     "charge": budget_to_plain(charge),
                     "cap": budget_to_plain(cap),
@@ -152,6 +154,7 @@ class Ledger:
             else:
                 check_same_release(run, configuration_hash, population, tuple(events))
                 if run.state is RunState.RESERVED:
+                    require_token(self._file.path, run)
                     self._append("attempt", population, release_id, {})
         self._follow()
         run = self._book.runs[release_id]
@@ -202,6 +205,7 @@ class Ledger:
             self._follow()
             run = self._known(release_id)
             check_voidable(run, noise_exists=(lock.path.parent / MEASUREMENTS).exists())
+            require_token(self._file.path, run)
             self._append("void", run.population, release_id, {"reason": reason})
         self._follow()
 

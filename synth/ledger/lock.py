@@ -8,7 +8,10 @@ from pathlib import Path
 from types import TracebackType
 
 from synth.errors import BusyError, OutputError
-from synth.measurements.durable import make_private_directory
+from synth.ledger.token import run_directory_of
+from synth.measurements.durable import make_private_directory, require_private_directory
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class RunLock:
@@ -22,15 +25,17 @@ class RunLock:
     made.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Name the lock; nothing is touched before it is entered."""
+    def __init__(self, path: Path, *, private: tuple[Path, ...] = ()) -> None:
+        """Name the lock and the directories that must be this user's; touches nothing yet."""
         self.path = path
+        self._private = private
         self._descriptor: int | None = None
 
     @staticmethod
     def for_run(ledger_path: Path, release_id: str) -> RunLock:
         """The lock of one release of one ledger, in the run's directory beside it."""
-        return RunLock(ledger_path.parent / "runs" / release_id / "lock")
+        directory = run_directory_of(ledger_path, release_id)
+        return RunLock(directory / "lock", private=(directory.parent, directory))
 
     def fileno(self) -> int:
         """The descriptor that holds the lock; raises ValueError while it is not held."""
@@ -56,7 +61,9 @@ class RunLock:
     def _take(self) -> int:
         try:
             make_private_directory(self.path.parent)
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            for directory in self._private:
+                require_private_directory(directory)
+            descriptor = os.open(self.path, _FLAGS, 0o600)
         except OSError as error:
             raise OutputError(
                 f"{self.path}: the lock of the run cannot be made ({error.strerror})",

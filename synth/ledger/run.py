@@ -47,6 +47,8 @@ class RunRecord:
     """The UTC day, ISO 8601."""
     reservation_hash: str
     """The hash of the reservation in the chain: pins everything before it."""
+    token: str
+    """Binds the charge to the run's directory; see `token.py`."""
     attempts: int = 1
     """How often the run was started without coming as far as `measured`, plus one."""
     details: Mapping[RunState, Mapping[str, str]] | None = None

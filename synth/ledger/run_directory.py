@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from synth.config.types import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError
 from synth.ledger.run import RunState
+from synth.ledger.token import MEASUREMENTS, run_directory_of
 from synth.measurements.durable import replace_durably
-from synth.measurements.file import read_measurements
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
-from synth.privacy import TableEvent
 
-MEASUREMENTS = "measurements.parquet"
 RECEIPT = "receipt.json"
 
 
@@ -23,7 +20,7 @@ def run_directory(config: Config) -> Path:
     """Where the run of this configuration keeps its measurements."""
     if config.ledger is None:
         raise BugError("a configuration without a ledger has no run directory")
-    return config.ledger.path.parent / "runs" / config.release.id
+    return run_directory_of(config.ledger.path, config.release.id)
 
 
 def write_receipt(
@@ -83,27 +80,6 @@ def require_not_measured(state: RunState) -> None:
             "the ledger says that this release was measured, but its measurements are gone",
             why="measuring again would draw fresh noise for a charge that is already used",
             fix="restore the run directory beside the ledger, or use a new release.id",
-        )
-
-
-def require_own_measurements(path: Path, config: Config, events: Sequence[TableEvent]) -> None:
-    """Refuse to continue with noisy tables that answer to something else than this charge.
-
-    Raises: OutputError, as when two ledgers share a directory or a backup was restored.
-    """
-    try:
-        found = read_measurements(path, config.universe)
-    except ValueError:
-        raise _damaged(config) from None
-    if (found.release_id, found.configuration_hash, [table.event for table in found.tables]) != (
-        config.release.id,
-        config.hash,
-        list(events),
-    ):
-        raise OutputError(
-            f"the run directory of {config.release.id} holds measurements of another configuration",
-            why="they were charged to something else",
-            fix="give every ledger a directory of its own, or use a new release.id",
         )
 
 

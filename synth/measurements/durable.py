@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,6 +56,25 @@ def make_private_directory(path: Path) -> None:
         with suppress(FileExistsError):
             directory.mkdir(mode=0o700)
             directory.chmod(0o700)
+
+
+def require_private_directory(path: Path) -> None:
+    """Refuse a directory in which somebody else could plant or exchange files.
+
+    Raises: OutputError if it is a link, belongs to another user, or others may write in it.
+    """
+    status = path.lstat()
+    if (
+        stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.geteuid()
+        and not status.st_mode & 0o022
+    ):
+        return
+    raise OutputError(
+        f"the directory {path.name} beside the ledger is not this user's alone",
+        why="whoever can write there could plant measurements, or name files for deletion",
+        fix=f"make it a directory of this user with mode 0700: {path}",
+    )
 
 
 def sync_directory(path: Path) -> None:

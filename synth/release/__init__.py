@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from synth.release.publish import publish_release
     from synth.release.published import published_configuration_hash
-    from synth.release.staging import require_writable, staging_directory
+    from synth.release.staging import (
+        make_public_directory,
+        require_writable,
+        staging_directory,
+    )
     from synth.release.verification.report import VerificationReport
     from synth.release.verification.verify import verify_folder as verify_release
     from synth.release.write import ReleaseSummary, write_release
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ReleaseSummary",
     "VerificationReport",
+    "make_public_directory",
     "publish_release",
     "published_configuration_hash",
     "require_writable",
@@ -28,6 +33,7 @@ __all__ = [
 _PLACES = {
     "ReleaseSummary": ("synth.release.write", "ReleaseSummary"),
     "VerificationReport": ("synth.release.verification.report", "VerificationReport"),
+    "make_public_directory": ("synth.release.staging", "make_public_directory"),
     "publish_release": ("synth.release.publish", "publish_release"),
     "published_configuration_hash": ("synth.release.published", "published_configuration_hash"),
     "require_writable": ("synth.release.staging", "require_writable"),

@@ -32,12 +32,23 @@ def staging_directory(folder: Path) -> Iterator[Path]:
         sync_directory(folder.parent)
 
 
+def make_public_directory(path: Path) -> None:
+    """Create `path` and its parents, mode 0755 whatever the umask; an existing one stays.
+
+    Raises: OSError.
+    """
+    for directory in reversed([p for p in (path, *path.parents) if not p.exists()]):
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o755)
+    path.mkdir(exist_ok=True)
+
+
 def require_writable(directory: Path) -> None:
     """Find out, before anything is spent, that a release can be written here.
 
     Raises: OSError.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    make_public_directory(directory)
     with tempfile.TemporaryFile(dir=directory) as probe:
         probe.write(bytes(1 << 20))
         probe.flush()

@@ -69,7 +69,9 @@ def require_one_release_one_charge(path: Path) -> None:
         assert [event.kind for event in ledger.history()].count("reserve") == 1
     assert sorted(p.name for p in config.output.directory.iterdir()) == ["small"]
     left = {p.name for p in run_directory(config).iterdir()}
-    assert left == {"lock", "measurements.parquet", "receipt.json", "measured-files.json"}
+    assert left == {
+        "lock", "reservation", "measurements.parquet", "receipt.json", "measured-files.json",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("verb", "when", "module", "name"), STEPS)
@@ -178,4 +180,64 @@ def test_measurements_of_another_ledger_are_not_taken_for_ours(project):
     other = project(ledger={"path": "state/other.sqlite"}, privacy={"epsilon": "1/2"})
     refused = synth("run", other)
     assert refused.returncode == 1
-    assert "another configuration" in refused.stderr
+    assert "this ledger did not charge" in refused.stderr
+
+
+def killed_after_the_noise_is_durable(path: Path) -> None:
+    command = [sys.executable, "-c", KILLER, "synth.measurements", "write_measurements"]
+    killed = subprocess.run([*command, "after", "measure", str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("way", ["moved", "copied"])
+def test_a_ledger_without_its_run_directory_draws_and_voids_nothing(project, tmp_path, way):
+    path = project()
+    killed_after_the_noise_is_durable(path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    take = shutil.move if way == "moved" else shutil.copy
+    take(tmp_path / "state" / "ledger.sqlite", elsewhere / "ledger.sqlite")
+    moved = project(ledger={"path": "elsewhere/ledger.sqlite"})
+    refused = synth("run", moved)
+    assert refused.returncode == 1
+    assert "not the one of its reservation" in refused.stderr
+    voided = synth("ledger", moved, "void", "small", "--reason", "nothing was drawn, honestly")
+    assert voided.returncode == 1
+    assert not list(elsewhere.rglob("measurements.parquet"))
+
+
+def test_a_link_to_the_ledger_leads_to_the_same_run(project, tmp_path):
+    path = project()
+    killed_after_the_noise_is_durable(path)
+    before = (tmp_path / "state/runs/small/measurements.parquet").read_bytes()
+    (tmp_path / "linked").symlink_to(tmp_path / "state")
+    linked = project(ledger={"path": "linked/ledger.sqlite"})
+    assert synth("run", linked).returncode == 0
+    assert (tmp_path / "outputs/small/measurements.parquet").read_bytes() == before
+
+
+def test_what_a_killed_run_spilled_goes_even_if_the_run_never_comes_back(project, tmp_path):
+    path = project(people=None)
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    assert synth("run", path).returncode == 1
+    spilled = tmp_path / "state" / "runs" / "small" / "scratch-x"
+    for leave in ("restart without a source", "void"):
+        spilled.mkdir()
+        (spilled / "duckdb_temp").write_text("rows")
+        if leave == "void":
+            synth("ledger", path, "void", "small", "--reason", "given up")
+        else:
+            (tmp_path / "people.csv").unlink()
+            assert synth("run", path).returncode == 1
+        assert not spilled.exists(), leave
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_run_directory_that_others_may_write_is_refused(project, tmp_path, mode):
+    path = project()
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "state" / "runs").mkdir()
+    (tmp_path / "state" / "runs").chmod(mode)
+    refused = synth("run", path)
+    assert refused.returncode == 1
+    assert "not this user's alone" in refused.stderr

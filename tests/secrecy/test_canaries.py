@@ -1,6 +1,7 @@
 """Strings planted in the input occur in no output, log or leftover file, on any path."""
 
 import gzip
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,16 @@ MALFORMED = {
 }
 
 
+def start(*command: str) -> subprocess.CompletedProcess[bytes]:
+    """Run Python with its output buffered, as it is when it does not go to a terminal."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, check=False, timeout=120, env=environment
+    )
+
+
 def run(path: Path) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "synth", "run", str(path)]
-    return subprocess.run(command, capture_output=True, check=False, timeout=120)
+    return start("-m", "synth", "run", str(path))
 
 
 def leaks(directory: Path, finished: subprocess.CompletedProcess[bytes]) -> list[str]:
@@ -84,6 +92,48 @@ def test_a_file_that_does_not_fit_stops_the_run_without_a_value(project, kind):
     assert not (path.parent / "outputs" / "small").exists()
 
 
+PARQUET = {
+    "not utf-8": {"sex": pa.array([b"Male", b"\xff" + CANARY.encode()]).view(pa.string())},
+    "text for numbers": {"age": ["1", CANARY]},
+    "floats for text": {"sex": [1.5, float("nan")]},
+    "decimals": {"age": pa.array([1, int(BIG)], pa.decimal128(30, 0))},
+    "booleans": {"sex": [True, None]},
+    "nothing but nulls": {"sex": pa.nulls(2)},
+    "dictionary": {"sex": pa.array(["Male", CANARY]).dictionary_encode()},
+    "large numbers": {"age": pa.array([2**64 - 1, 1], pa.uint64())},
+    "long text": {"town": pa.array(["Nord", CANARY], pa.large_string())},
+}
+
+
+@pytest.mark.parametrize("kind", PARQUET)
+def test_no_value_of_a_parquet_file_stops_a_run_or_comes_out(project, kind):
+    path = project(people=None, source={"path": "people.parquet"})
+    columns = {"age": [34, 5], "sex": ["Male", "Female"], "town": ["Nord", "Süd"]}
+    pq.write_table(pa.table({**columns, **PARQUET[kind]}), path.parent / "people.parquet")
+    finished = run(path)
+    assert finished.returncode == 0, finished.stderr
+    assert leaks(path.parent, finished) == []
+
+
+@pytest.mark.parametrize("values", [[[1], [2]], [b"a", b"b"], [{"a": 1}, {"a": 2}]], ids=str)
+def test_a_column_without_plain_text_is_refused_by_its_type(project, values):
+    path = project(people=None, source={"path": "people.parquet"})
+    table = pa.table({"age": [1, 2], "sex": values, "town": ["Nord", "Süd"]})
+    pq.write_table(table, path.parent / "people.parquet")
+    finished = run(path)
+    assert finished.returncode == 1
+    assert b"'sex' in a type that cannot be counted" in finished.stderr
+
+
+def test_the_names_of_files_that_a_pattern_finds_are_not_printed(project):
+    path = project(people=None, source={"path": "part-*.csv"})
+    (path.parent / f"part-{CANARY}.csv").write_text("age,sex\n")
+    finished = run(path)
+    assert finished.returncode == 1
+    assert CANARY.encode() not in finished.stdout + finished.stderr
+    assert b"part-*.csv" in finished.stderr
+
+
 @pytest.mark.parametrize("cut", [10, -20])
 def test_a_damaged_gzip_file_stops_the_run_without_a_value(project, cut):
     path = project(people=None, source={"path": "people.csv.gz"})
@@ -108,13 +158,14 @@ def test_a_damaged_parquet_file_stops_the_run_without_a_value(project):
 
 # Breaks the measuring process in the middle, with raw values in the exception and its frames.
 BREAKER = """
-import sys
+import ctypes, sys
 kind, where, config = sys.argv[1:4]
 import synth.curator.measuring as curator, synth.curator.tabulate as tabulate
 secret = "CANARY7391"
 def fails(*args, **kwargs):
     print("seen", secret)
-    print("seen", secret, file=sys.stderr)
+    print("seen", secret, file=sys.stderr, end="")
+    ctypes.CDLL(None).printf(b"seen %s", secret.encode())
     raw = [secret]
     raise {"bug": ValueError, "memory": MemoryError, "disk": OSError, "stop": KeyboardInterrupt,
            "exit": SystemExit}[kind](secret)
@@ -134,12 +185,7 @@ main()
 )
 def test_a_failure_in_the_middle_says_nothing_that_was_read(project, kind, code, where):
     path = project(people=HEADER + "\n" + ROWS)
-    finished = subprocess.run(
-        [sys.executable, "-c", BREAKER, kind, where, str(path)],
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
+    finished = start("-c", BREAKER, kind, where, str(path))
     assert finished.returncode == code, finished.stderr
     assert b"Traceback" not in finished.stderr
     assert leaks(path.parent, finished) == []

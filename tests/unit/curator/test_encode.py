@@ -86,6 +86,14 @@ def test_numeric_parquet_columns_are_binned_like_text():
     assert codes == [0, 1, 1, 2, 1, 2]
 
 
+def test_whole_floats_are_written_like_whole_numbers():
+    levels = Attribute("v", "categorical", levels=("1", "1.5", "-2"), missing=("",))
+    table = ibis.memtable(pa.table({"v": [1.0, 1.5, -2.0, None, math.nan, math.inf, 1e300]}))
+    code = encode_attribute(table.v, levels, lambda text: text)
+    codes = table.select(code=code).to_pyarrow().column("code").to_pylist()
+    assert codes == [0, 1, 2, 3, 3, 3, 3]
+
+
 def test_cells_are_mixed_radix_with_the_last_attribute_fastest():
     universe = Universe((AGE, SEX))
     table = ibis.memtable(pa.table({"age": ["20", "70", "0"], "sex": ["Male", "?", "Female"]}))

@@ -12,7 +12,13 @@ from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.boundary import measure_table
-from synth.curator.disposal import SOURCE_ABSENT, SOURCE_KEPT, discard, record_measured_files
+from synth.curator.disposal import (
+    SOURCE_ABSENT,
+    SOURCE_GONE_BEFORE,
+    SOURCE_KEPT,
+    discard,
+    record_measured_files,
+)
 from synth.curator.sensitive import Sensitive
 from synth.errors import SourceError, SynthError
 from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
@@ -116,6 +122,76 @@ def test_broken_lines_are_left_out_and_touch_no_other_line(project, tmp_path):
     assert np.array_equal(true_counts(path, tmp_path), slow_counts(path, ROWS * 2))
 
 
+def test_a_damaged_gzip_file_is_not_counted_in_part(project, tmp_path):
+    path = project(people=None, source={"path": "people.csv.gz"})
+    packed = bytearray(gzip.compress(as_csv([(str(i % 99), "Male", "Nord") for i in range(9999)])))
+    packed[-8] ^= 1  # the checksum
+    (tmp_path / "people.csv.gz").write_bytes(packed)
+    with pytest.raises(SourceError, match="damaged or incomplete gzip"):
+        measured(path, tmp_path)
+
+
+def test_large_quoted_fields_are_one_record_each(project, tmp_path):
+    """A scanner that starts in the middle of the file would count the lines inside the notes."""
+    line = "{age},{sex},{town}"
+    inner = "\n".join(line.format(age=70, sex="Male", town="Süd") for _ in range(40))
+    record = f'34,Female,Nord,"{inner}"\n'
+    count = 20_000_000 // len(record)
+    people = "age,sex,town,note\n" + record * count
+    counts = true_counts(project(people=people), tmp_path)
+    assert counts.sum() == counts[1, 0, 0] == count
+
+
+@pytest.mark.parametrize("name", ["p[1].csv", "[x]/people.csv"])
+def test_a_file_whose_name_is_a_pattern_is_refused(project, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(as_csv(ROWS))
+    (tmp_path / "p1.csv").write_bytes(as_csv(ROWS * 9))
+    with pytest.raises(SourceError, match=r"no file|one of the characters"):
+        measured(project(people=None, source={"path": name}), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_names_of_directories_are_no_columns(project, tmp_path, kind):
+    place = tmp_path / "town=Other" / "c0=1"
+    place.mkdir(parents=True)
+    if kind == "csv":
+        (place / "people.csv").write_bytes(as_csv(ROWS[:2]))
+    else:
+        rows = list(zip(*ROWS[:2], strict=True))
+        table = pa.table(dict(zip(("age", "sex", "town"), rows, strict=True)))
+        pq.write_table(table, place / "people.parquet")
+    path = project(people=None, source={"path": f"town=Other/c0=1/people.{kind}"})
+    assert np.array_equal(true_counts(path, tmp_path), slow_counts(path, ROWS[:2]))
+
+
+def test_a_blank_line_before_the_header_is_refused(project, tmp_path):
+    with pytest.raises(SourceError, match="no readable header"):
+        measured(project(people=b"\n" + as_csv(ROWS)), tmp_path)
+
+
+def test_a_person_written_in_two_types_is_refused(project, tmp_path):
+    unit = {"unit": {"column": "id", "max_records": 1}}
+    path = project(people=None, source={"path": "*.parquet"}, privacy=unit)
+    rest = {"age": [1], "sex": ["Male"], "town": ["Nord"]}
+    for kind in ([1], ["1"]):
+        pq.write_table(pa.table({"id": kind, **rest}), tmp_path / f"{type(kind[0])}.parquet")
+    with pytest.raises(SourceError, match="'id' as whole numbers, or as text"):
+        measured(path, tmp_path)
+    for found in tmp_path.glob("*.parquet"):
+        pq.write_table(pa.table({"id": [1.0], **rest}), found)
+    with pytest.raises(SourceError, match="'id' as whole numbers, or as text"):
+        measured(path, tmp_path)
+
+
+def test_a_parquet_column_twice_is_refused(project, tmp_path):
+    path = project(people=None, source={"path": "people.parquet"})
+    table = pa.table([[1], ["Male"], ["Nord"], [2]], names=["age", "sex", "town", "age"])
+    pq.write_table(table, tmp_path / "people.parquet")
+    with pytest.raises(SourceError, match="more than one column 'age'"):
+        measured(path, tmp_path)
+
+
 def test_a_person_is_counted_max_records_times(project, tmp_path):
     lines = "".join(f"p,{age},Male,Nord\n" for age in range(0, 100, 10)) + "q,5,Female,Süd\n"
     path = project(
@@ -212,6 +288,13 @@ class TestDisposal:
         discard(source, tmp_path)
         assert not target.exists()
         assert not source.path.is_symlink()
+
+    def test_a_file_that_somebody_moved_is_not_called_deleted(self, source, tmp_path):
+        record_measured_files(tmp_path, source_files(source))
+        source.path.rename(tmp_path / "backup.csv")
+        checks = discard(source, tmp_path).checks
+        assert SOURCE_ABSENT not in checks
+        assert SOURCE_GONE_BEFORE in checks
 
     def test_a_file_that_changed_since_is_kept(self, source, tmp_path):
         record_measured_files(tmp_path, source_files(source))

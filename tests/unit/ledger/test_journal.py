@@ -63,7 +63,6 @@ def test_a_run_whose_measurements_are_durable_but_not_recorded_cannot_be_voided(
 ):
     reserve("a")
     directory = path.parent / "runs" / "a"
-    directory.mkdir(parents=True)
     (directory / "measurements.parquet").write_bytes(b"noise")
     with pytest.raises(LedgerError, match="noisy tables exist"):
         ledger.void("a", "a reason")

@@ -1,0 +1,53 @@
+"""The measuring process is sealed: no core dump, no readable file, no life of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SEALED = """
+import ctypes, os, resource, sys, time
+from synth.curator import seal_process
+from synth.curator.seal import core_dumps_are_off
+assert not core_dumps_are_off() or resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
+seal_process(dies_with_parent=True)
+print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0),
+      oct(os.umask(0)), core_dumps_are_off(), os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_core_dumps_tracing_and_open_modes_are_off():
+    with subprocess.Popen([sys.executable, "-c", SEALED], stdout=subprocess.PIPE) as sealed:
+        line = sealed.stdout.readline().decode()
+        sealed.kill()
+    assert line.startswith("(0, 0) 0 0o77 True")
+
+
+def test_a_process_that_is_not_sealed_does_not_say_that_it_is():
+    code = (
+        "import resource; from synth.curator.seal import core_dumps_are_off as off;"
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); print(off())"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False", "still dumpable"
+
+
+def test_it_dies_with_the_process_that_started_it():
+    middle = (
+        "import subprocess, sys\n"
+        "with subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=subprocess.PIPE) as p:\n"
+        "    print(p.stdout.readline().decode().split()[-1], flush=True)\n"
+        "    p.wait()\n"
+    )
+    command = [sys.executable, "-c", middle, SEALED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        number = int(parent.stdout.readline())
+        os.kill(number, 0)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{number}").exists()
