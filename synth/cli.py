@@ -8,6 +8,7 @@ import signal
 import sys
 from enum import StrEnum
 from fractions import Fraction
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -30,6 +31,18 @@ Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id a
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Publish a sensitive table once, as differentially private synthetic data."""
+    if version:
+        print(f"synth {metadata.version('synth')}")
+        raise typer.Exit
+
+
 class LedgerAction(StrEnum):
     """What can be done to a ledger besides looking at it."""
 
@@ -40,27 +53,45 @@ def main() -> NoReturn:
     """Run the command line and leave with an exit code of the contract.
 
     0 done, 1 expected failure, 2 configuration, 3 bug, 4 budget refused, 5 verification
-    failed, 130 interrupted.
+    failed, 130 interrupted. Whatever fails after a signal is an interruption.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
-    code = 0
+    interruption = _Interruption()
+    signal.signal(signal.SIGINT, interruption)
+    signal.signal(signal.SIGTERM, interruption)
     try:
         code = app(standalone_mode=False) or 0
-    except SynthError as error:
-        code = error.exit_code
-        _report(error)
-    except KeyboardInterrupt:
+    except (SynthError, MemoryError) as error:
+        code = _expected_failure(error, silent=interruption.came)
+    except BaseException as error:
+        code = EXIT_INTERRUPTED if interruption.came else _other_failure(error)
+    if interruption.came:
         code = EXIT_INTERRUPTED
         _say("interrupted; start the same command again to continue")
-    except MemoryError:
-        code = SynthError.exit_code
-        _say("error: not enough memory; `synth plan` says how much a configuration needs")
-    except Exception as error:
-        code = _other_failure(error)
     sys.exit(code)
 
 
-def _other_failure(error: Exception) -> int:
+class _Interruption:
+    """A signal handler that remembers that a signal came."""
+
+    came = False
+
+    def __call__(self, *_: object) -> NoReturn:
+        self.came = True
+        raise KeyboardInterrupt
+
+
+def _expected_failure(error: SynthError | MemoryError, *, silent: bool) -> int:
+    if isinstance(error, MemoryError):
+        error = SynthError(
+            "there was not enough memory",
+            fix="run on a larger machine; `synth plan` says roughly how much is needed",
+        )
+    if not silent:
+        _report(error)
+    return error.exit_code
+
+
+def _other_failure(error: BaseException) -> int:
     """The exit code of a wrong command line, of a closed pipe, or of a bug of ours."""
     if isinstance(error, typer.Abort):
         return EXIT_INTERRUPTED
@@ -83,16 +114,16 @@ def _other_failure(error: Exception) -> int:
     return BugError.exit_code
 
 
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def _report(error: SynthError) -> None:
+    """Say what is wrong: on standard error, and as JSON on standard output where asked for."""
     from synth.pipeline import MeasuringProcessError
 
-    if not isinstance(error, MeasuringProcessError):
-        prefix = "" if error.exit_code in (2, 5) else "error: "
-        _say(f"{prefix}{error}")
+    if isinstance(error, MeasuringProcessError):
+        return
+    prefix = "" if error.exit_code in (2, 5) else "error: "
+    _say(f"{prefix}{error}")
+    if "--json" in sys.argv:
+        _print_json({"error": error.to_plain()})
 
 
 def _say(line: str) -> None:

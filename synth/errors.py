@@ -6,7 +6,8 @@ Exit codes are part of the contract and never depend on a value in the raw data.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 class SynthError(Exception):
@@ -28,6 +29,15 @@ class SynthError(Exception):
         if self.fix:
             lines.append(f"    fix:      {self.fix}")
         return "\n".join(lines)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The error in JSON values, for a program to read."""
+        return {
+            "exit_code": self.exit_code,
+            "sentence": self.sentence,
+            "why": self.why,
+            "fix": self.fix,
+        }
 
 
 class SourceError(SynthError):
@@ -76,6 +86,10 @@ class VerificationError(SynthError):
     def __str__(self) -> str:
         return "\n".join([self.sentence, *(f"  {finding}" for finding in self.findings)])
 
+    def to_plain(self) -> dict[str, Any]:
+        """The error in JSON values, with every finding."""
+        return {**super().to_plain(), "findings": list(self.findings)}
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -116,6 +130,10 @@ class ConfigError(SynthError):
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *map(str, self.problems)])
+
+    def to_plain(self) -> dict[str, Any]:
+        """The error in JSON values, with every problem."""
+        return {**super().to_plain(), "problems": [asdict(problem) for problem in self.problems]}
 
 
 EXIT_OK = 0

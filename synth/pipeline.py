@@ -93,6 +93,7 @@ def run(path: str | Path, *, period: str | None = None, log: Log | None = None) 
                 f"the output directory holds {folder.name}, which this ledger does not know",
                 fix="restore the ledger, or choose another release.id",
             )
+    _require_memory(config)
     with translate_write_errors("the output directory"):
         require_writable(folder.parent)
     with log.doing("measuring in a process of its own"):
@@ -113,8 +114,12 @@ def _measure_in_own_process(path: Path, period: str | None, log: Log) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        for line in process.stderr or ():
-            log.done(line.rstrip("\n"))
+        try:
+            for line in process.stderr or ():
+                log.done(line.rstrip("\n"))
+        except BaseException:
+            process.terminate()
+            raise
     if process.returncode < 0:
         raise SynthError(
             f"the measuring process was stopped from outside (signal {-process.returncode})",
@@ -139,6 +144,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
         file_sha256,
         require_not_measured,
         run_directory,
+        stays_reserved,
         write_receipt,
     )
     from synth.ledger.token import MEASUREMENTS
@@ -170,14 +176,15 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
             if not measured.exists():
                 require_not_measured(state)
                 curator.record_measured_files(directory, files)
-                measurements = curator.measure(
-                    config,
-                    source,
-                    events,
-                    files=files,
-                    stream=stream or NoiseStream.from_operating_system(),
-                    directory=directory,
-                )
+                with stays_reserved(config.release.id):
+                    measurements = curator.measure(
+                        config,
+                        source,
+                        events,
+                        files=files,
+                        stream=stream or NoiseStream.from_operating_system(),
+                        directory=directory,
+                    )
                 write_measurements(measured, measurements)
             ledger.advance(config.release.id, RunState.MEASURED, {"sha256": file_sha256(measured)})
             log.done(f"measured: {sum(event.cells for event in events):,} noisy counts")
@@ -186,7 +193,8 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
                 directory, config, position=position, self_tests=self_tests, disposal=disposal
             )
             ledger.advance(config.release.id, RunState.DISCARDED)
-            log.done(f"discarded: source {source.disposal}, no temporary file left")
+            kept_or_deleted = "kept" if source.disposal == "keep" else "deleted"
+            log.done(f"discarded: source {kept_or_deleted}, no temporary file left")
     return Outcome(directory, was_there=False)
 
 
@@ -280,6 +288,18 @@ def _self_tests() -> tuple[SelfTest, ...]:
             fix="reinstall synth and its dependencies on a sound machine",
         )
     return tests
+
+
+def _require_memory(config: Config) -> None:
+    """Refuse, before anything is spent, what this machine has clearly no memory for."""
+    needed = forecast(config).costs.memory_bytes
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > present:
+        raise SynthError(
+            f"this universe needs roughly {needed / 1e9:.1f} GB of memory; "
+            f"the machine has {present / 1e9:.1f} GB",
+            fix="declare fewer or coarser attributes, or run on a larger machine",
+        )
 
 
 def _ledger(config: Config) -> LedgerConfig:

@@ -33,7 +33,7 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
     files = [path for path in files if path.is_file()]
     if not files:
         raise SourceError(
-            f"source.path names no file: {source.path.name}",
+            f"source.path names no file: {source.path}",
             fix="check the path; it is relative to the directory of the configuration",
         )
     return tuple(files)

@@ -13,21 +13,15 @@ from synth.curator.seal import core_dumps_are_off
 from synth.errors import OutputError, SynthError
 from synth.measurements import Disposal
 from synth.measurements.durable import PARTIAL_PREFIX, replace_durably, sync_directory
+from synth.measurements.receipt import (
+    NO_CORE_DUMP,
+    NO_TEMPORARY_FILE,
+    SOURCE_ABSENT,
+    SOURCE_GONE_BEFORE,
+    SOURCE_KEPT,
+)
 
 MEASURED_FILES = "measured-files.json"
-
-NO_TEMPORARY_FILE = (
-    "No spilled, temporary or partial file of the measuring process was left in its directory."
-)
-NO_CORE_DUMP = "Core dumps were switched off in the measuring process."
-SOURCE_ABSENT = (
-    "Every measured source file was removed (unlinked, not overwritten) and was then absent."
-)
-SOURCE_GONE_BEFORE = (
-    "A measured source file was no longer under its name when it was to be removed; "
-    "what became of it was not found out."
-)
-SOURCE_KEPT = "The source files were left where they are, under the curator's access rules."
 
 
 def record_measured_files(directory: Path, files: Sequence[Path]) -> None:

@@ -36,7 +36,8 @@ def open_parquet(
     """
     import pyarrow.parquet as pq
 
-    tables, kinds = [], set()
+    tables: list[ibis.Table] = []
+    kinds: set[str] = set()
     for path in files:
         file = pq.ParquetFile(path)
         schema = file.schema_arrow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from synth.config.types import Config
-from synth.errors import BugError, OutputError, PublishedDifferentlyError
+from synth.errors import BugError, OutputError, PublishedDifferentlyError, SourceError
 from synth.ledger.run import RunState
 from synth.ledger.token import MEASUREMENTS, run_directory_of
 from synth.measurements.durable import replace_durably
@@ -58,8 +60,9 @@ def read_receipt(directory: Path, config: Config) -> Receipt:
         digest = file_sha256(directory / MEASUREMENTS)
     except FileNotFoundError:
         raise OutputError(
-            f"there are no measurements for {config.release.id}",
-            fix="run `synth measure` first, or name its run directory with --measured",
+            f"there are no measurements for {config.release.id} in {directory}",
+            fix="run `synth measure` first, or name its run directory with --measured; if it was "
+            "measured and the directory is lost, only a backup of it saves the charge",
         ) from None
     except (ValueError, KeyError, TypeError):
         raise _damaged(config) from None
@@ -73,13 +76,28 @@ def read_receipt(directory: Path, config: Config) -> Receipt:
     return receipt
 
 
+@contextmanager
+def stays_reserved(release_id: str) -> Iterator[None]:
+    """Add to a SourceError what becomes of the charge."""
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(
+            error.sentence,
+            why=error.why,
+            fix=f"{error.fix}; the charge stays reserved for {release_id}: mend the source and "
+            f"start again, or free it: synth ledger CONFIG void {release_id} --reason TEXT",
+        ) from None
+
+
 def require_not_measured(state: RunState) -> None:
     """Refuse to draw noise for a charge whose measurements existed and are gone."""
     if state is not RunState.RESERVED:
         raise OutputError(
             "the ledger says that this release was measured, but its measurements are gone",
             why="measuring again would draw fresh noise for a charge that is already used",
-            fix="restore the run directory beside the ledger, or use a new release.id",
+            fix="restore the run directory beside the ledger from a backup; without one the "
+            "charge is lost, and only a new release.id can be measured",
         )
 
 
@@ -92,5 +110,6 @@ def file_sha256(path: Path) -> str:
 def _damaged(config: Config) -> OutputError:
     return OutputError(
         f"the measurements of {config.release.id} or their receipt were changed or damaged",
-        fix="bring the run directory over again from the machine that measured",
+        fix="restore the run directory from a backup, or bring it over again from where it was "
+        "measured; without it the charge is lost, and only a new release.id can be measured",
     )

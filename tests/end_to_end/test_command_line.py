@@ -111,7 +111,7 @@ def test_a_missing_source_is_exit_1_and_costs_nothing(project):
     path = project(people=None)
     finished = synth("run", path)
     assert finished.returncode == 1
-    assert "source.path names no file: people.csv" in finished.stderr
+    assert f"source.path names no file: {path.parent / 'people.csv'}" in finished.stderr
     assert synth("ledger", path).returncode == 1, "nothing was charged, so there is no ledger"
 
 
@@ -126,6 +126,29 @@ def test_a_voided_charge_is_free_again(project):
     assert "column missing" in " ".join(voided.stdout.split())
     project(ledger={"epsilon_cap": 1}, release={"id": "other"})
     assert synth("run", other).returncode == 0
+
+
+def test_errors_can_be_read_by_a_program(project):
+    path = project(privacy={"epsilon": 0, "neighbours": "some"})
+    error = json.loads(synth("check", path, "--json").stdout)["error"]
+    assert error["exit_code"] == 2
+    assert [problem["path"] for problem in error["problems"]] == [
+        "privacy.epsilon",
+        "privacy.neighbours",
+    ]
+    error = json.loads(synth("verify", path.parent, "--json").stdout)["error"]
+    assert error["exit_code"] == 5
+    assert error["findings"]
+
+
+def test_the_version_is_printed():
+    assert synth("--version").stdout.startswith("synth 0.")
+
+
+def test_a_failed_start_says_how_to_get_its_charge_back(project):
+    path = project(people="age,sex\n")
+    refused = synth("run", path)
+    assert "synth ledger CONFIG void small --reason" in refused.stderr
 
 
 def test_a_wrong_command_line_is_exit_2(project):
@@ -226,8 +249,9 @@ def test_interrupt_stops_with_130_and_the_job_continues(project):
         if line.startswith("reserved"):
             break
     running.terminate()
-    running.communicate(timeout=60)
+    said = running.communicate(timeout=60)[1]
     assert running.returncode == 130
+    assert "interrupted" in said
     deadline = time.monotonic() + 20
     while (finished := synth("run", path)).returncode and time.monotonic() < deadline:
         time.sleep(0.1)  # the measuring process may still be dying
