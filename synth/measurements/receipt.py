@@ -13,6 +13,19 @@ from typing import Any, Literal
 
 from synth.privacy import Budget
 
+SOURCE_KEPT = "The source files were left where they are, under the curator's access rules."
+SOURCE_ABSENT = (
+    "Every measured source file was removed (unlinked, not overwritten) and was then absent."
+)
+SOURCE_GONE_BEFORE = (
+    "A measured source file was no longer under its name when it was to be removed; "
+    "what became of it was not found out."
+)
+NO_TEMPORARY_FILE = (
+    "No spilled, temporary or partial file of the measuring process was left in its directory."
+)
+NO_CORE_DUMP = "Core dumps were switched off in the measuring process."
+
 
 @dataclass(frozen=True)
 class LedgerPosition:
@@ -48,6 +61,13 @@ class Disposal:
     method: Literal["keep", "delete"]
     reason: str
     checks: tuple[str, ...]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the checks are those that this program can state after that method."""
+        ends = [SOURCE_KEPT] if self.method == "keep" else [SOURCE_ABSENT, SOURCE_GONE_BEFORE]
+        told = [(end, NO_TEMPORARY_FILE) for end in ends]
+        return self.checks in told or self.checks in [(*two, NO_CORE_DUMP) for two in told]
 
 
 @dataclass(frozen=True)
