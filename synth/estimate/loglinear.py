@@ -21,9 +21,9 @@ MAX_ORDER = 3
 _FIRST_SPREAD = {0: 3.0, 1: 2.0, 2: 0.2, 3: 0.05}
 """Standard deviation of an interaction's effect on the log mean, before any evidence."""
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.003, 10.0
-_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 80}
+_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
-_EVIDENCE_ITERATIONS = 50
+_EVIDENCE_ITERATIONS = 120
 _TOLERANCE = 0.1
 _MODEST_SIZE = 2_000_000
 """Above this number of cells the iterations are cut in proportion, to bound the time."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
-_MEMORY = 10
+_MEMORY = 30
 _REFRESH = 20
 _OVERSHOOT = 0.5
 _SMALLEST_STEP = 1e-8
