@@ -275,4 +275,5 @@ def _print_outcome(outcome: Any, as_json: bool) -> None:
     if as_json:
         _print_json({"path": str(outcome.path), "was_there": outcome.was_there})
     else:
-        print(outcome.path)
+        here = Path.cwd()
+        print(outcome.path.relative_to(here) if outcome.path.is_relative_to(here) else outcome.path)
