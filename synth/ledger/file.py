@@ -33,6 +33,11 @@ class LedgerFile:
     def __init__(self, path: Path, *, busy_timeout_seconds: float) -> None:
         """Open an existing ledger; never creates or repairs anything."""
         self.path = path
+        if path.is_dir():
+            raise LedgerError(
+                f"{path}: this is a directory, and the ledger is a file",
+                fix="name a file in `ledger.path`, such as state/ledger.sqlite",
+            )
         if not path.is_file():
             raise LedgerError(
                 f"{path}: there is no ledger here",

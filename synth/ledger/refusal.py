@@ -36,10 +36,16 @@ def check_same_release(
         what = "other measured tables"
     else:
         return
+    fix = "choose a new release id, or restore the configuration that belongs to this one"
+    if run.state is RunState.RESERVED:
+        fix = (
+            f'`synth ledger CONFIG void {run.release_id} --reason "..."` frees the charge, because '
+            f"nothing was measured; or {fix}"
+        )
     raise PublishedDifferentlyError(
         f"release id {run.release_id} is taken: it is {run.state} with {what}",
         why="one id stands for one release, charged and published once",
-        fix="choose a new release id, or restore the configuration that belongs to this one",
+        fix=fix,
     )
 
 

@@ -73,8 +73,10 @@ def test_another_programs_database_is_refused(path):
 
 def test_a_directory_in_its_place_is_refused(path):
     path.mkdir(parents=True)
-    with pytest.raises(LedgerError):
-        Ledger.open(path)
+    for attempt in (Ledger.open, Ledger.open_existing):
+        with pytest.raises(LedgerError, match="this is a directory") as refusal:
+            attempt(path)
+        assert "creates" not in str(refusal.value)
 
 
 @pytest.mark.usefixtures("ledger")

@@ -112,6 +112,7 @@ def test_another_configuration_is_refused_in_every_state(ledger, reserve, steps,
         reserve("a", **change)
     assert refusal.value.exit_code == 1
     assert ledger.history() == before
+    assert ("synth ledger CONFIG void a --reason" in refusal.value.fix) == (steps == 0)
 
 
 def test_a_voided_release_id_may_be_used_for_anything(ledger, reserve):
