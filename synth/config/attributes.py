@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
-from synth.config.domain_keys import MAX_LEVELS
+from synth.config.bins import increasing_edges, integer_edges
+from synth.config.labels import listed, meant
 from synth.config.problems import Path, Report
 from synth.config.scalars import INVALID, Invalid
-from synth.domain import CLAMP, MISSING, Attribute, format_number
-
-Bins = tuple[Fraction, ...]
-
+from synth.domain import CLAMP, MISSING, Attribute
 
 MAX_CODES = 1_000_000
 """How many levels and bins all columns have together at most: keeps refusals quick."""
@@ -24,15 +19,7 @@ Declared = dict[str, Attribute | None]
 
 def build_attributes(items: list[Any], report: Report) -> Declared:
     """All attributes, in the order of the domain."""
-    _refuse_repeats(
-        ("domain",),
-        [INVALID if isinstance(values, Invalid) else values["name"] for values in items],
-        report,
-        part="name",
-        same=str.casefold,
-        expected="column names that differ in more than capital letters",
-        why="many readers of tables do not tell capital from small letters",
-    )
+    repeated = _refuse_names(items, report)
     declared: Declared = {}
     codes = 0
     for index, values in enumerate(items):
@@ -49,8 +36,38 @@ def build_attributes(items: list[Any], report: Report) -> Declared:
             attribute = _build(values, ("domain", index), report)
             codes += 0 if attribute is None else attribute.size
             if not isinstance(values["name"], Invalid):
-                declared.setdefault(values["name"], attribute)
+                name = values["name"]
+                declared.setdefault(name, None if name in repeated else attribute)
     return declared
+
+
+def _refuse_names(items: list[Any], report: Report) -> set[str]:
+    """Report every column name that an earlier column has; the names that stand there twice."""
+    first: dict[str, tuple[int, str]] = {}
+    repeated: set[str] = set()
+    for index, values in enumerate(items):
+        name = INVALID if isinstance(values, Invalid) else values["name"]
+        if isinstance(name, Invalid):
+            continue
+        earlier, spelling = first.setdefault(name.casefold(), (index, name))
+        if earlier == index:
+            continue
+        here = ("domain", index, "name")
+        if spelling == name:
+            repeated.add(name)
+            report.add(
+                here,
+                expected="every column once",
+                why=f"domain[{earlier}] has the same name",
+                fix="remove one of the two, or rename it in the source",
+            )
+        else:
+            report.add(
+                here,
+                expected="column names that differ in more than capital letters",
+                why="many readers of tables do not tell capital from small letters",
+            )
+    return repeated
 
 
 def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | None:
@@ -60,9 +77,9 @@ def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | No
     if kind == "categorical":
         levels = _levels(values, path, report)
     elif kind == "integer":
-        edges = _integer_edges(values, path, report)
+        edges = integer_edges(values, path, report)
     else:
-        edges = _increasing(values["edges"], (*path, "edges"), report)
+        edges = increasing_edges(values["edges"], (*path, "edges"), report)
     missing = _missing(values, path, report, levels)
     words_fit = _words_fit(values, path, report)
     texts = [values[key] for key in ("name", "out_of_domain", "source", "title", "description")]
@@ -83,14 +100,7 @@ def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | No
 
 
 def _refuse_repeats(
-    path: Path,
-    items: list[Any],
-    report: Report,
-    *,
-    expected: str,
-    why: str = "",
-    part: str | None = None,
-    same: Callable[[str], str] = str,
+    path: Path, items: list[Any], report: Report, *, expected: str, why: str = ""
 ) -> bool:
     """Report every item that is the same as an earlier one; True if there is none."""
     seen: set[str] = set()
@@ -98,11 +108,10 @@ def _refuse_repeats(
     for index, item in enumerate(items):
         if isinstance(item, Invalid):
             continue
-        if same(item) in seen:
-            here = (*path, index) if part is None else (*path, index, part)
-            report.add(here, expected=expected, why=why)
+        if item in seen:
+            report.add((*path, index), expected=expected, why=why)
             fine = False
-        seen.add(same(item))
+        seen.add(item)
     return fine
 
 
@@ -151,79 +160,6 @@ def _missing(
     return tuple(tokens) if fine else INVALID
 
 
-def _integer_edges(values: dict[str, Any], path: Path, report: Report) -> Bins | Invalid:
-    """Edges as listed, or from minimum, maximum and bin width."""
-    low, high, width, edges = (values[k] for k in ("minimum", "maximum", "bin_width", "edges"))
-    if any(isinstance(part, Invalid) for part in (low, high, width, edges)):
-        return INVALID
-    bounds = [name for name in ("minimum", "maximum", "bin_width") if values[name] is not None]
-    if edges is not None:
-        if not bounds:
-            return _increasing(edges, (*path, "edges"), report)
-        report.add(
-            (*path, bounds[0]),
-            found=f"`edges` and `{bounds[0]}`",
-            expected="either edges, or minimum and maximum",
-        )
-        return INVALID
-    if low is None or high is None:
-        lacking = "minimum" if low is None else "maximum"
-        report.add(
-            (*path, lacking),
-            found="nothing",
-            expected="minimum and maximum, or edges",
-            why="bounds come from the configuration alone, never from the data",
-        )
-        return INVALID
-    if high < low:
-        report.add((*path, "maximum"), expected=f"a number not below the minimum ({low})")
-        return INVALID
-    values["bin_width"] = width = width or 1
-    count = (high - low) // width + 1
-    if count > MAX_LEVELS:
-        report.add(
-            (*path, "maximum"),
-            found=f"{count:,} bins",
-            expected=f"at most {MAX_LEVELS:,} bins",
-            why="every bin gets noise; with so many, noise is all that is left",
-            fix=f"use bin_width: {-(-(high - low + 1) // 100)} for about a hundred bins",
-        )
-        return INVALID
-    starts = [Fraction(start) for start in range(low, high + 1, width)]
-    return (*starts, Fraction(high))
-
-
-def _increasing(edges: Any, path: Path, report: Report) -> Bins | Invalid:
-    if isinstance(edges, Invalid) or any(isinstance(edge, Invalid) for edge in edges):
-        return INVALID
-    for below, edge in itertools.pairwise(edges):
-        text = format_number(Fraction(edge))
-        if edge == below:
-            report.add(
-                path,
-                expected="strictly increasing numbers",
-                why="equal edges make a bin that no record can enter",
-                fix=f"remove one of the two {text}s",
-            )
-            return INVALID
-        if edge < below:
-            report.add(
-                path,
-                expected="strictly increasing numbers",
-                fix=f"{text} must not stand behind {format_number(Fraction(below))}",
-            )
-            return INVALID
-        if float(edge) == float(below):
-            report.add(
-                path,
-                expected="edges that differ as 64-bit floating-point numbers",
-                why="values are compared with edges in that precision",
-                fix=f"remove {text} or its neighbour",
-            )
-            return INVALID
-    return tuple(Fraction(edge) for edge in edges)
-
-
 def _words_fit(values: dict[str, Any], path: Path, report: Report) -> bool:
     """Whether the reserved words under `out_of_domain` suit the kind of column."""
     here = (*path, "out_of_domain")
@@ -255,7 +191,7 @@ def _label_fits(attribute: Attribute, path: Path, report: Report) -> bool:
     words += [CLAMP] if attribute.is_ordered else []
     report.add(
         (*path, "out_of_domain"),
-        expected=", ".join([*words, "or a level"]) if words else "a level",
-        fix=report.suggest(rule, map(attribute.label, range(min(attribute.size, 1000)))),
+        expected="one of: " + ", ".join([*words, listed(attribute, 8)]),
+        fix=meant(rule, attribute, report, words),
     )
     return False

@@ -10,6 +10,7 @@ from synth.config.checks import (
     build_universe,
     check_dialect,
     check_disposal,
+    check_epsilon,
     check_formats,
     check_period,
     check_rows,
@@ -45,6 +46,7 @@ def build(
     if isinstance(values, Invalid):
         return None
     check_period(values, report, period)
+    check_epsilon(values, report)
     check_disposal(values, report)
     check_dialect(values, report)
     check_formats(values, report)
@@ -70,7 +72,11 @@ def build(
         ledger=None if base is None else ledger_section(values["ledger"], base),
         universe=universe,
         public_totals=totals,
-        workload=WorkloadConfig(marginals, workload["cells"]),
+        workload=WorkloadConfig(
+            marginals,
+            workload["cells"],
+            order=workload["marginals"] if isinstance(workload["marginals"], int) else None,
+        ),
         strategy=values["strategy"],
         output=output_section(values["output"], base),
         public=public,

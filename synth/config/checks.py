@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from synth.config.attributes import Declared
-from synth.config.problems import Report
+from synth.config.limits import epsilon_problem
+from synth.config.problems import Report, quoted
 from synth.config.relations import build_impossible, build_totals
 from synth.config.rules import PERIOD, PERIOD_PATTERN
 from synth.config.scalars import INVALID, Invalid
@@ -25,7 +26,7 @@ def check_period(values: dict[str, Any], report: Report, period: str | None) -> 
     if period is not None and not re.fullmatch(PERIOD_PATTERN[1:-1], period):
         report.add(
             ("--period",),
-            found=f"{period!r:.80}",
+            found=quoted(period),
             expected="small letters a-z, digits and hyphens, at most 40",
         )
         return
@@ -50,6 +51,21 @@ def check_period(values: dict[str, Any], report: Report, period: str | None) -> 
         values["release"]["id"] = release_id.replace(PERIOD, period)
     if isinstance(source_path, str):
         values["source"]["path"] = source_path.replace(PERIOD, period)
+
+
+def check_epsilon(values: dict[str, Any], report: Report) -> None:
+    """The budget suits the unit and the neighbours."""
+    epsilon, neighbours, unit = (
+        value_at(values, "privacy", k) for k in ("epsilon", "neighbours", "unit")
+    )
+    max_records = unit["max_records"] if isinstance(unit, dict) else 1
+    if any(isinstance(part, Invalid) for part in (epsilon, neighbours, unit, max_records)):
+        return
+    problem = epsilon_problem(epsilon, neighbours=neighbours, max_records=max_records)
+    if problem is not None:
+        report.add(
+            ("privacy", "epsilon"), expected=problem.expected, why=problem.why, fix=problem.fix
+        )
 
 
 def check_disposal(values: dict[str, Any], report: Report) -> None:
@@ -120,10 +136,8 @@ def build_universe(
     universe = Universe(attributes, rules)
     if _check_size(universe, report) and len(report.problems()) == before:
         rows = value_at(values, "output", "rows")
-        known = totals
-        if isinstance(rows, int) and totals and all(total.where.codes for total in totals):
-            known = (*totals, PublicTotal(Conjunction({}), rows, "output.rows"))
-        _check_cells(universe, known, report)
+        declared_rows = rows if isinstance(rows, int) else None
+        _check_cells(universe, totals, declared_rows, report)
     return universe, totals
 
 
@@ -147,7 +161,9 @@ def _rough(universe: Universe) -> str:
     return f"about 10^{len(str(universe.size)) - 1}"
 
 
-def _check_cells(universe: Universe, totals: tuple[PublicTotal, ...], report: Report) -> None:
+def _check_cells(
+    universe: Universe, totals: tuple[PublicTotal, ...], rows: int | None, report: Report
+) -> None:
     possible = universe.has_possible_cell()
     if possible is not True:
         report.add(
@@ -168,6 +184,21 @@ def _check_cells(universe: Universe, totals: tuple[PublicTotal, ...], report: Re
                 expected="totals that some table of whole counts satisfies",
                 why="the published counts hold every known total exactly",
             )
+        elif rows is not None and all(total.where.codes for total in totals):
+            _check_rows_fit(universe, totals, rows, report)
+
+
+def _check_rows_fit(
+    universe: Universe, totals: tuple[PublicTotal, ...], rows: int, report: Report
+) -> None:
+    everything = PublicTotal(Conjunction({}), rows, "output.rows")
+    sentence = _conflict(universe, (*totals, everything))
+    if sentence is not None:
+        report.add(
+            ("output", "rows"),
+            expected="a number of rows that fits the public totals, or estimated",
+            why=sentence,
+        )
 
 
 def _conflict(universe: Universe, totals: tuple[PublicTotal, ...]) -> str | None:

@@ -36,8 +36,18 @@ class Either:
             return INVALID
         for kind, shape in self._shapes():
             if isinstance(node, kind) and not (isinstance(node, TextNode) and node.is_blank):
+                if isinstance(shape, Choice) and isinstance(node, TextNode):
+                    return self._word(shape, node, path, report)
                 return shape.read(node, path, report)
         report.add(path, expected=self.expected)
+        return INVALID
+
+    def _word(self, choice: Choice, node: TextNode, path: Path, report: Report) -> str | Invalid:
+        """The word; a problem names the other kinds of value, too."""
+        if node.text in choice.words:
+            return node.text
+        fix = report.suggest(node.text, choice.words)
+        report.add(path, expected=self.expected, fix=fix)
         return INVALID
 
     def plain(self, value: Any) -> Any:

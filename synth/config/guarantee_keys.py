@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from synth.config.choices import Either
+from synth.config.limits import MIN_EPSILON_PER_RECORD, NOISE_ALONE
 from synth.config.rules import (
     ENCODINGS,
     NOT_EMPTY,
@@ -21,9 +22,9 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 EPSILON = Exact(
     "The privacy budget of this release",
-    Fraction(1, 10**9),
+    MIN_EPSILON_PER_RECORD,
     Fraction(1000),
-    why="a smaller epsilon publishes nothing but noise, a larger one protects nobody",
+    why=f"{NOISE_ALONE}, a larger one protects nobody",
 )
 
 SOURCE = Record(

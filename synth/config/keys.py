@@ -14,6 +14,9 @@ from synth.config.texts import line, name, prose
 
 MAX_MARGINALS = 10_000
 
+DEFAULT_ORDER = 3
+"""The workload is every table of up to so many columns, where nothing else is written."""
+
 COLUMNS = ListOf(
     "The columns of one table",
     name("A column of the domain"),
@@ -92,7 +95,7 @@ WORKLOAD = Record(
                     noun="tables",
                 ),
             ),
-            default=3,
+            default=DEFAULT_ORDER,
         ),
         Key("cells", Flag("Whether single cells of the universe matter"), default=True),
     ),
@@ -149,7 +152,7 @@ CONFIGURATION = Record(
         Key("domain", DOMAIN, required=True),
         Key("impossible", IMPOSSIBLE, default=[]),
         Key("public_totals", PUBLIC_TOTALS, default=[]),
-        Key("workload", WORKLOAD, default={"marginals": 3, "cells": True}),
+        Key("workload", WORKLOAD, default={"marginals": DEFAULT_ORDER, "cells": True}),
         Key(
             "strategy",
             Choice(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -13,11 +14,22 @@ from synth.config.guarantee_keys import EPSILON
 from synth.config.keys import CONFIGURATION
 from synth.config.problems import Report
 from synth.config.scalars import Invalid
-from synth.config.tree import TextNode, UnreadableTextError, from_json, parse
+from synth.config.shapes import is_broken
+from synth.config.tree import (
+    ListNode,
+    MapNode,
+    TextNode,
+    UnreadableTextError,
+    from_json,
+    parse,
+)
 from synth.config.types import Config
 from synth.errors import ConfigError, Problem
 
 MAX_BYTES = 2**22
+
+DATA_FILE = r"(?i)\.(?:(?:csv|tsv)(?:\.gz)?|parquet)$"
+"""Names of files that are data, never a configuration: not opened."""
 
 
 def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> Config:
@@ -29,10 +41,15 @@ def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> C
     """
     name = os.fspath(path)
     problems: list[Problem] = []
+    if re.search(DATA_FILE, name):
+        raise ConfigError(name, [_no_mapping("a data file, by its name")])
     try:
         node = parse(_read_text(Path(path)), problems)
     except UnreadableTextError as error:
         raise ConfigError(name, [*problems, error.problem]) from None
+    if not isinstance(node, MapNode) and not is_broken(node):
+        kind = "a list" if isinstance(node, ListNode) else "text"
+        raise ConfigError(name, [*problems, _no_mapping(f"{kind} that is no YAML mapping")])
     report = Report(problems)
     values = CONFIGURATION.read(node, (), report)
     base = Path(os.path.abspath(path)).parent  # noqa: PTH100 - keeps symbolic links
@@ -40,6 +57,17 @@ def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> C
     if config is None:
         raise ConfigError(name, report.problems())
     return config
+
+
+def _no_mapping(found: str) -> Problem:
+    """The problem of a file that is no configuration at all; quotes nothing, it may be data."""
+    return Problem(
+        None,
+        "the file",
+        found,
+        "a YAML mapping with the keys " + ", ".join(key.name for key in CONFIGURATION.keys),
+        fix="give the configuration here; it names the data under `source.path`",
+    )
 
 
 def config_from_public(public: Mapping[str, Any]) -> Config:
@@ -83,6 +111,15 @@ def parse_epsilon(text: str) -> Fraction:
     report = Report()
     node = TextNode(text.strip(), None)
     report.place(("epsilon",), node, None)
+    if not text.strip():
+        report.add(
+            ("epsilon",),
+            found="nothing",
+            expected=EPSILON.expected,
+            why="a comma at an end, or two in a row, leave a place empty",
+            fix="write one comma between budgets: 0.5,1,2",
+        )
+        raise ConfigError("--epsilon", report.problems())
     value = EPSILON.read(node, ("epsilon",), report)
     if isinstance(value, Invalid):
         raise ConfigError("--epsilon", report.problems())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from synth.config.keys import DEFAULT_ORDER
+from synth.config.problems import quoted
 from synth.config.types import Config, PersonUnit
 from synth.domain import CLAMP, Attribute, format_number
 
@@ -26,6 +28,12 @@ def _notes(config: Config) -> Iterator[str]:
         yield "privacy.epsilon is above ledger.epsilon_cap: a run will be refused"
     for attribute in config.universe.attributes:
         yield from _attribute_notes(attribute)
+    order, columns = config.workload.order, len(config.universe.attributes)
+    if order is not None and order > max(columns, DEFAULT_ORDER):
+        yield (
+            f"workload.marginals is {order}, but there are {columns} columns: "
+            f"the workload is every table of up to {columns} columns"
+        )
     unit = privacy.unit
     if isinstance(unit, PersonUnit) and unit.column in config.universe.names:
         yield f"{unit.column}: identifies persons (privacy.unit) and is a published column too"
@@ -44,4 +52,7 @@ def _attribute_notes(attribute: Attribute) -> Iterator[str]:
         for level in attribute.levels:
             same = spellings.setdefault(level.strip().casefold(), level)
             if same is not level:
-                yield f"{where}: the levels {same!r} and {level!r} differ in blanks or capitals"
+                yield (
+                    f"{where}: the levels {quoted(same)} and {quoted(level)} "
+                    "differ in blanks or capitals"
+                )

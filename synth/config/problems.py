@@ -15,6 +15,11 @@ COMPARISON_BUDGET = 20_000
 """How many candidates are compared for suggestions in one file: keeps refusals quick."""
 
 
+def quoted(text: str) -> str:
+    """Text of the file inside a sentence: in backticks, printable and not too long."""
+    return f"`{printable(text[:80])}`"
+
+
 class Report:
     """Collects problems while a configuration is read; knows where each value stands."""
 
@@ -83,7 +88,7 @@ class Report:
     def suggest(self, word: str, candidates: Iterable[str]) -> str:
         """Advice that names the candidate most like the word, or no advice."""
         meant = self.closest(word, candidates)
-        return f"did you mean `{printable(meant)}`?" if meant else ""
+        return f"did you mean {quoted(meant)}?" if meant else ""
 
     def _line(self, path: Path) -> int | None:
         while path not in self._lines and path:

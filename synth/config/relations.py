@@ -9,8 +9,10 @@ from typing import Any
 
 from synth.config.attributes import Declared
 from synth.config.keys import MAX_MARGINALS
-from synth.config.problems import Path, Report
+from synth.config.labels import listed, meant
+from synth.config.problems import Path, Report, quoted
 from synth.config.scalars import Invalid
+from synth.config.tree import printable
 from synth.config.types import WeightedMarginal
 from synth.domain import Attribute, Conjunction, PublicTotal
 
@@ -48,20 +50,18 @@ def build_conjunction(
 def _refuse_column(name: str, known: list[str], path: Path, report: Report) -> None:
     report.add(
         path,
-        found=f"the column {name!r:.80}",
+        found=f"the column {quoted(name)}",
         expected="a column of the domain",
         fix=report.suggest(name, known),
     )
 
 
 def _refuse_label(label: str, attribute: Attribute, path: Path, report: Report) -> None:
-    labels = [attribute.label(code) for code in range(min(attribute.size, 1000))]
-    shown = ", ".join(labels[:8]) + (", ..." if attribute.size > 8 else "")
     report.add(
         path,
-        found=f"{label!r:.80}",
-        expected=f"one of: {shown}",
-        fix=report.suggest(label, labels),
+        found=printable(label[:80]),
+        expected=f"one of: {listed(attribute, 8)}",
+        fix=meant(label, attribute, report),
     )
 
 

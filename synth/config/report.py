@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from synth.config.labels import listed
 from synth.config.notes import warnings
 from synth.config.types import Config
 from synth.domain import format_number
+from synth.domain.listing import shorten
 
 
 def describe(config: Config) -> dict[str, Any]:
@@ -31,16 +33,15 @@ def report_lines(config: Config) -> list[str]:
     """The same for people, with the notes on the configuration."""
     universe = config.universe
     width = max(len(attribute.name) for attribute in universe.attributes)
-    product = " x ".join(str(size) for size in universe.shape)
+    product = " x ".join(shorten(map(str, universe.shape), 6))
+    product += f" ({len(universe.shape)} columns)" if product.endswith("...") else ""
     lines = [
         f"{config.name}: no problem",
         f"release   {config.release.id}, epsilon {format_number(config.privacy.epsilon)}",
         f"universe  {product} = {universe.size:,} cells",
     ]
     for attribute in universe.attributes:
-        shown = ", ".join(map(attribute.label, range(min(attribute.size, 6))))
-        more = ", ..." if attribute.size > 6 else ""
-        lines.append(f"  {attribute.name:<{width}}  {attribute.size:>7,}  {shown}{more}")
+        lines.append(f"  {attribute.name:<{width}}  {attribute.size:>7,}  {listed(attribute, 6)}")
     for rule in universe.impossible:
         lines.append(f"impossible  {rule.describe(universe)}")
     lines.extend(f"note: {note}" for note in warnings(config))

@@ -130,6 +130,8 @@ class Choice:
         return {"description": self.description, "enum": list(self.words)}
 
 
+NO_NUMBER = "that is no exact number: digits, a decimal point, an exponent of at most 30"
+
 NOT_AVAILABLE = "not available in this version"
 
 
@@ -196,9 +198,14 @@ class Exact:
         if isinstance(text, Invalid):
             return INVALID
         value = exact.ratio(text) if self.ratios else exact.decimal(text)
+        if value is None:
+            point = text.replace(",", ".")
+            is_comma = point != text and exact.decimal(point) is not None
+            fix = f"write the comma as a point: {point}" if is_comma else ""
+            report.add(path, expected=self.expected, why=NO_NUMBER, fix=fix)
+            return INVALID
         if (
-            value is None
-            or not self.minimum <= value <= self.maximum
+            not self.minimum <= value <= self.maximum
             or (self.below_maximum and value == self.maximum)
             or (self.above_minimum and value == self.minimum)
         ):

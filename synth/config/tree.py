@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synth.config.syntax import syntax_problem
 from synth.errors import Problem
 
 MAX_DEPTH = 20
@@ -116,30 +117,12 @@ def parse(text: str, problems: list[Problem]) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
-        raise UnreadableTextError(_syntax_problem(line, error.problem or "")) from None
+        sentence = printable(error.problem or "")[:200]
+        raise UnreadableTextError(syntax_problem(line, sentence)) from None
     except (yaml.YAMLError, ValueError, OverflowError):
         raise UnreadableTextError(
             Problem(None, "YAML", "text that is no YAML", "one YAML document")
         ) from None
-
-
-def _syntax_problem(line: int | None, sentence: str) -> Problem:
-    if "'\\t'" in sentence:
-        return Problem(
-            line,
-            "YAML",
-            "a tab",
-            "spaces for indentation",
-            why="YAML does not allow tabs there",
-            fix="replace the tab by spaces",
-        )
-    return Problem(
-        line,
-        "YAML",
-        printable(sentence)[:200],
-        "valid YAML",
-        fix="quote text that holds : # , [ ] { } or begins with % @ ` & * !",
-    )
 
 
 def _compose(events: Iterator[Any], problems: list[Problem]) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -98,6 +98,8 @@ class WorkloadConfig:
     marginals: tuple[WeightedMarginal, ...]
     """Expanded: `marginals: 3` becomes every 1-, 2- and 3-way table, weight 1."""
     cells: bool
+    order: int | None = field(default=None, compare=False)
+    """The number as written, where `marginals` is one: may be above the number of columns."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from synth.domain.attribute import Attribute
-from synth.domain.universe import Conjunction, Universe
-
-LABELS_SHOWN = 8
+from synth.domain.listing import shorten
+from synth.domain.universe import LABELS_SHOWN, Conjunction, Universe
 
 
 def coarsen(
@@ -34,10 +33,10 @@ def coarsen(
         labels: list[list[str]] = [[] for _ in group_of]
         for code, mask in enumerate(inside):
             group = labels[group_of[mask]]
-            if len(group) <= LABELS_SHOWN:
-                group.append(attribute.label(code) if len(group) < LABELS_SHOWN else "...")
+            if len(group) < LABELS_SHOWN + 2:  # enough to know what to leave out
+                group.append(attribute.label(code))
         merged[attribute.name] = {code: group_of[mask] for code, mask in enumerate(inside)}
-        levels = tuple("|".join(group) for group in labels)
+        levels = tuple("|".join(shorten(group, LABELS_SHOWN)) for group in labels)
         coarse.append(Attribute(attribute.name, "categorical", levels))
 
     def moved(rule: Conjunction) -> Conjunction:

@@ -9,9 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from synth.domain.attribute import Attribute
+from synth.domain.listing import shorten
 
 DENSE_LIMIT_CELLS = 10**9
 """The largest universe whose cells are all held in memory at once."""
+
+LABELS_SHOWN = 8
+"""How many labels of one attribute a message names."""
 
 SEARCH_LIMIT_STEPS = 100_000
 """How far the search for a possible cell goes before it gives up."""
@@ -35,7 +39,7 @@ class Conjunction:
         parts = []
         for name, codes in self.codes.items():
             attribute = universe.attribute(name)
-            parts.append(f"{name}=" + "|".join(attribute.label(code) for code in codes))
+            parts.append(f"{name}=" + "|".join(shorten(map(attribute.label, codes), LABELS_SHOWN)))
         return ", ".join(parts) or "all records"
 
 

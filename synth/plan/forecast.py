@@ -9,7 +9,9 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from synth.config.types import Config
+from synth.config.limits import epsilon_problem
+from synth.config.types import Config, PrivacyConfig
+from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
 from synth.plan.costs import Costs, forecast_costs
@@ -112,11 +114,13 @@ def forecast(config: Config, epsilon: Fraction | None = None) -> Forecast:
     """Forecast the errors and costs of a release, with its own epsilon or another one.
 
     Privacy: reads the configuration only; opens no data and spends nothing.
-    Raises: ValueError for an epsilon that is not positive.
+    Raises: ValueError for an epsilon that is not positive, ConfigError for one that no
+    configuration with this unit and these neighbours may have.
     """
     if epsilon is not None:
         if epsilon <= 0:
             raise ValueError("epsilon must be positive")
+        _refuse_unsuitable(config.privacy, epsilon)
         config = replace(config, privacy=replace(config.privacy, epsilon=epsilon))
     (table,) = tables = plan_events(config)
     law = DiscreteLaplace(table.epsilon, table.sensitivity_l1)
@@ -177,6 +181,17 @@ def forecast(config: Config, epsilon: Fraction | None = None) -> Forecast:
 def compare(config: Config, epsilons: Sequence[Fraction]) -> list[Forecast]:
     """One forecast per epsilon, in the order given."""
     return [forecast(config, epsilon) for epsilon in epsilons]
+
+
+def _refuse_unsuitable(privacy: PrivacyConfig, epsilon: Fraction) -> None:
+    unit = privacy.unit
+    problem = epsilon_problem(
+        epsilon,
+        neighbours=privacy.neighbours,
+        max_records=1 if isinstance(unit, str) else unit.max_records,
+    )
+    if problem is not None:
+        raise ConfigError("--epsilon", [problem])
 
 
 def _declared_total(config: Config) -> int | None:

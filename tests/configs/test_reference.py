@@ -24,12 +24,18 @@ def rows(schema: dict[str, Any], path: str = "") -> Iterator[str]:
         if name in schema["required"]:
             needed = "required"
         else:
-            default = inner.get("default")
-            plain = isinstance(default, str | int | bool)
-            written = str(default).lower() if isinstance(default, bool) else default
-            needed = f"`{written}`" if plain else ""
+            needed = f"`{written(inner['default'])}`" if "default" in inner else ""
         yield f"| `{here}` | {needed} | {inner['description']} |"
         yield from below(inner, here)
+
+
+def written(default: Any) -> str:
+    """A default as YAML writes it in one line."""
+    if isinstance(default, dict):
+        return "{" + ", ".join(f"{key}: {written(item)}" for key, item in default.items()) + "}"
+    if isinstance(default, list):
+        return "[" + ", ".join(map(written, default)) + "]"
+    return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def below(schema: dict[str, Any], path: str) -> Iterator[str]:

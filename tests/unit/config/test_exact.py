@@ -86,9 +86,27 @@ def test_a_budget_from_the_command_line_is_exact() -> None:
     assert parse_epsilon(" 0.1 ") == Fraction(1, 10)
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "1e-10", "1001", "nan", "", "one"])
+@pytest.mark.parametrize("text", ["0", "-1", "1e-5", "1001", "nan", "", "one"])
 def test_a_budget_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_epsilon(text)
     assert "privacy" not in caught.value.name
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "why"),
+    [
+        ("nan", '"nan"', "that is no exact number"),
+        ("1.2.3", '"1.2.3"', "that is no exact number"),
+        ("", "nothing", "a comma at an end, or two in a row"),
+        (" ", "nothing", "a comma at an end, or two in a row"),
+        ("0", '"0"', "a smaller epsilon publishes nothing but noise"),
+    ],
+)
+def test_a_budget_is_refused_for_its_own_reason(text: str, found: str, why: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_epsilon(text)
+    (problem,) = caught.value.problems
+    assert problem.found == found
+    assert problem.why.startswith(why)

@@ -143,6 +143,19 @@ def test_a_directory_is_no_file(tmp_path: Path) -> None:
     assert problem.found == "a directory"
 
 
+@pytest.mark.parametrize("name", ["people.csv", "people.CSV.gz", "x.tsv", "x.parquet"])
+def test_a_data_file_is_no_configuration_and_is_not_opened(tmp_path: Path, name: str) -> None:
+    (problem,) = problems_of(tmp_path / name)
+    assert problem.found == "a data file, by its name"
+    assert "`source.path`" in problem.fix
+
+
+def test_data_by_another_name_are_not_quoted(tmp_path: Path) -> None:
+    (problem,) = problems_of(write(tmp_path, "age,sex\n17,secret\n"))
+    assert problem.found == "text that is no YAML mapping"
+    assert "secret" not in str(problem)
+
+
 @pytest.mark.parametrize("error", [PermissionError, OSError])
 def test_a_file_that_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError]

@@ -19,7 +19,12 @@ SMALL = (GOOD / "small.yaml").read_text(encoding="utf-8")
         ("epsilon: 1\n", "epsilon: 1\n  delta: 1e-9\n", "privacy.delta is above 0"),
         ("epsilon: 1\n", "epsilon: 2.5\n", "privacy.epsilon is above ledger.epsilon_cap"),
         ("unit: record", "unit: {column: age, max_records: 2}", "age: identifies persons"),
-        ("[Female, Male]", '[Female, "female "]', "sex: the levels 'Female' and 'female '"),
+        (
+            "output:",
+            "workload: {marginals: 4}\noutput:",
+            "workload.marginals is 4, but there are 3 columns",
+        ),
+        ("[Female, Male]", '[Female, "female "]', "sex: the levels `Female` and `female `"),
     ],
 )
 def test_a_note(tmp_path: Path, written: str, otherwise: str, note: str) -> None:
@@ -34,3 +39,10 @@ def test_a_note(tmp_path: Path, written: str, otherwise: str, note: str) -> None
 def test_clamping_without_a_missing_level_is_noted() -> None:
     (note,) = warnings(load_config(GOOD / "small.yaml"))
     assert note.startswith("height: a value that is empty or no number counts in the first bin")
+
+
+def test_as_many_columns_as_there_are_and_the_default_are_no_note(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{SMALL}workload: {{marginals: 3}}\n", encoding="utf-8")
+    assert len(warnings(load_config(path))) == 1
+    assert "marginals" not in str(warnings(load_config(GOOD / "one-column.yaml")))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from synth.config.types import PersonUnit
+from synth.errors import ConfigError
 from synth.plan import compare, forecast, plan_events
 from synth.plan.noise_sum import NoiseSum
 from synth.privacy import total_budget
@@ -145,3 +146,14 @@ def test_the_forecast_is_that_of_noise_on_a_real_shape(configure):
         covered += np.abs(errors).max() <= query.simultaneous_95
     assert checked >= 4
     assert covered >= 0.95 * len(plan.queries)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "why"), [("401", "a larger epsilon promises nothing"), ("0.0007", "but noise")]
+)
+def test_a_budget_that_no_configuration_may_have_is_refused(configure, epsilon, why):
+    config = configure((2, 3), unit=PersonUnit("person", 4), neighbours="replace-one")
+    compare(config, [Fraction(400), Fraction("0.0008")])
+    with pytest.raises(ConfigError, match=why) as refusal:
+        compare(config, [Fraction(1), Fraction(epsilon)])
+    assert refusal.value.name == "--epsilon"

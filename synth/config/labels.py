@@ -1,0 +1,41 @@
+"""The labels of a column in messages: listed, and what was probably meant."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from synth.config import exact
+from synth.config.problems import Report
+from synth.domain import Attribute
+from synth.domain.listing import shorten
+
+COMPARED = 1_000
+"""How many labels of one column are compared for a suggestion."""
+
+
+def listed(attribute: Attribute, limit: int) -> str:
+    """The labels in order, cut short; levels that would blur the list are in quotes."""
+    return ", ".join(shorten((_written(attribute, c) for c in range(attribute.size)), limit))
+
+
+def _written(attribute: Attribute, code: int) -> str:
+    """The label; a level that holds a comma or quotes, or has blanks around it, as YAML text."""
+    label = attribute.label(code)
+    if attribute.is_ordered or (label == label.strip() and not set(label) & set(",\"'")):
+        return label
+    escaped = label.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def meant(label: str, attribute: Attribute, report: Report, words: Iterable[str] = ()) -> str:
+    """Advice for text that names no level: the bin that a number lies in, or the most alike."""
+    number = exact.decimal(label) if attribute.is_ordered else None
+    if number is None:
+        labels = (attribute.label(code) for code in range(min(attribute.size, COMPARED)))
+        return report.suggest(label, [*words, *labels])
+    first, last = attribute.label(0), attribute.label(attribute.bin_count - 1)
+    if not attribute.edges[0] <= number <= attribute.edges[-1]:
+        return f"{label} lies outside of all bins, from {first} to {last}"
+    code = min(bisect_right(attribute.edges, number) - 1, attribute.bin_count - 1)
+    return f'{label} lies in {attribute.label(code)}: write "{attribute.label(code)}"'
