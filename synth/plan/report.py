@@ -59,8 +59,9 @@ def _print_universe(plan: Forecast, console: Console, *, with_epsilon: bool) -> 
         (
             "needs",
             f"roughly {_bytes(plan.costs.memory_bytes)} memory, "
-            f"{_bytes(plan.costs.disk_bytes)} disk"
-            f"{'' if plan.declared_total else ' and the rows'}, {_seconds(plan.costs.seconds)}",
+            f"roughly {_bytes(plan.costs.disk_bytes)} disk"
+            f"{'' if plan.declared_total else ' and the rows'}, "
+            f"roughly {_seconds(plan.costs.seconds)}",
         ),
     ]
     grid = _grid()

@@ -91,3 +91,10 @@ def test_level_names_are_no_markup(configure):
     config = configure((2, 3))
     plan = forecast(config)
     assert "[bold]" in rendered(type(plan)(**{**vars(plan), "release_id": "[bold]x[/bold]"}))
+
+
+@pytest.mark.parametrize("epsilons", [["1"], ["1/10", "1"]])
+def test_every_cost_is_called_rough(configure, epsilons):
+    text = rendered(compare(configure(ADULT), [Fraction(epsilon) for epsilon in epsilons]))
+    needs = next(line for line in text.splitlines() if line.startswith("needs"))
+    assert needs.count("roughly") == 3
