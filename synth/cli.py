@@ -93,6 +93,8 @@ def _expected_failure(error: SynthError | MemoryError, *, silent: bool) -> int:
 
 def _other_failure(error: BaseException) -> int:
     """The exit code of a wrong command line, of a closed pipe, or of a bug of ours."""
+    if isinstance(error, SystemExit):  # how the command line library leaves a closed pipe
+        return error.code if isinstance(error.code, int) else SynthError.exit_code
     if isinstance(error, typer.Abort):
         return EXIT_INTERRUPTED
     if hasattr(error, "show") and hasattr(error, "format_message"):  # a wrong command line

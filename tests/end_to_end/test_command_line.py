@@ -141,6 +141,13 @@ def test_errors_can_be_read_by_a_program(project):
     assert error["findings"]
 
 
+def test_a_reader_that_stops_early_is_no_bug():
+    pipe = f"{sys.executable} -m synth schema | true; exit ${{PIPESTATUS[0]}}"
+    finished = subprocess.run(["bash", "-c", pipe], capture_output=True, text=True, check=False)
+    assert finished.returncode in (0, 1)
+    assert "internal error" not in finished.stderr
+
+
 def test_the_version_is_printed():
     assert synth("--version").stdout.startswith("synth 0.")
 
