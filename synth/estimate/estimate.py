@@ -28,6 +28,9 @@ DISCOUNTS = (0.3, 0.0)
 """Shares of the variance of a cell's log mean to discount: the second is tried where the sums of
 the first contradict the noisy sums; see docs/estimation.md."""
 
+_LEAST_VARIANCE = 1e-12
+"""Stands for the noise of a budget so large that there is none, where it is divided by."""
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -89,7 +92,8 @@ def _fit(
     noisy = np.asarray(table.noisy_counts, dtype=np.int64)
     interactions = Interactions(shape)
     seen = np.where(possible, noisy, 0).astype(np.float64)
-    sums = NoisySums(interactions, seen, possible, table.variance)
+    variance = max(table.variance, _LEAST_VARIANCE)
+    sums = NoisySums(interactions, seen, possible, variance)
     posterior = CellPosterior(noisy, decay=float(table.event.epsilon / table.event.sensitivity_l1))
     base = math.log(max(float(seen.sum()), 1.0) / int(possible.sum()))
     best: tuple[float, LogLinearFit] | None = None
@@ -98,7 +102,7 @@ def _fit(
             interactions,
             posterior,
             possible,
-            noise_variance=table.variance,
+            noise_variance=variance,
             base=base,
             discount=discount,
         )

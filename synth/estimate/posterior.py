@@ -16,6 +16,8 @@ _STEP = 0.1
 """The grid of log m: its lowest point and its step."""
 _TAIL = 24.0
 """exp(-24) is 4e-11: counts this many noise scales above the cut carry no weight."""
+_LARGEST_DECAY = 300.0
+"""At this decay there is no noise left to speak of (e^-300), and no function overflows yet."""
 
 
 class CellPosterior:
@@ -36,15 +38,16 @@ class CellPosterior:
 
     def __init__(self, noisy_counts: NDArray[np.int64], *, decay: float) -> None:
         """Tabulate for these noisy counts; `decay` is epsilon over sensitivity."""
-        self.decay = decay
-        self.cut = max(64, math.ceil(20.0 / decay))
+        self.decay = min(decay, _LARGEST_DECAY)
+        self.cut = max(64, math.ceil(20.0 / self.decay))
         spike = prior.spike_weight(noisy_counts.size)
         self._weights = np.array([(1.0 - spike) * w for w in prior.WEIGHTS] + [spike])
         self._large = np.flatnonzero(noisy_counts > self.cut)
         self._large_counts = noisy_counts[self._large].astype(np.float64)
-        self._rows, self._mean = self._tabulate()
-        # The table holds one run of grid points for every noisy value.
-        self._run = np.clip(noisy_counts, 0, self.cut).astype(np.int64) * self._rows
+        self._rows, starts, self._mean = self._tabulate()
+        # The table holds the grid points of one run of noisy values after those of another.
+        run = np.searchsorted(starts, np.clip(noisy_counts, 0, self.cut), side="right") - 1
+        self._run = run.astype(np.int64) * self._rows
 
     def mean(self, log_mean: Floats) -> Floats:
         """The posterior mean of every cell."""
@@ -61,22 +64,27 @@ class CellPosterior:
             mean[self._large] = self._large_mean(log_mean[self._large])
         return mean
 
-    def _tabulate(self) -> tuple[int, Floats]:
+    def _tabulate(self) -> tuple[int, NDArray[np.int64], Floats]:
         last = self.cut + math.ceil(_TAIL / self.decay)
         rows = math.ceil((math.log(4.0 * last) - _LOWEST) / _STEP) + 1
         grid: Floats = np.linspace(_LOWEST, _LOWEST + _STEP * (rows - 1), rows)[None, :]
-        count = np.arange(last + 1, dtype=np.float64)[:, None]
-        log = np.full((last + 1, rows), -np.inf)
+        starts = _starts(last, self.decay)
+        lengths = np.diff(starts)
+        count = (starts[:-1] + 0.5 * (lengths - 1))[:, None]
+        log = np.full((lengths.size, rows), -np.inf)
         for shape, weight in zip(prior.SHAPES, self._weights, strict=False):
             np.logaddexp(log, prior.log_probability(count, grid, shape) + math.log(weight), out=log)
         spike = prior.log_spike(count[1:]) + math.log(self._weights[-1])
         np.logaddexp(log[1:], spike, out=log[1:])
+        log += np.log(lengths)[:, None]
         log -= log.max(axis=0)
         probability = np.exp(log, out=log)
-        weight = _blur(probability, self.decay, self.cut)
+        values = int(np.searchsorted(starts, self.cut, side="right"))
+        fading = np.exp(-self.decay * np.diff(count[:, 0]))
+        weight = _blur(probability, fading, values)
         probability *= count
-        mean = _blur(probability, self.decay, self.cut) / weight
-        return rows, mean.reshape(-1)
+        mean = _blur(probability, fading, values) / weight
+        return rows, starts[: values + 1], mean.reshape(-1)
 
     def _large_mean(self, log_mean: Floats) -> Floats:
         y = self._large_counts
@@ -104,19 +112,36 @@ def _mix(logs: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return np.asarray(peak + np.log(total)), np.asarray(parts / total)
 
 
-def _blur(weights: Floats, decay: float, cut: int) -> Floats:
-    """For y = 0 ... cut: the sum over x (first axis) of weights[x] exp(-decay |y - x|)."""
-    a = math.exp(-decay)
-    out = np.empty((cut + 1, weights.shape[1]))
+def _starts(last: int, decay: float) -> NDArray[np.int64]:
+    """Where runs of counts start that are summed as one, from 0 to beyond `last`.
+
+    Single counts as long as 2 % of the noise's scale is less than two records. For smaller budgets
+    runs of up to that length, and of up to a quarter of a Poisson deviation.
+    """
+    starts = [0]
+    while starts[-1] <= last:
+        longest = min(0.25 * math.sqrt(starts[-1]), 0.02 / decay)
+        starts.append(starts[-1] + max(1, math.floor(longest)))
+    return np.array(starts, dtype=np.int64)
+
+
+def _blur(weights: Floats, fading: Floats, values: int) -> Floats:
+    """For every noisy value: the sum over counts of the weight times exp(-decay * distance).
+
+    `fading[i]` is exp(-decay * distance) of the runs i and i + 1; the first `values` runs are kept.
+    """
+    out = np.empty((values, weights.shape[1]))
     above = np.zeros(weights.shape[1])
     for x in range(weights.shape[0] - 1, -1, -1):
-        if x <= cut:
+        if x < values:
             out[x] = above
         above += weights[x]
-        above *= a
+        if x:
+            above *= fading[x - 1]
     below = np.zeros(weights.shape[1])
-    for y in range(cut + 1):
-        below *= a
+    for y in range(values):
+        if y:
+            below *= fading[y - 1]
         below += weights[y]
         out[y] += below
     return out

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from synth.config.types import Config
 from synth.errors import BugError
 from synth.estimate import estimate, round_counts
-from synth.measurements import Measurements
+from synth.measurements import MeasuredTable, Measurements
+from synth.privacy import TableEvent
 
 MakeConfig = Callable[..., Config]
 MakeMeasurements = Callable[..., Measurements]
@@ -70,6 +71,16 @@ def test_any_budget_and_sensitivity(
     # zero, and never much worse.
     clipped = np.abs(np.maximum(noisy, 0) - truth).sum()
     assert np.abs(values - truth).sum() < (0.75 if decay < 0.03 else 1.25) * clipped + 3.0
+
+
+def test_a_budget_without_noise_gives_the_table_back(
+    make_config: MakeConfig, draw_table: Draw
+) -> None:
+    config = make_config((6, 5, 4))
+    truth = draw_table((6, 5, 4), 2000, 1)
+    event = TableEvent(config.universe.names, 120, 1, Fraction(100_000))
+    measured = Measurements("t", "0" * 64, (MeasuredTable(event, truth, 0.0),))
+    assert estimate(measured, config).values == pytest.approx(truth, abs=1e-6)
 
 
 def test_huge_counts_pass_through(

@@ -72,6 +72,23 @@ def test_posterior_mean_is_the_sum_over_all_counts(decay: float) -> None:
         assert np.allclose(found, wanted, rtol=6e-3, atol=1e-8)
 
 
+@pytest.mark.parametrize("decay", [0.01, 0.002])
+def test_runs_of_counts_are_as_good_as_single_ones_for_small_budgets(decay: float) -> None:
+    values = np.array([-3, 0, 10, 100, 777, 2000])
+    posterior = CellPosterior(values, decay=decay)
+    for mean in (1e-3, 2.0, 100.0, 1000.0):
+        found = posterior.mean(np.full(values.size, math.log(mean)))
+        last = 2000 + math.ceil(44 / decay)
+        wanted = [posterior_by_hand(int(y), mean, decay, values.size, last) for y in values]
+        assert np.allclose(found, wanted, rtol=0.02, atol=1e-8)
+
+
+def test_the_smallest_budget_needs_little_memory() -> None:
+    posterior = CellPosterior(np.array([0, 10**6]), decay=1e-4)
+    assert posterior.mean(np.array([0.0, 13.0]))[1] == pytest.approx(10**6, rel=0.1)
+    assert posterior._mean.nbytes < 30_000_000
+
+
 def test_negative_values_all_say_the_same() -> None:
     found = CellPosterior(np.array([0, -1, -1000]), decay=1.0).mean(np.zeros(3))
     assert found[0] == found[1] == found[2]
