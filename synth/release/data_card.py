@@ -6,6 +6,8 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from synth.release.snippets import load_snippets
+
 if TYPE_CHECKING:
     from jinja2 import Template
 
@@ -19,9 +21,10 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
     Ensures: the same manifest gives the same bytes, so a verifier can render it again.
     """
     largest = [_worst_of_order(manifest, order) for order in (1, 2, 3)]
+    formats = manifest["configuration"]["output"]["formats"]
     text = _template().render(
         m=manifest,
-        formats=manifest["configuration"]["output"]["formats"],
+        snippets=load_snippets(manifest["domain"]["columns"], formats),
         orders=[entry for entry in largest if entry is not None],
     )
     return text.encode()

@@ -21,14 +21,24 @@ POST_PROCESSING = record(
         "SHA-256 over events, configuration hash and noisy counts, independent of the file format."
     ),
     steps=listing(
-        "The steps, in order.",
+        "The steps, in order. The method, with every step and parameter by its name, is explained "
+        "in docs/estimation.md of the source code of synth.",
         record(
             "One step.",
-            step=text("The step's name."),
+            step=text("Which part of the method it belongs to: estimate, round or expand."),
             description=text("What it does."),
             parameters=listing(
                 "Settings and outcomes of the step.",
-                record("One parameter.", name=text("The name."), value=PARAMETER_VALUE),
+                record(
+                    "One parameter.",
+                    name=text(
+                        "The name; `name[0]`, `name[1]` and so on are the items of a list. `stop` "
+                        "says why a search for the best fit ended: because it could gain nothing "
+                        "more that counts, or at the iteration limit. A search that ended at its "
+                        "limit costs accuracy at most, never privacy."
+                    ),
+                    value=PARAMETER_VALUE,
+                ),
             ),
         ),
     ),
@@ -92,6 +102,17 @@ def _step(step: str, description: str, parameters: Any) -> dict[str, Any]:
     }
 
 
+def _number_is_public(config: Config) -> bool:
+    """Whether the configuration says how many rows there are: itself, or by a total of all."""
+    universe = config.universe
+    return config.output.rows is not None or any(
+        all(
+            len(codes) == universe.attribute(name).size for name, codes in entry.where.codes.items()
+        )
+        for entry in config.public_totals
+    )
+
+
 def build_processing(
     config: Config,
     *,
@@ -122,7 +143,7 @@ def build_processing(
         ],
         "rows": {
             "number": rows,
-            "basis": "post-processing" if config.output.rows is None else "public",
+            "basis": "public" if _number_is_public(config) else "post-processing",
             "order": ROW_ORDER,
             "expansion": (
                 "the exact expansion of the counts, never a sample; a value inside a bin depends "

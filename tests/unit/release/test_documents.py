@@ -1,19 +1,31 @@
 """What people read: the data card, its snippets, and the page on the release folder."""
 
+import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from synth.release.manifest.reference import field_reference
+from synth.release.snippets import load_snippets
 from synth.release.verification.attested import ATTESTED_ONLY
 from synth.release.verification.rows_check import CELL_TOLERANCE, TOTAL_VARIATION_TOLERANCE
+from synth.release.write import write_release
 
 PAGE = Path(__file__).parents[3] / "docs" / "release-folder.md"
+
+TOTAL = {"total": 300, "source": "census"}
+
+
+def manifest_of(made):
+    return json.loads((made.folder / "manifest.json").read_text(encoding="utf-8"))
 
 
 def card_of(made):
@@ -36,22 +48,120 @@ def test_the_python_snippets_of_the_card_run(released, data_file):
     assert int(done.stdout) == int(made.derive(made.measurements, made.config).counts.sum())
 
 
-def test_the_sql_snippet_of_the_card_runs(released, monkeypatch):
-    import duckdb
+AWKWARD = {
+    "domain": [
+        {"name": "code", "type": "categorical", "levels": ["001", "01", "1", "NA", "T", "1e3"]}
+        | {"missing": [""], "out_of_domain": "missing", "source": "test"},
+        {"name": 'the "age", it\'s', "type": "integer", "edges": [0, 1, 2, 10**15]}
+        | {"missing": [""], "out_of_domain": "missing", "source": "test"},
+        {"name": "flag", "type": "categorical", "levels": ["0", "1"], "out_of_domain": "0"}
+        | {"source": "test"},
+        {"name": "income", "type": "number", "edges": ["-0.3", "0.1", 5000]}
+        | {"missing": ["?"], "out_of_domain": "missing", "source": "test"},
+    ],
+    "workload": {"marginals": 1},
+}
+"""Text that looks like numbers, truth values and NA; whole numbers with missing values."""
 
-    made = released()
+
+def plain_columns(people):
+    """A data frame as lists by name, missing values as None."""
+    return {name: [None if pd.isna(value) else value for value in people[name]] for name in people}
+
+
+@pytest.fixture
+def awkward(released, monkeypatch):
+    """An awkward release as the working directory, and its rows as Parquet holds them."""
+    made = released(**AWKWARD)
     monkeypatch.chdir(made.folder)
-    (query,) = snippets(card_of(made), "sql")
-    rows = duckdb.connect().execute(query).fetchall()[0][0]
-    assert rows == int(made.derive(made.measurements, made.config).counts.sum())
+    rows = pq.read_table("synthetic.parquet").to_pydict()
+    assert {"001", "01", "1", "NA", "T", "1e3", None} == set(rows["code"])
+    assert None in rows['the "age", it\'s']
+    return made, rows
 
 
-def test_missing_values_survive_the_snippet_for_pandas(released):
-    made = released()
-    people = pd.read_csv(made.folder / "synthetic.csv", keep_default_na=False, na_values=[""])
-    counts = made.derive(made.measurements, made.config).counts
-    missing = counts.reshape(made.config.universe.shape)[:, 2, :].sum()
-    assert people["sex"].isna().sum() == missing > 0
+@pytest.mark.parametrize("formats", [["csv"], ["csv", "parquet"], ["parquet"]])
+def test_the_code_for_pandas_loads_what_was_published(awkward, formats):
+    made, rows = awkward
+    code = load_snippets(manifest_of(made)["domain"]["columns"], formats)["pandas"]
+    assert formats != ["csv", "parquet"] or code in card_of(made)
+    names: dict = {}
+    exec(code, names)
+    people = names["people"]
+    assert [str(kind).lower() for kind in people.dtypes] == ["string", "int64", "string", "float64"]
+    assert people.iloc[:, 1].dtype == pd.Int64Dtype()
+    assert plain_columns(people) == rows
+
+
+@pytest.mark.parametrize("formats", [["csv"], ["csv", "parquet"], ["parquet"]])
+def test_the_code_for_duckdb_loads_what_was_published(awkward, formats):
+    made, rows = awkward
+    query = load_snippets(manifest_of(made)["domain"]["columns"], formats)["duckdb"]
+    assert formats != ["csv", "parquet"] or query in card_of(made)
+    found = duckdb.connect().sql(query).to_arrow_table()
+    assert [str(kind) for kind in found.schema.types] == ["string", "int64", "string", "double"]
+    assert found.to_pydict() == rows
+
+
+def test_the_code_for_polars_and_r_names_every_type(awkward):
+    made, _ = awkward
+    code = load_snippets(manifest_of(made)["domain"]["columns"], ["csv"])
+    age = '"the \\"age\\", it\'s"'
+    for line in ('"code": pl.String,', f"{age}: pl.Int64,", '"income": pl.Float64,'):
+        assert f"        {line}\n" in code["polars"]
+    assert 'null_values=[""]' in code["polars"]
+    for line in ('"code" = "character",', f'{age} = "numeric",', '"flag" = "character",'):
+        assert f"        {line}\n" in code["r"]
+    assert 'na.strings = ""' in code["r"]
+    assert code["r"] in card_of(made)
+
+
+def test_whole_numbers_are_integers_in_r_where_they_fit(released):
+    assert '        "age" = "integer",\n' in card_of(released())
+
+
+def test_a_single_column_with_missing_values_is_loaded_as_published(released, monkeypatch):
+    made = released(domain=[AWKWARD["domain"][0]], workload={"marginals": 1})
+    monkeypatch.chdir(made.folder)
+    code = load_snippets(manifest_of(made)["domain"]["columns"], ["csv"])
+    rows = pq.read_table("synthetic.parquet").to_pydict()
+    names: dict = {}
+    exec(code["pandas"], names)
+    assert plain_columns(names["people"]) == rows
+    assert duckdb.connect().sql(code["duckdb"]).to_arrow_table().to_pydict() == rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "(estimated from noisy counts)"),
+        ({"output": {"rows": 300}}, "300 (declared, public)"),
+        ({"public_totals": [TOTAL | {"where": {}}]}, "300 (declared, public)"),
+        ({"public_totals": [TOTAL | {"where": {"sex": "Female"}}]}, "(estimated from"),
+        (
+            {"public_totals": [TOTAL | {"where": {"sex": ["Female", "Male", "missing"]}}]},
+            "300 (declared, public)",
+        ),
+    ],
+)
+def test_the_card_says_whether_the_number_of_rows_is_public(measured, changes, words):
+    made = measured(**changes)
+    counts = np.zeros(made.config.universe.size, dtype=np.int64)
+    counts[0] = 300
+
+    def derive(measurements, config):
+        return replace(made.derive(measurements, config), counts=counts)
+
+    write_release(
+        made.folder,
+        config=made.config,
+        measurements_file=made.measurements_file,
+        receipt=made.receipt,
+        derivation=derive,
+    )
+    assert words in card_of(made)
+    rows = manifest_of(made)["post_processing"]["rows"]
+    assert (rows["basis"] == "public") == ("public" in words)
 
 
 def test_the_decoded_measurements_have_the_labels_of_their_cells(released, monkeypatch):

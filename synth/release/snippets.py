@@ -1,0 +1,130 @@
+"""Code that loads the rows with the declared types, whatever the values look like.
+
+Left to itself a reader guesses types: `001` becomes 1, a level `NA` becomes missing, and whole
+numbers with missing values become reals. So every column's type is written out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+LARGEST_R_INTEGER = 2**31 - 1
+
+Column = Mapping[str, Any]
+"""A column as `domain.columns` of the manifest describes it."""
+
+
+def load_snippets(columns: Sequence[Column], formats: Sequence[str]) -> dict[str, str]:
+    """One piece of code per tool: `pandas`, `polars`, `duckdb` and `r`.
+
+    Ensures: text stays text, missing values are missing, whole numbers stay whole. pandas and R
+    read the CSV file if there is one, polars and DuckDB the Parquet file.
+    """
+    csv, parquet = "csv" in formats, "parquet" in formats
+    return {
+        "pandas": _pandas(columns) if csv else PANDAS_PARQUET,
+        "polars": POLARS_PARQUET if parquet else _polars(columns),
+        "duckdb": DUCKDB_PARQUET if parquet else _duckdb(columns),
+        "r": _r(columns) if csv else R_PARQUET,
+    }
+
+
+PANDAS_PARQUET = """\
+import pandas as pd
+people = pd.read_parquet("synthetic.parquet", dtype_backend="numpy_nullable")"""
+
+POLARS_PARQUET = """\
+import polars as pl
+people = pl.read_parquet("synthetic.parquet")"""
+
+DUCKDB_PARQUET = "SELECT * FROM 'synthetic.parquet';"
+
+R_PARQUET = 'people <- arrow::read_parquet("synthetic.parquet")'
+
+
+def _pandas(columns: Sequence[Column]) -> str:
+    types = {"text": '"string"', "integer": '"Int64"', "number": '"Float64"'}
+    listed = _lines(columns, lambda column: f"{_quoted(column)}: {types[_type(column)]},")
+    return f"""\
+import pandas as pd
+people = pd.read_csv(
+    "synthetic.csv",
+    dtype={{
+{listed}
+    }},
+    keep_default_na=False,
+    na_values=[""],
+)"""
+
+
+def _polars(columns: Sequence[Column]) -> str:
+    types = {"text": "pl.String", "integer": "pl.Int64", "number": "pl.Float64"}
+    listed = _lines(columns, lambda column: f"{_quoted(column)}: {types[_type(column)]},")
+    return f"""\
+import polars as pl
+people = pl.read_csv(
+    "synthetic.csv",
+    schema_overrides={{
+{listed}
+    }},
+    null_values=[""],
+)"""
+
+
+def _duckdb(columns: Sequence[Column]) -> str:
+    types = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE"}
+
+    def written(column: Column) -> str:
+        name = str(column["name"]).replace("'", "''")
+        return f"'{name}': '{types[_type(column)]}',"
+
+    listed = _lines(columns, written).removesuffix(",")
+    return f"""\
+SELECT * FROM read_csv(
+    'synthetic.csv',
+    header = true,
+    auto_detect = false,
+    delim = ',',
+    quote = '"',
+    escape = '"',
+    nullstr = '',
+    columns = {{
+{listed}
+    }}
+);"""
+
+
+def _r(columns: Sequence[Column]) -> str:
+    def written(column: Column) -> str:
+        types = {"text": "character", "integer": "integer", "number": "numeric"}
+        largest = max((abs(Fraction(edge)) for edge in column["edges"]), default=0)
+        small = _type(column) != "integer" or largest <= LARGEST_R_INTEGER
+        return f'{_quoted(column)} = "{types[_type(column)] if small else "numeric"}",'
+
+    listed = _lines(columns, written).removesuffix(",")
+    return f"""\
+people <- read.csv(
+    "synthetic.csv",
+    colClasses = c(
+{listed}
+    ),
+    na.strings = "",
+    check.names = FALSE,
+    encoding = "UTF-8"
+)"""
+
+
+def _type(column: Column) -> str:
+    return str(column["published_type"])
+
+
+def _quoted(column: Column) -> str:
+    """The name as a text in double quotes: Python and R read the escapes of JSON alike."""
+    return json.dumps(column["name"], ensure_ascii=False)
+
+
+def _lines(columns: Sequence[Column], written: Callable[[Column], str]) -> str:
+    return "\n".join(f"        {written(column)}" for column in columns)
