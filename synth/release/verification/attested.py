@@ -21,9 +21,14 @@ ATTESTED_ONLY = (
     "implementation.self_tests[*].name",
     "implementation.versions.*",
     "implementation.arithmetic_fingerprint",
-    "security_and_disposal.disposal.checks[*]",
 )
 """Fields that may be changed, alone and with new checksums, without `verify` noticing."""
+
+ATTESTED_NOTE = (
+    "stated by the curator or publisher and protected by the checksums alone, for nothing can "
+    f"rebuild it: {', '.join(ATTESTED_ONLY)}, how accounting.ledger.spent_before and left share "
+    "the cap, and which sentences stand in security_and_disposal.disposal.checks"
+)
 
 
 def read_attested(manifest: dict[str, Any]) -> Attested:
@@ -61,6 +66,12 @@ def attested_findings(manifest: dict[str, Any]) -> list[str]:
         if test["passed"] is not True:
             findings.append(f"implementation.self_tests[{number}].passed: found false")
     disposal = manifest["security_and_disposal"]["disposal"]
+    stated = Disposal(disposal["method"], disposal["reason"], tuple(disposal["checks"]))
+    if not stated.is_possible:
+        findings.append(
+            "security_and_disposal.disposal.checks: are not what synth states of the method "
+            f"{stated.method!r}"
+        )
     configured = manifest["configuration"]["source"]
     for name, expected in (
         ("method", configured["disposal"]),

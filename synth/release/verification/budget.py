@@ -5,13 +5,27 @@ Only the manifest's own text goes in; no function of `synth.privacy` is used.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-VARIANCE_TOLERANCE = 1e-9
-"""Relative: the stated variance is that of alpha rounded up in its last binary digits."""
+LARGEST_RATE = Fraction(256)
+"""With epsilon / sensitivity above this, the noise of 256 is added: more than was promised."""
+
+SMALLEST_RATE = Fraction(1, 10**12)
+"""No noise is drawn for less epsilon per record."""
+
+VARIANCE_BELOW = Fraction(1, 2**53)
+VARIANCE_ABOVE = Fraction(1, 2**51)
+"""Relative. With r = epsilon / sensitivity the ideal variance is 2 a / (1 - a)^2, a = exp(-r),
+and grows by the factor r coth(r / 2) <= r + 2 of any relative decrease of r. The mechanism rounds
+a up so that r decreases by less than 2^-62, so for r <= 256 the variance grows by less than
+258 * 2^-62 < 2^-53. The nearest double is within 2^-53 on either side. Together: at least
+1 - 2^-53, at most (1 + 2^-53)^2 < 1 + 2^-51."""
+
+DIGITS = Context(prec=80)
+"""1 - a keeps at least 67 digits: far beyond the tolerance."""
 
 
 def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
@@ -36,10 +50,15 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
         epsilons.append(epsilon)
         if scale != sensitivity / epsilon:
             yield f"{place}.noise_scale_records: is not sensitivity / epsilon"
-        expected = _variance(float(epsilon / sensitivity))
-        if not math.isclose(event["variance"], expected, rel_tol=VARIANCE_TOLERANCE):
+        rate = epsilon / sensitivity
+        if rate < SMALLEST_RATE:
+            yield f"{place}.epsilon: is too small for any noise that synth adds"
+            continue
+        ideal = _variance(min(rate, LARGEST_RATE))
+        stated = Fraction(event["variance"])
+        if not ideal * (1 - VARIANCE_BELOW) <= stated <= ideal * (1 + VARIANCE_ABOVE):
             yield (
-                f"{place}.variance: found {event['variance']!r}, expected {expected!r} from "
+                f"{place}.variance: found {event['variance']!r}, expected {float(ideal)!r} from "
                 "2 a / (1 - a)^2"
             )
     total = sum(epsilons, Fraction(0))
@@ -79,9 +98,11 @@ def _ledger_findings(
             yield f"{place}.spent_before.{name}: is not zero, but no earlier release is listed"
 
 
-def _variance(rate: float) -> float:
-    """2 a / (1 - a)^2 with a = exp(-rate), written so that a small rate loses no digits."""
-    return 1 / (2 * math.sinh(rate / 2) ** 2)
+def _variance(rate: Fraction) -> Fraction:
+    """2 a / (1 - a)^2 with a = exp(-rate), to more digits than a float has."""
+    exponent = DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
+    a = Fraction(DIGITS.exp(exponent))
+    return 2 * a / (1 - a) ** 2
 
 
 def _value(number: dict[str, str]) -> Fraction | None:

@@ -11,6 +11,7 @@ from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.verification.attested import attested_findings
 from synth.release.verification.budget import budget_findings
+from synth.release.verification.comparison import shown
 from synth.release.verification.documents import read_manifest
 from synth.release.verification.files_check import check_files
 from synth.release.verification.folder import Folder, FolderError
@@ -39,29 +40,41 @@ def verify_folder(path: Path, *, derivation: Derive = derive) -> VerificationRep
             raise FolderError(f"is not a release: it holds no {MANIFEST}")
     except FolderError as error:
         raise VerificationError(name, [str(error)]) from None
+    intact = False
     try:
         check_files(folder, findings)
+        intact = not findings.found
         _check_content(folder, findings, derivation)
     except FolderError as error:
         findings.found.append(str(error))
     if findings.found:
-        raise VerificationError(name, dict.fromkeys(findings.found + _other_version(folder)))
+        other = _other_version(folder)
+        found = other if other and intact else other + findings.found
+        raise VerificationError(name, dict.fromkeys(found))
     return VerificationReport(
         _release_id(folder), tuple(findings.checks), tuple(dict.fromkeys(findings.notes))
     )
 
 
 def _other_version(folder: Folder) -> list[str]:
-    """A hint, if the manifest says that another version of this program wrote it."""
+    """The finding that says so, if the manifest names another version as its writer.
+
+    With intact checksums it stands alone: every other finding may come from the versions, which
+    word fields in other ways. Nothing is verified by it.
+    """
     from importlib.metadata import version
 
     try:
         writer = parse_json(folder.read(MANIFEST))["implementation"]["versions"]["synth"]
     except (FolderError, JsonError, KeyError, TypeError):
         return []
-    if writer == version("synth"):
+    own = version("synth")
+    if writer == own:
         return []
-    return [f"(written by synth {writer!s:.40}, verified by {version('synth')}: use the writer's)"]
+    return [
+        f"written by synth {shown(writer):.40} and must be verified with that version; this is "
+        f"synth {own}, which words or computes some fields in another way"
+    ]
 
 
 def _release_id(folder: Folder) -> str:

@@ -23,6 +23,7 @@ from synth.measurements import (
     public_seed,
     write_measurements,
 )
+from synth.measurements.receipt import NO_CORE_DUMP, NO_TEMPORARY_FILE, SOURCE_KEPT
 from synth.plan import forecast, plan_events
 from synth.privacy import Budget
 from synth.release import write_release
@@ -97,7 +98,11 @@ def measured(tmp_path: Path, project: Callable[..., Path]) -> Callable[..., Made
                 config.ledger.population, cap, zero, Budget(event.epsilon, Fraction(0)), ("old",)
             ),
             self_tests=(SelfTest("the table of the sampler is exact", True),),
-            disposal=Disposal("keep", config.source.disposal_reason, ("no temporary file",)),
+            disposal=Disposal(
+                "keep",
+                config.source.disposal_reason,
+                (SOURCE_KEPT, NO_TEMPORARY_FILE, NO_CORE_DUMP),
+            ),
         )
         folder = tmp_path / "staging" / config.release.id
         folder.mkdir(parents=True, mode=0o700)

@@ -1,5 +1,6 @@
 """Parts of verification: other arithmetic, the budget's own arithmetic, comparison, the folder."""
 
+import hashlib
 import json
 import os
 from dataclasses import replace
@@ -9,8 +10,17 @@ import numpy as np
 import pytest
 
 from synth.errors import VerificationError
+from synth.measurements.receipt import (
+    NO_CORE_DUMP,
+    NO_TEMPORARY_FILE,
+    SOURCE_ABSENT,
+    SOURCE_KEPT,
+)
+from synth.noise import DiscreteLaplace
 from synth.release.checksums import checksum_lines, parse_checksums
+from synth.release.manifest.canonical import write_json
 from synth.release.verification import rebuild, verify_folder
+from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY, attested_findings
 from synth.release.verification.budget import budget_findings
 from synth.release.verification.comparison import differences
 from synth.release.verification.report import SHOWN, Findings
@@ -19,6 +29,7 @@ from synth.release.verification.rows_check import (
     TOTAL_VARIATION_TOLERANCE,
     within_tolerance,
 )
+from synth.release.write import write_release
 
 
 def manifest_of(made):
@@ -77,7 +88,146 @@ def test_more_than_last_digits_is_a_finding_under_other_arithmetic(released):
 @pytest.mark.usefixtures("other_arithmetic")
 def test_the_same_rows_under_other_arithmetic_leave_one_note(released):
     made = released()
-    assert len(verify_folder(made.folder, derivation=made.derive).notes) == 1
+    notes = verify_folder(made.folder, derivation=made.derive).notes
+    assert notes == (notes[0], ATTESTED_NOTE)
+
+
+def other_forecast(made, *, factor=1.0, wider=0):
+    """A derivation whose forecast comes from other floating-point functions."""
+
+    def derive(measurements, config):
+        derived = made.derive(measurements, config)
+        queries = tuple(
+            replace(
+                query,
+                sd_records=query.sd_records * factor,
+                half_width_95=query.half_width_95 + wider,
+                simultaneous_95=query.simultaneous_95 + wider,
+            )
+            for query in derived.forecast.queries
+        )
+        told = replace(
+            derived.forecast,
+            noise_sd_per_cell=derived.forecast.noise_sd_per_cell * factor,
+            phantom_records_if_clipped=derived.forecast.phantom_records_if_clipped * factor,
+            queries=queries,
+        )
+        return replace(derived, forecast=told, report=derived.report | {"stop": "elsewhere"})
+
+    return derive
+
+
+def with_stop(made):
+    """The same release, told why its search stopped."""
+
+    def derive(measurements, config):
+        derived = made.derive(measurements, config)
+        return replace(derived, report=derived.report | {"stop": "here"})
+
+    return derive
+
+
+@pytest.fixture
+def stopped(measured):
+    made = measured()
+    write_release(
+        made.folder,
+        config=made.config,
+        measurements_file=made.measurements_file,
+        receipt=made.receipt,
+        derivation=with_stop(made),
+    )
+    return made
+
+
+@pytest.mark.usefixtures("other_arithmetic")
+def test_last_digits_of_the_forecast_are_accepted_under_other_arithmetic(stopped):
+    derivation = other_forecast(stopped, factor=1 + 1e-9, wider=1)
+    assert verify_folder(stopped.folder, derivation=derivation).checks
+
+
+@pytest.mark.usefixtures("other_arithmetic")
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"factor": 1.001}, "prediction.noise_sd_per_cell"), ({"wider": 2}, "half_width_95_records")],
+)
+def test_another_forecast_is_a_finding_under_other_arithmetic(stopped, change, field):
+    with pytest.raises(VerificationError, match=rf"{field}: found"):
+        verify_folder(stopped.folder, derivation=other_forecast(stopped, **change))
+
+
+@pytest.mark.parametrize("change", [{"factor": 1 + 1e-9}, {"wider": 1}])
+def test_another_forecast_is_a_finding_under_the_same_arithmetic(stopped, change):
+    with pytest.raises(VerificationError, match=r"quality\.prediction\..*: found"):
+        verify_folder(stopped.folder, derivation=other_forecast(stopped, **change))
+
+
+def test_a_report_claims_no_more_than_was_rebuilt(released):
+    made = released()
+    report = verify_folder(made.folder, derivation=made.derive)
+    assert (
+        "every field of the manifest that can be rebuilt is the one rebuilt here" in report.checks
+    )
+    assert report.notes == (ATTESTED_NOTE,)
+    for field in ATTESTED_ONLY:
+        assert field in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [
+        (),
+        (SOURCE_KEPT,),
+        (SOURCE_ABSENT, NO_TEMPORARY_FILE),
+        (NO_TEMPORARY_FILE, SOURCE_KEPT),
+        (SOURCE_KEPT, NO_TEMPORARY_FILE, NO_CORE_DUMP, "The curator is honest."),
+    ],
+)
+def test_a_disposal_states_only_what_its_method_allows(released, checks):
+    manifest = manifest_of(released())
+    assert attested_findings(manifest) == []
+    manifest["security_and_disposal"]["disposal"]["checks"] = list(checks)
+    (finding,) = attested_findings(manifest)
+    assert finding.startswith("security_and_disposal.disposal.checks: are not what synth states")
+
+
+def reseal(made, manifest):
+    (made.folder / "manifest.json").write_bytes(write_json(manifest))
+    names = sorted(path.name for path in made.folder.iterdir() if path.name != "SHA256SUMS")
+    hashes = {n: hashlib.sha256((made.folder / n).read_bytes()).hexdigest() for n in names}
+    (made.folder / "SHA256SUMS").write_bytes(checksum_lines(hashes))
+
+
+def by_another_version(made):
+    """The release as a version that words its schema in another way would have written it."""
+    schema = made.folder / "manifest.schema.json"
+    schema.write_bytes(schema.read_bytes().replace(b"The guarantee, exactly.", b"The guarantee."))
+    manifest = manifest_of(made)
+    manifest["implementation"]["versions"]["synth"] = "9.8.7"
+    entry = next(e for e in manifest["files"] if e["path"] == schema.name)
+    entry["bytes"] = len(schema.read_bytes())
+    entry["sha256"] = hashlib.sha256(schema.read_bytes()).hexdigest()
+    reseal(made, manifest)
+
+
+def test_an_intact_release_of_another_version_has_one_finding_that_says_so(released):
+    made = released()
+    by_another_version(made)
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=made.derive)
+    (finding,) = caught.value.findings
+    assert finding.startswith('written by synth "9.8.7" and must be verified with that version')
+    assert caught.value.exit_code == 5
+
+
+def test_a_damaged_release_of_another_version_says_both(released):
+    made = released()
+    by_another_version(made)
+    (made.folder / "synthetic.csv").write_bytes(b"")
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=made.derive)
+    assert caught.value.findings[0].startswith('written by synth "9.8.7"')
+    assert "synthetic.csv: its bytes were changed" in caught.value.findings[1]
 
 
 @pytest.mark.usefixtures("other_arithmetic")
@@ -118,6 +268,8 @@ def changed_budget(manifest, change):
         ("events.0.epsilon.fraction", "1/2", "noise_scale_records: is not"),
         ("events.0.epsilon.fraction", "0/1", "epsilon: is not a positive fraction"),
         ("events.0.epsilon.fraction", "1/0", "epsilon: is not a positive fraction"),
+        ("events.0.epsilon.fraction", "1/" + "9" * 50, "is too small for any noise"),
+        ("events.0.epsilon.fraction", "9" * 50 + "/1", "variance: found 1.84"),
         ("total.epsilon.fraction", "1/2", "total.epsilon: the events add up to 1"),
         ("ledger.spent_now.epsilon.fraction", "1/2", "spent_now.epsilon: found 1/2, expected 1"),
         ("ledger.cap.epsilon.fraction", "9/1", "cap.epsilon: is not the cap"),
@@ -135,6 +287,25 @@ def test_the_budget_is_recomputed(released, path, value, message):
         node = node[part]
     node[last] = value
     assert message in "\n".join(budget_findings(manifest))
+
+
+RATES = ["1/1000000000000", "0.000001", "1/3", "50", "255.5", "256", "257", "333", "1000", "1e9"]
+
+
+@pytest.mark.parametrize("rate", [Fraction(rate) for rate in RATES])
+def test_the_variance_may_differ_by_the_last_digit_of_a_double(released, rate):
+    manifest = manifest_of(released())
+    event = manifest["accounting"]["events"][0]
+    event["epsilon"] = {"fraction": f"{rate.numerator}/{rate.denominator}"}
+    stated = DiscreteLaplace(rate, 1).variance
+
+    def found(variance):
+        event["variance"] = variance
+        return [finding for finding in budget_findings(manifest) if "variance" in finding]
+
+    assert found(stated) == []
+    assert found(stated * (1 - 2**-51)) != []
+    assert found(stated * (1 + 2**-49)) != []
 
 
 def test_a_claim_below_the_events_is_found(released):
@@ -208,7 +379,7 @@ def test_another_version_says_who_wrote_the_release(released):
     made = released()
     path = made.folder / "manifest.json"
     path.write_text(path.read_text().replace('"synth": "', '"synth": "9.'))
-    with pytest.raises(VerificationError, match=r"written by synth 9\..*use the writer's"):
+    with pytest.raises(VerificationError, match=r'written by synth "9\..*verified with that'):
         verify_folder(made.folder, derivation=made.derive)
 
 
