@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
 from synth.config.types import LedgerConfig
-from synth.errors import BugError, PublishedDifferentlyError, SynthError
+from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
 from synth.measurements.durable import (
     remove_partial_files,
     translate_write_errors,
@@ -331,7 +331,14 @@ def _mark_published(config: Config) -> None:
 def _require_same_configuration(folder: Path, config: Config) -> None:
     from synth.release import published_configuration_hash
 
-    if published_configuration_hash(folder) != config.hash:
+    published = published_configuration_hash(folder)
+    if published is None:
+        raise OutputError(
+            f"{folder.name} exists in the output directory and is not a release of synth",
+            why="what somebody else put there is never overwritten",
+            fix="move it away and start the same command again",
+        )
+    if published != config.hash:
         raise PublishedDifferentlyError(
             f"{folder.name} is already published with another configuration",
             why="a release is never overwritten",

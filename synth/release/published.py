@@ -11,11 +11,16 @@ from synth.release.verification.untrusted_json import JsonError, parse_json
 
 
 def published_configuration_hash(folder: Path) -> str | None:
-    """The hash of the configuration in a release's manifest, or None if that is no release."""
+    """The hash of the configuration in a release's manifest.
+
+    Ensures: None just if `folder` is not a release, such as a file or an empty directory.
+    """
     try:
         manifest = parse_json(Folder(folder).read(MANIFEST))
     except (FolderError, JsonError):
         return None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("configuration"), dict):
+    if not isinstance(manifest, dict) or "manifest_version" not in manifest:
+        return None
+    if not isinstance(manifest.get("configuration"), dict):
         return None
     return canonical_hash(manifest["configuration"])

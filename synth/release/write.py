@@ -67,8 +67,9 @@ def write_release(
     except VerificationError as error:
         raise BugError(
             "the release that was just written does not verify: " + "; ".join(error.findings),
-            why="it was not published",
-            fix="nothing is lost: the measurements are kept, and publishing can be tried again",
+            why="it was not published; nothing is lost, the measurements are kept",
+            fix="this is a bug of synth; report this message, the version of synth and the "
+            "configuration, never the data; then publish again with a version that mends it",
         ) from None
     return ReleaseSummary(config.release.id, derived.rows, files, report.checks)
 
@@ -96,6 +97,11 @@ def _write_files(
         )
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")
+    if not receipt.disposal.is_possible:
+        raise OutputError(
+            "the receipt states checks of the disposal that synth does not make",
+            fix="bring the receipt over again from the machine that measured",
+        )
     day = today or datetime.now(UTC).date()
     attested = attest(receipt, receipt.disposal, date_published=day.isoformat())
     manifest = build_manifest(config, measurements, derived, attested)

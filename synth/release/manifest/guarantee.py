@@ -31,6 +31,13 @@ PRIORS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 FALSE_POSITIVE_RATES = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10))
 GROUPS = (2, 5, 10)
 
+RECORDS = (
+    "Records are what the reader of the source takes for records: the rows of a Parquet file, and "
+    "what it splits a CSV file into. In a CSV file, a quote that is never closed joins the lines "
+    "after it to one record; what the guarantee says of one record then holds for all of them "
+    "together, and not for each line as if it stood alone."
+)
+
 GUARANTEE = record(
     "The guarantee, exactly.",
     variant_name=one_of("The variant of differential privacy.", "Pure DP"),
@@ -165,7 +172,13 @@ def build_guarantee(config: Config) -> dict[str, Any]:
     public = ["the columns, levels, bins and bounds of the domain"]
     if config.universe.impossible:
         public.append("which cells are impossible")
-    public += [f"a total: {total.source}" for total in config.public_totals]
+    public += [
+        f"the number of records with {total.where.describe(config.universe)}, {total.total}: "
+        f"{total.source}"
+        if total.where.codes
+        else f"the number of all records, {total.total}: {total.source}"
+        for total in config.public_totals
+    ]
     if config.output.rows is not None:
         public.append("the number of rows, declared in the configuration")
     return {
@@ -178,7 +191,7 @@ def build_guarantee(config: Config) -> dict[str, Any]:
         "data_domain": "all tables with the declared columns, of any number of rows and any values",
         "neighbours": privacy.neighbours,
         "privacy_unit": unit_in_words,
-        "privacy_unit_details": f"Two data sets are neighbours if {change}.",
+        "privacy_unit_details": f"Two data sets are neighbours if {change}. {RECORDS}",
         "max_records_per_unit": most,
         "contributions_bounded_by": bounded,
         "sensitivity_l1": sensitivity_l1(privacy),

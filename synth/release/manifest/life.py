@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from synth.measurements import Disposal
+from synth.measurements.receipt import SOURCE_GONE_BEFORE
 from synth.release.manifest.schema_terms import (
     basis,
     day,
@@ -15,6 +16,8 @@ from synth.release.manifest.schema_terms import (
     text,
     whole,
 )
+
+CURATORS = "as the curator decides"
 
 FILES = listing(
     "The files of the release, but for this one and SHA256SUMS.",
@@ -60,6 +63,12 @@ LIFE_CYCLE = record(
 def build_security(disposal: Disposal) -> dict[str, Any]:
     """The section `security_and_disposal`."""
     kept = disposal.method == "keep"
+    remaining = "nothing that this program read or wrote; copies elsewhere are the curator's"
+    retention = "none: removed after the measurement"
+    if kept:
+        remaining, retention = "the curator keeps the raw data, for the reason given", CURATORS
+    elif SOURCE_GONE_BEFORE in disposal.checks:
+        remaining, retention = "not known: see the checks of the disposal", CURATORS
     return {
         "raw_access_controls": (
             "one process of the curator opened the raw data, counted them, added the noise and "
@@ -70,12 +79,8 @@ def build_security(disposal: Disposal) -> dict[str, Any]:
             "reason": disposal.reason,
             "checks": list(disposal.checks),
         },
-        "remaining": (
-            "the curator keeps the raw data, for the reason given"
-            if kept
-            else "nothing that this program read or wrote; copies elsewhere are the curator's"
-        ),
-        "retention": "as the curator decides" if kept else "none: removed after the measurement",
+        "remaining": remaining,
+        "retention": retention,
         "temporary_files": "private to the measuring process and gone before the release",
     }
 

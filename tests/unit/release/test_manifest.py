@@ -11,10 +11,18 @@ import numpy as np
 import pytest
 
 from synth.config import config_from_public
+from synth.measurements import Disposal
+from synth.measurements.receipt import (
+    NO_TEMPORARY_FILE,
+    SOURCE_ABSENT,
+    SOURCE_GONE_BEFORE,
+    SOURCE_KEPT,
+)
 from synth.release.manifest.build import manifest_schema
 from synth.release.manifest.exact_numbers import exact_number
 from synth.release.manifest.guarantee import posterior_bounds, smallest_false_negative_rate
 from synth.release.manifest.implementation import arithmetic_fingerprint, current_versions
+from synth.release.manifest.life import build_security
 from synth.release.manifest.residuals import marginal_residuals, root_mean_square
 
 
@@ -173,3 +181,36 @@ def test_the_prediction_is_that_of_the_planner(released):
     assert manifest_of(made)["accounting"]["events"][0]["variance"] == pytest.approx(
         expected.noise_sd_per_cell**2
     )
+
+
+def test_public_quantities_say_which_total_and_where_it_is_from(released, busy):
+    quantities = manifest_of(released(**busy))["guarantee"]["public_quantities"]
+    assert "the number of records with town=<Other>, 40: a count from elsewhere" in quantities
+
+
+def test_the_guarantee_says_what_a_record_is(released):
+    details = manifest_of(released())["guarantee"]["privacy_unit_details"]
+    assert details.startswith("Two data sets are neighbours if one is the other with one record")
+    assert "a quote that is never closed joins the lines after it" in details
+
+
+def test_the_schema_says_where_the_steps_are_explained_and_what_a_stop_means():
+    steps = manifest_schema()["properties"]["post_processing"]["properties"]["steps"]
+    assert "docs/estimation.md" in steps["description"]
+    names = steps["items"]["properties"]["parameters"]["items"]["properties"]["name"]
+    assert "iteration limit" in names["description"]
+    assert "`name[0]`" in names["description"]
+
+
+@pytest.mark.parametrize(
+    ("method", "about", "remaining"),
+    [
+        ("keep", SOURCE_KEPT, "the curator keeps"),
+        ("delete", SOURCE_ABSENT, "nothing that this program read"),
+        ("delete", SOURCE_GONE_BEFORE, "not known"),
+    ],
+)
+def test_what_remains_is_what_the_disposal_found_out(method, about, remaining):
+    disposal = Disposal(method, "", (about, NO_TEMPORARY_FILE))
+    assert disposal.is_possible
+    assert build_security(disposal)["remaining"].startswith(remaining)

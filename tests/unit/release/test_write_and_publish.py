@@ -10,7 +10,9 @@ from datetime import date
 import numpy as np
 import pytest
 
+from synth.config import load_config
 from synth.errors import BugError, OutputError
+from synth.pipeline import run
 from synth.release import publish, publish_release, published_configuration_hash, verify_release
 from synth.release.verification import verify_folder
 from synth.release.write import write_release
@@ -28,6 +30,23 @@ def write(made, **changes):
 
 def mode(path):
     return stat.S_IMODE(path.lstat().st_mode)
+
+
+def occupied_by_file(path):
+    path.write_text("mine")
+
+
+def occupied_by_folder(path):
+    path.mkdir()
+    (path / "mine").write_text("mine")
+
+
+def occupied_by_empty_folder(path):
+    path.mkdir()
+
+
+def occupied_by_link(path):
+    path.symlink_to(path.parent / "nowhere")
 
 
 def test_the_folder_holds_the_files_of_the_contract(released):
@@ -117,6 +136,37 @@ def test_a_release_needs_the_statement_of_disposal(measured):
         write(made, receipt=replace(made.receipt, disposal=None))
 
 
+def test_a_receipt_with_other_checks_of_the_disposal_is_refused(measured):
+    made = measured()
+    disposal = replace(made.receipt.disposal, checks=("everything was fine",))
+    with pytest.raises(OutputError, match="that synth does not make"):
+        write(made, receipt=replace(made.receipt, disposal=disposal))
+
+
+@pytest.mark.parametrize("occupy", [occupied_by_file, occupied_by_empty_folder])
+def test_what_stands_there_and_is_no_release_is_told_apart(project, log, occupy):
+    path = project(output={"directory": "outputs"})
+    config = load_config(path)
+    config.output.directory.mkdir()
+    occupy(config.output.directory / config.release.id)
+    with pytest.raises(
+        OutputError, match=r"is not a release of synth\n.*\n.*move it away"
+    ) as caught:
+        run(path, log=log)
+    assert caught.value.exit_code == 1
+    assert not config.ledger.path.exists()
+
+
+@pytest.mark.parametrize("epsilon", ["0.0003", "1/3", "10", "50"])
+@pytest.mark.parametrize("unit", ["record", {"column": "person", "max_records": 3}])
+def test_any_epsilon_that_can_be_configured_gives_a_release_that_verifies(measured, epsilon, unit):
+    made = measured(
+        privacy={"epsilon": epsilon, "unit": unit, "neighbours": "add-remove"},
+        ledger={"epsilon_cap": epsilon},
+    )
+    assert write(made).checks
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("call", range(7))
 def test_an_error_of_the_file_system_is_an_expected_failure(measured, monkeypatch, code, call):
@@ -147,25 +197,10 @@ def test_what_does_not_verify_is_a_bug(measured, busy, broken):
         counts[np.flatnonzero(place)[0]] += 1
         return replace(made.derive(measurements, config), counts=counts)
 
-    with pytest.raises(BugError, match=r"rows are impossible|from the public total"):
+    with pytest.raises(BugError, match=r"rows are impossible|from the public total") as caught:
         write(made, derivation=wrong)
-
-
-def occupied_by_file(path):
-    path.write_text("mine")
-
-
-def occupied_by_folder(path):
-    path.mkdir()
-    (path / "mine").write_text("mine")
-
-
-def occupied_by_empty_folder(path):
-    path.mkdir()
-
-
-def occupied_by_link(path):
-    path.symlink_to(path.parent / "nowhere")
+    assert "this is a bug of synth; report this message" in str(caught.value)
+    assert "never the data" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +253,8 @@ def test_a_parent_that_is_gone_is_an_expected_failure(released, tmp_path):
 
 def test_a_folder_that_is_no_release_has_no_configuration_hash(tmp_path):
     assert published_configuration_hash(tmp_path) is None
-    (tmp_path / "manifest.json").write_text("[]")
-    assert published_configuration_hash(tmp_path) is None
+    for content in ("[]", "{}", '{"configuration": {}}', '{"manifest_version": "1"}'):
+        (tmp_path / "manifest.json").write_text(content)
+        assert published_configuration_hash(tmp_path) is None
+    assert published_configuration_hash(tmp_path / "manifest.json") is None
     assert verify_release is verify_folder
