@@ -89,9 +89,7 @@ def _target_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> pa.
     return pa.schema(fields)
 
 
-def _table(
-    connection: Backend, number: int, file: pq.ParquetFile, target: pa.Schema
-) -> ibis.Table:
+def _table(connection: Backend, number: int, file: pq.ParquetFile, target: pa.Schema) -> ibis.Table:
     """The file as a stream of batches under a name; it can be read once."""
     import pyarrow as pa
 
