@@ -15,8 +15,10 @@ Floats = NDArray[np.float64]
 
 _SWEEPS = 20
 _SETTLED = 1e-9
-_CONTRADICTION = 2.0
-"""A sum of squares this many standard deviations above its expectation is a contradiction."""
+_MISFIT_DEVIATIONS = 4.0
+"""A mean square this many standard deviations above its expectation is a misfit."""
+_FALSE_ALARM = 0.01
+"""How often true sums would be taken for a contradiction, over the total and all tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +44,16 @@ class NoisySums:
     def misfit_limit(self) -> float:
         """What the misfit of true sums exceeds only by a rare accident."""
         coefficients = int((self.interactions.order <= 2).sum())
-        return 1.0 + 2.0 * _CONTRADICTION * math.sqrt(2.0 / coefficients)
+        return 1.0 + _MISFIT_DEVIATIONS * math.sqrt(2.0 / coefficients)
 
     def anchor(self, values: Floats) -> tuple[Floats, dict[str, Any]]:
         """Rake to the total and the one-way sums that the values contradict.
 
         For a table of k sums with differences d from the noisy ones, in units of their noise, the
-        mean of d^2 is 1 for true sums, with standard deviation sqrt(2 / k). What it has above
-        1 + 2 sqrt(2 / k) is taken for the error of the values, t^2, and the sums move towards
-        the noisy ones by the share t^2 / (t^2 + 1).
+        sum of d^2 is about chi-square with k degrees of freedom for true sums. If it is so large
+        that this would happen by chance in one of a hundred universes (the total and every table
+        counted), what the mean of d^2 has above 1 is taken for the error of the values, t^2, and
+        the sums move towards the noisy ones by the share t^2 / (t^2 + 1).
         """
         shape = self.interactions.shape
         tables: list[tuple[int, Floats, float]] = []
@@ -83,7 +86,7 @@ class NoisySums:
         now = float(values.sum())
         noise = math.sqrt(self.noise_variance * max(1, int(self.possible.sum())))
         gap = (float(self.noisy.sum()) - now) / noise
-        share = _share_of(np.array([gap]))
+        share = _share_of(np.array([gap]), 1 + len(self.interactions.shape))
         wanted = max(0.0, now + share * gap * noise)
         factor = wanted / now if now > 0.0 else 1.0
         return values * factor, factor, share
@@ -95,7 +98,7 @@ class NoisySums:
         noise = np.sqrt(self.noise_variance * np.maximum(cells, 1.0))
         gap = (_one_way(self.noisy.reshape(shape), axis) - now) / noise
         gap[cells == 0.0] = 0.0
-        share = _share_of(gap)
+        share = _share_of(gap, 1 + len(self.interactions.shape))
         wanted = np.maximum(now + share * gap * noise, 0.0)
         total = float(wanted.sum())
         if total <= 0.0:
@@ -108,7 +111,11 @@ def _one_way(table: Floats, axis: int) -> Floats:
     return np.asarray(table.sum(axis=rest), dtype=np.float64)
 
 
-def _share_of(gap: Floats) -> float:
-    expected = 1.0 + _CONTRADICTION * math.sqrt(2.0 / gap.size)
-    excess = max(0.0, float((gap * gap).mean()) - expected)
-    return excess / (excess + 1.0)
+def _share_of(gap: Floats, sums: int) -> float:
+    """How far to move: 0, or the share of the squared gap that noise does not explain."""
+    from scipy.special import chdtri
+
+    square = float((gap * gap).sum())
+    limit = float(chdtri(gap.size, _FALSE_ALARM / sums))
+    mean = square / gap.size
+    return (mean - 1.0) / mean if square > limit else 0.0

@@ -46,6 +46,18 @@ def test_wrong_sums_are_found_and_moved(sums: NoisySums, truth: NDArray[np.float
     assert np.all(anchored >= 0.0)
 
 
+def test_noise_alone_moves_nothing_but_rarely(draw_noise: Draw) -> None:
+    shape = (2,) * 8
+    truth = np.full(256, 50.0)
+    moved = 0
+    for seed in range(300):
+        noisy = truth + draw_noise(256, decay=1.0, seed=seed)
+        sums = NoisySums(Interactions(shape), noisy, np.ones(256, dtype=bool), VARIANCE)
+        moved += not np.array_equal(sums.anchor(truth)[0], truth)
+    # one in a hundred is meant: more than 12 of 300 would happen in 1e-5 of all seeds
+    assert moved <= 12
+
+
 def test_nothing_at_all_stays_nothing() -> None:
     sums = NoisySums(Interactions((4,)), np.zeros(4), np.ones(4, dtype=bool), VARIANCE)
     anchored, _ = sums.anchor(np.zeros(4))
