@@ -21,7 +21,7 @@ POST_PROCESSING = record(
         "SHA-256 over events, configuration hash and noisy counts, independent of the file format."
     ),
     steps=listing(
-        "The steps, in order. The method, with every step and parameter by its name, is explained "
+        "The steps, in order. The method and its steps are explained "
         "in docs/estimation.md of the source code of synth.",
         record(
             "One step.",
