@@ -17,8 +17,9 @@ _SWEEPS = 20
 _SETTLED = 1e-9
 _MISFIT_DEVIATIONS = 4.0
 """A mean square this many standard deviations above its expectation is a misfit."""
-_FALSE_ALARM = 0.01
-"""How often true sums would be taken for a contradiction, over the total and all tables."""
+_FALSE_ALARM_TOTAL = 0.05
+_FALSE_ALARM_TABLES = 0.01
+"""How often true sums would be taken for a contradiction: the total, and any of the tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +52,10 @@ class NoisySums:
 
         For a table of k sums with differences d from the noisy ones, in units of their noise, the
         sum of d^2 is about chi-square with k degrees of freedom for true sums. If it is so large
-        that this would happen by chance in one of a hundred universes (the total and every table
-        counted), what the mean of d^2 has above 1 is taken for the error of the values, t^2, and
-        the sums move towards the noisy ones by the share t^2 / (t^2 + 1).
+        that this would happen by chance in one of a hundred universes (in any of its tables; one in
+        twenty for the total, whose move changes no share), what the mean of d^2 has above 1 is
+        taken for the error of the values, t^2, and the sums move towards the noisy ones by the
+        share t^2 / (t^2 + 1).
         """
         shape = self.interactions.shape
         tables: list[tuple[int, Floats, float]] = []
@@ -86,7 +88,7 @@ class NoisySums:
         now = float(values.sum())
         noise = math.sqrt(self.noise_variance * max(1, int(self.possible.sum())))
         gap = (float(self.noisy.sum()) - now) / noise
-        share = _share_of(np.array([gap]), 1 + len(self.interactions.shape))
+        share = _share_of(np.array([gap]), _FALSE_ALARM_TOTAL)
         wanted = max(0.0, now + share * gap * noise)
         factor = wanted / now if now > 0.0 else 1.0
         return values * factor, factor, share
@@ -98,7 +100,7 @@ class NoisySums:
         noise = np.sqrt(self.noise_variance * np.maximum(cells, 1.0))
         gap = (_one_way(self.noisy.reshape(shape), axis) - now) / noise
         gap[cells == 0.0] = 0.0
-        share = _share_of(gap, 1 + len(self.interactions.shape))
+        share = _share_of(gap, _FALSE_ALARM_TABLES / len(shape))
         wanted = np.maximum(now + share * gap * noise, 0.0)
         total = float(wanted.sum())
         if total <= 0.0:
@@ -111,11 +113,11 @@ def _one_way(table: Floats, axis: int) -> Floats:
     return np.asarray(table.sum(axis=rest), dtype=np.float64)
 
 
-def _share_of(gap: Floats, sums: int) -> float:
+def _share_of(gap: Floats, false_alarm: float) -> float:
     """How far to move: 0, or the share of the squared gap that noise does not explain."""
     from scipy.special import chdtri
 
     square = float((gap * gap).sum())
-    limit = float(chdtri(gap.size, _FALSE_ALARM / sums))
+    limit = float(chdtri(gap.size, false_alarm))
     mean = square / gap.size
     return (mean - 1.0) / mean if square > limit else 0.0

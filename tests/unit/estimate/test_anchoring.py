@@ -53,7 +53,7 @@ def test_noise_alone_moves_nothing_but_rarely(draw_noise: Draw) -> None:
     for seed in range(300):
         noisy = truth + draw_noise(256, decay=1.0, seed=seed)
         sums = NoisySums(Interactions(shape), noisy, np.ones(256, dtype=bool), VARIANCE)
-        moved += not np.array_equal(sums.anchor(truth)[0], truth)
+        moved += bool(sums.anchor(truth)[1]["one_way_shares"])
     # one in a hundred is meant: more than 12 of 300 would happen in 1e-5 of all seeds
     assert moved <= 12
 
