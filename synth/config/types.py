@@ -10,9 +10,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from synth.domain import PublicTotal, Universe
+from synth.domain import Margin, PublicTotal, Universe
 
-Strategy = Literal["auto", "identity"]
+Strategy = Literal["auto", "identity", "adaptive"] | tuple[Margin, ...]
+"""A word, or the tables that are to be measured."""
 Neighbours = Literal["add-remove", "replace-one"]
 Format = Literal["csv", "parquet"]
 Bins = Literal["uniform", "interval", "midpoint"]
@@ -92,6 +93,19 @@ class WeightedMarginal:
 
 
 @dataclass(frozen=True)
+class RangeQueries:
+    """Counts over intervals of ordered attributes: one interval for each, all in conjunction.
+
+    `prefix`: every interval that starts at the first bin; `range`: every interval. Missing values
+    are in no interval.
+    """
+
+    attributes: tuple[str, ...]
+    kind: Literal["prefix", "range"]
+    weight: Fraction
+
+
+@dataclass(frozen=True)
 class WorkloadConfig:
     """What the release is meant to answer: marginals, and whether single cells matter."""
 
@@ -100,6 +114,9 @@ class WorkloadConfig:
     cells: bool
     order: int | None = field(default=None, compare=False)
     """The number as written, where `marginals` is one: may be above the number of columns."""
+    ranges: tuple[RangeQueries, ...] = ()
+    expected_records: int | None = None
+    """A public guess of the number of records, for the planner; never computed from the data."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,14 @@
 """What can be counted: attributes, the universe of cells, and cells that cannot occur."""
 
-from synth.domain.attribute import CLAMP, MISSING, Attribute, Kind, format_number
+from synth.domain.attribute import (
+    CLAMP,
+    MISSING,
+    Attribute,
+    HierarchyLevel,
+    Kind,
+    format_number,
+)
+from synth.domain.margin import Margin
 from synth.domain.universe import DENSE_LIMIT_CELLS, Conjunction, PublicTotal, Universe
 
 __all__ = [
@@ -9,7 +17,9 @@ __all__ = [
     "MISSING",
     "Attribute",
     "Conjunction",
+    "HierarchyLevel",
     "Kind",
+    "Margin",
     "PublicTotal",
     "Universe",
     "format_number",

@@ -35,6 +35,23 @@ def format_number(value: Fraction) -> str:
 
 
 @dataclass(frozen=True)
+class HierarchyLevel:
+    """One coarser view of an attribute: the group of every code, the missing level included.
+
+    Groups are numbered from 0 in the order of the first code that they hold.
+    """
+
+    name: str
+    group_of: tuple[int, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of groups."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
 class Attribute:
     """One declared column: its levels or bins, and where every other value goes.
 
@@ -55,6 +72,8 @@ class Attribute:
     source: str = ""
     title: str = ""
     description: str = ""
+    hierarchy: tuple[HierarchyLevel, ...] = ()
+    """Coarser views, coarsest first; each one splits groups of the one before."""
 
     @property
     def is_ordered(self) -> bool:
@@ -75,6 +94,24 @@ class Attribute:
     def size(self) -> int:
         """The number of codes, the missing level included."""
         return self.bin_count + self.has_missing
+
+    @property
+    def depth(self) -> int:
+        """The number of resolutions: the declared coarser ones and the codes themselves."""
+        return len(self.hierarchy) + 1
+
+    def groups(self, coarsening: int) -> tuple[int, ...]:
+        """The group of every code, `coarsening` steps above the codes themselves (0).
+
+        `coarsening` = `depth` puts all codes into one group: the attribute is summed out.
+        """
+        if not 0 <= coarsening <= self.depth:
+            raise ValueError(f"{self.name!r} has no resolution {coarsening} steps up")
+        if coarsening == 0:
+            return tuple(range(self.size))
+        if coarsening == self.depth:
+            return (0,) * self.size
+        return self.hierarchy[-coarsening].group_of
 
     @property
     def missing_code(self) -> int | None:
