@@ -82,12 +82,15 @@ class TableEvent:
         return self.sensitivity_l2_squared / (2 * self.rho)
 
 
-def total_budget(events: Iterable[TableEvent]) -> Budget:
+def total_budget(events: Iterable[TableEvent], *, delta: Fraction = Fraction(0)) -> Budget:
     """The sequential composition of all events: the sum of their epsilons, delta 0.
 
-    Privacy: basic composition of pure DP (Dwork, McSherry, Nissim, Smith 2006).
+    Privacy: basic composition of pure DP (Dwork, McSherry, Nissim, Smith 2006). `delta` is what
+    Gaussian events may use; pure ones need none.
     Raises: ValueError for a mechanism whose accounting is unknown.
     """
+    if delta < 0:
+        raise ValueError("a delta is not negative")
     total = Budget(Fraction(0), Fraction(0))
     for event in events:
         if event.mechanism != LAPLACE or event.epsilon is None:
