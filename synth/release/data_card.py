@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from synth.release.manifest.exact_numbers import decimal, significant_up
 from synth.release.snippets import load_snippets
 
 if TYPE_CHECKING:
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 
 TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8
+SHOWN_TABLES = 20
+SHOWN_DIGITS = 9
+MECHANISMS = {"discrete-laplace": "discrete Laplace", "discrete-gaussian": "discrete Gaussian"}
 
 
 def render_data_card(manifest: dict[str, Any]) -> bytes:
@@ -22,8 +27,12 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
     """
     largest = [_worst_of_order(manifest, order) for order in (1, 2, 3)]
     formats = manifest["configuration"]["output"]["formats"]
+    delta = manifest["guarantee"]["privacy_parameters"]["delta"]
     text = _template().render(
         m=manifest,
+        approximate=Fraction(delta["fraction"]) != 0,
+        tables=[_table(n, event) for n, event in enumerate(manifest["accounting"]["events"])],
+        shown_tables=SHOWN_TABLES,
         snippets=load_snippets(manifest["domain"]["columns"], formats),
         orders=[entry for entry in largest if entry is not None],
     )
@@ -76,6 +85,30 @@ def _exact(number: dict[str, str]) -> str:
 
 def _short(value: float) -> str:
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _table(number: int, event: dict[str, Any]) -> dict[str, Any]:
+    """A noisy table as the card shows it."""
+    budget = "rho" if "rho" in event else "epsilon"
+    resolutions = zip(event["table"], event["resolutions"], event["coarsening"], strict=True)
+    return {
+        "number": number,
+        "parts": [
+            {"name": name, "resolution": resolution if coarsening else ""}
+            for name, resolution, coarsening in resolutions
+        ],
+        "cells": event["cells"],
+        "noise": f"{MECHANISMS[event['mechanism']]}, {budget} {_brief(event[budget])}",
+        "sd": math.sqrt(event["variance"]),
+    }
+
+
+def _brief(number: dict[str, str]) -> str:
+    """The exact number if it is short, else six digits of it, rounded up."""
+    exact = _exact(number)
+    if len(exact) <= SHOWN_DIGITS:
+        return exact
+    return f"{significant_up(decimal(Fraction(number['fraction']))):g}"
 
 
 def _worst_of_order(manifest: dict[str, Any], order: int) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ Column = Mapping[str, Any]
 
 
 def load_snippets(columns: Sequence[Column], formats: Sequence[str]) -> dict[str, str]:
-    """One piece of code per tool: `pandas`, `polars`, `duckdb` and `r`.
+    """One piece of code per tool: `pandas`, `polars`, `duckdb` and `r`, and `measurements`.
 
     Ensures: text stays text, missing values are missing, whole numbers stay whole. pandas and R
     read the CSV file if there is one, polars and DuckDB the Parquet file.
@@ -29,7 +29,25 @@ def load_snippets(columns: Sequence[Column], formats: Sequence[str]) -> dict[str
         "polars": POLARS_PARQUET if parquet else _polars(columns),
         "duckdb": DUCKDB_PARQUET if parquet else _duckdb(columns),
         "r": _r(columns) if csv else R_PARQUET,
+        "measurements": MEASUREMENTS,
     }
+
+
+MEASUREMENTS = """\
+import json
+import pandas as pd
+number = 0  # which of the tables
+with open("manifest.json", encoding="utf-8") as file:
+    manifest = json.load(file)
+event = manifest["accounting"]["events"][number]
+declared = {column["name"]: column for column in manifest["domain"]["columns"]}
+noisy = pd.read_parquet("measurements.parquet", filters=[("table", "==", number)])
+stride = event["cells"]
+for name, steps in zip(event["table"], event["coarsening"]):
+    column = declared[name]
+    labels = column["hierarchy"][-steps]["labels"] if steps else column["labels"]
+    stride //= len(labels)
+    noisy[name] = (noisy["cell"] // stride % len(labels)).map(dict(enumerate(labels)))"""
 
 
 PANDAS_PARQUET = """\

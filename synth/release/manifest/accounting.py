@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.measurements import LedgerPosition, Measurements
+from synth.config.types import Config
+from synth.domain import Universe
+from synth.measurements import LedgerPosition, MeasuredTable, Measurements
 from synth.privacy import total_budget
+from synth.privacy.accounting import GAUSSIAN, LAPLACE
 from synth.release.manifest.exact_numbers import exact_budget, exact_number
 from synth.release.manifest.schema_terms import (
     Schema,
@@ -17,6 +20,18 @@ from synth.release.manifest.schema_terms import (
     record,
     text,
     whole,
+)
+
+FINEST = "codes"
+"""The resolution of an attribute that is not coarsened."""
+
+PURE = "sequential: the epsilons of all events add up, in exact fractions"
+CONCENTRATED = (
+    "sequential: the rho of all Gaussian events add up to one zero-concentrated guarantee, in "
+    "exact fractions; it is converted to the delta of the total (Canonne, Kamath, Steinke 2020, "
+    "corollary 13), either alone, the epsilons of the other events being added to the outcome, or "
+    "together with them, each of the others counting as epsilon^2 / 2; the smaller epsilon is the "
+    "total, rounded up"
 )
 
 
@@ -32,21 +47,48 @@ ACCOUNTING = record(
     "Every use of the privacy budget.",
     composition=text("How the events add up."),
     events=listing(
-        "One event for every noisy table.",
+        "One event for every noisy table; its place, from 0, is `table` in measurements.parquet.",
         record(
             "One noisy table.",
-            table=listing("The attributes of the table.", text("An attribute's name.")),
+            ("epsilon", "rho", "noise_scale_records", "sigma_squared"),
+            table=listing(
+                "The attributes of the table; all others are summed out.",
+                text("An attribute's name."),
+            ),
+            resolutions=listing(
+                "The resolution of each attribute: `codes`, or the name of a coarser level.",
+                text("A resolution."),
+            ),
+            coarsening=listing(
+                "The same as numbers: 0 for the codes, k for the k-th last of the column's "
+                "`hierarchy` in `domain`.",
+                whole("Steps above the codes."),
+            ),
             cells=whole("The number of cells; each got its own noise.", minimum=1),
-            mechanism=one_of("The mechanism.", "discrete-laplace"),
-            sensitivity_norm=one_of("The norm in which sensitivity is measured.", "L1"),
-            sensitivity=whole("The most by which one unit changes the table, in records."),
-            epsilon=exact("The privacy loss of the event."),
-            delta=exact("The failure probability of the event."),
-            noise_scale_records=exact("Sensitivity divided by epsilon."),
+            mechanism=one_of("The mechanism.", LAPLACE, GAUSSIAN),
+            sensitivity_norm=one_of("How sensitivity is measured.", "L1", "squared L2"),
+            sensitivity=whole(
+                "The most by which one unit changes the table: in records (L1), or in records "
+                "squared (squared L2).",
+                minimum=1,
+            ),
+            epsilon=exact("The privacy loss of the event, where the noise is Laplace."),
+            rho=exact("The zero-concentrated loss of the event, where the noise is Gaussian."),
+            noise_scale_records=exact("Sensitivity divided by epsilon, for Laplace noise."),
+            sigma_squared=exact("Sensitivity divided by 2 rho, for Gaussian noise."),
             variance=real("The variance of the noise in one cell, in records squared."),
         ),
     ),
-    total=_budget("The sum over all events."),
+    selections=listing(
+        "One entry for every choice of a table to measure that looked at the raw data, with noise.",
+        record(
+            "One choice.",
+            mechanism=one_of("The mechanism.", "permute-and-flip"),
+            candidates=whole("The number of tables that could be chosen.", minimum=1),
+            epsilon=exact("The privacy loss of the choice."),
+        ),
+    ),
+    total=_budget("All events and choices together."),
     preprocessing_and_hyperparameter_tuning=text(
         "What was chosen by looking at the raw data before the noise, and what it cost."
     ),
@@ -63,26 +105,53 @@ ACCOUNTING = record(
 )
 
 
-def build_accounting(measurements: Measurements, ledger: LedgerPosition) -> dict[str, Any]:
+def resolution_names(
+    universe: Universe, table: tuple[str, ...], coarsening: tuple[int, ...]
+) -> list[str]:
+    """The name of the resolution of each attribute of a table."""
+    return [
+        universe.attribute(name).hierarchy[-step].name if step else FINEST
+        for name, step in zip(table, coarsening, strict=True)
+    ]
+
+
+def _event(measured: MeasuredTable, universe: Universe) -> dict[str, Any]:
+    event = measured.event
+    plain: dict[str, Any] = {
+        "table": list(event.table),
+        "resolutions": resolution_names(universe, event.table, event.coarsening),
+        "coarsening": list(event.coarsening),
+        "cells": event.cells,
+        "mechanism": event.mechanism,
+    }
+    if event.rho is not None:
+        plain |= {
+            "sensitivity_norm": "squared L2",
+            "sensitivity": event.sensitivity_l2_squared,
+            "rho": exact_number(event.rho),
+            "sigma_squared": exact_number(event.sigma_squared),
+        }
+    elif event.epsilon is not None:
+        plain |= {
+            "sensitivity_norm": "L1",
+            "sensitivity": event.sensitivity_l1,
+            "epsilon": exact_number(event.epsilon),
+            "noise_scale_records": exact_number(event.noise_scale_records),
+        }
+    return plain | {"variance": measured.variance}
+
+
+def build_accounting(
+    config: Config, measurements: Measurements, ledger: LedgerPosition
+) -> dict[str, Any]:
     """The section `accounting`."""
     events = [table.event for table in measurements.tables]
+    total = total_budget(events, delta=config.privacy.delta)
     return {
-        "composition": "sequential: the epsilons of all events add up, in exact fractions",
-        "events": [
-            {
-                "table": list(event.table),
-                "cells": event.cells,
-                "mechanism": event.mechanism,
-                "sensitivity_norm": "L1",
-                "sensitivity": event.sensitivity_l1,
-                "epsilon": exact_number(event.epsilon),
-                "delta": exact_number(0 * event.epsilon),
-                "noise_scale_records": exact_number(event.noise_scale_records),
-                "variance": table.variance,
-            }
-            for event, table in zip(events, measurements.tables, strict=True)
-        ],
-        "total": exact_budget(total_budget(events)),
+        "composition": CONCENTRATED if total.delta else PURE,
+        "events": [_event(table, config.universe) for table in measurements.tables],
+        "selections": [],
+        "total": exact_budget(total),
         "preprocessing_and_hyperparameter_tuning": (
             "none: the domain, the tables and the split of the budget follow from the "
             "configuration alone, and nothing was tuned on the raw data"

@@ -16,7 +16,7 @@ from synth.measurements import (
     content_hash,
 )
 from synth.release.columns import published_columns
-from synth.release.manifest import accounting, deployment, guarantee, identity, life
+from synth.release.manifest import accounting, deployment, guarantee, identity, life, meaning
 from synth.release.manifest.canonical import write_json
 from synth.release.manifest.configuration import configuration_schema
 from synth.release.manifest.domain import DOMAIN, build_domain
@@ -80,7 +80,7 @@ def manifest_schema() -> Schema:
             purpose=identity.PURPOSE,
             source=identity.SOURCE,
             guarantee=guarantee.GUARANTEE,
-            what_it_means=guarantee.MEANING,
+            what_it_means=meaning.MEANING,
             deployment_model=deployment.DEPLOYMENT_MODEL,
             accounting=accounting.ACCOUNTING,
             domain=DOMAIN,
@@ -118,13 +118,14 @@ def build_manifest(
         "people": identity.build_people(config),
         "purpose": identity.build_purpose(config),
         "source": identity.build_source(population=attested.ledger.population),
-        "guarantee": guarantee.build_guarantee(config),
-        "what_it_means": guarantee.build_meaning(config),
+        "guarantee": guarantee.build_guarantee(config, measurements),
+        "what_it_means": meaning.build_meaning(guarantee.promised_budget(config, measurements)),
         "deployment_model": deployment.build_deployment(),
-        "accounting": accounting.build_accounting(measurements, attested.ledger),
+        "accounting": accounting.build_accounting(config, measurements, attested.ledger),
         "domain": build_domain(config, columns),
         "implementation": build_implementation(
             config,
+            mechanisms=tuple(dict.fromkeys(table.event.mechanism for table in measurements.tables)),
             self_tests=attested.self_tests,
             versions=attested.versions,
             fingerprint=attested.arithmetic_fingerprint,

@@ -54,6 +54,18 @@ DOMAIN = record(
             unbinning_rule=text("How a published value is made from a code."),
             decimals=whole("The number of decimals of published values; 0 if not a number."),
             source=text("Where the levels, bins or bounds come from; never the raw data."),
+            hierarchy=listing(
+                "Coarser levels, coarsest first; each splits groups of the one before.",
+                record(
+                    "One level.",
+                    name=text("The level's name."),
+                    labels=listing("The name of every group, in order.", text("A label.")),
+                    group_of=listing(
+                        "The group of every code, in code order: its place in `labels`.",
+                        whole("A group."),
+                    ),
+                ),
+            ),
         ),
     ),
     universe_size=whole("The number of cells, impossible ones included.", minimum=1),
@@ -117,6 +129,14 @@ def _describe(column: Column, stride: int) -> dict[str, Any]:
         "unbinning_rule": column.rule,
         "decimals": column.decimals,
         "source": attribute.source,
+        "hierarchy": [
+            {
+                "name": level.name,
+                "labels": list(level.labels),
+                "group_of": list(level.group_of),
+            }
+            for level in attribute.hierarchy
+        ],
     }
 
 

@@ -45,3 +45,8 @@ def rounded_up(value: Decimal, digits: int = 6) -> float:
 def rounded_down(value: Decimal, digits: int = 6) -> float:
     """The largest number with that many decimals that is not above `value`."""
     return float(value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_FLOOR))
+
+
+def significant_up(value: Decimal, digits: int = 6) -> float:
+    """The smallest number with that many significant digits that is not below `value`."""
+    return float(Context(prec=digits, rounding=ROUND_CEILING).plus(value))

@@ -7,6 +7,7 @@ from typing import Any
 
 from synth.config.types import Config
 from synth.measurements import SelfTest
+from synth.privacy.accounting import GAUSSIAN, LAPLACE
 from synth.release.manifest.canonical import canonical_hash
 from synth.release.manifest.schema_terms import (
     flag,
@@ -18,6 +19,36 @@ from synth.release.manifest.schema_terms import (
 )
 
 LIBRARIES = ("synth", "numpy", "scipy", "pyarrow", "duckdb", "cryptography")
+
+EXACT_SAMPLER = (
+    "exact: a table over 16 random bits, refined by further bits wherever these do not decide; "
+    "no truncation"
+)
+
+MECHANISMS = {
+    LAPLACE: {
+        "noise": (
+            "P(k) = (1 - a) / (1 + a) * a^|k| for every whole number k, "
+            "a = exp(-epsilon / sensitivity), rounded up to a rational number"
+        ),
+        "variance": "2 a / (1 - a)^2 records squared",
+        "sampler": EXACT_SAMPLER,
+        "reference": "Ghosh, Roughgarden, Sundararajan 2009",
+    },
+    GAUSSIAN: {
+        "noise": (
+            "P(k) proportional to exp(-k^2 / (2 sigma^2)) for every whole number k, "
+            "sigma^2 = sensitivity / (2 rho), sensitivity being that of the squared L2 norm"
+        ),
+        "variance": (
+            "the sum of k^2 exp(-k^2 / (2 sigma^2)) over that of exp(-k^2 / (2 sigma^2)): sigma^2 "
+            "records squared, and less where sigma is below one record"
+        ),
+        "sampler": EXACT_SAMPLER,
+        "reference": "Canonne, Kamath, Steinke 2020",
+    },
+}
+"""What is said of each mechanism in every manifest."""
 
 IMPLEMENTATION = record(
     "How the guarantee was implemented.",
@@ -91,34 +122,21 @@ def arithmetic_fingerprint() -> str:
 def build_implementation(
     config: Config,
     *,
+    mechanisms: tuple[str, ...],
     self_tests: tuple[SelfTest, ...],
     versions: dict[str, str],
     fingerprint: str,
 ) -> dict[str, Any]:
-    """The section `implementation`."""
+    """The section `implementation`; `mechanisms` are the names of those that were used."""
     return {
-        "mechanisms": [
-            {
-                "name": "discrete-laplace",
-                "noise": (
-                    "P(k) = (1 - a) / (1 + a) * a^|k| for every whole number k, "
-                    "a = exp(-epsilon / sensitivity), rounded up to a rational number"
-                ),
-                "variance": "2 a / (1 - a)^2 records squared",
-                "sampler": (
-                    "exact: a table over 16 random bits, refined by further bits wherever these "
-                    "do not decide; no truncation"
-                ),
-                "reference": "Ghosh, Roughgarden, Sundararajan 2009",
-            }
-        ],
+        "mechanisms": [{"name": name, **MECHANISMS[name]} for name in mechanisms],
         "randomness_source": (
             "AES-256 in counter mode under a key of 32 bytes from the operating system, held in "
             "memory by the measuring process alone and never written; there is no seed"
         ),
         "floating_point_protection": (
             "the noise is a whole number added to a whole number; probabilities are rational "
-            "numbers, rounded so that the true loss never exceeds epsilon"
+            "numbers, rounded so that the true loss never exceeds the stated one"
         ),
         "timing_protection": (
             "the work for a cell does not depend on its count; no time or duration is published"

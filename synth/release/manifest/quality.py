@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
 from synth.measurements import Measurements
-from synth.release.manifest.residuals import marginal_residuals, root_mean_square
+from synth.release.manifest.fit import FIT, build_fit
 from synth.release.manifest.schema_terms import basis, listing, real, record, text, whole
 
 if TYPE_CHECKING:
@@ -42,33 +42,7 @@ QUALITY = record(
         ),
         basis=basis("public"),
     ),
-    fit=record(
-        "How far the published counts are from the noisy measurements.",
-        tables=listing(
-            "One entry for every noisy table.",
-            record(
-                "One noisy table.",
-                attributes=listing("The table's attributes.", text("An attribute's name.")),
-                noisy_total=whole("The sum of the noisy table, in records.", minimum=None),
-                rms_residual_records=real(
-                    "Root mean square of published count minus noisy count, in records."
-                ),
-                rms_residual_in_sd=real("The same, divided by the noise's standard deviation."),
-                basis=basis("post-processing"),
-            ),
-        ),
-        queries=listing(
-            "One entry for every table of the workload, in the order of the prediction.",
-            record(
-                "One table of the workload.",
-                attributes=listing("The table's attributes.", text("An attribute's name.")),
-                rms_residual_records=real(
-                    "Root mean square, over the table's cells, of published minus noisy sum."
-                ),
-            ),
-        ),
-        basis=basis("post-processing"),
-    ),
+    fit=FIT,
 )
 
 
@@ -79,13 +53,6 @@ def build_quality(
     counts: NDArray[np.int64],
 ) -> dict[str, Any]:
     """The section `quality`."""
-    full = measurements.tables[0]
-    residuals = marginal_residuals(
-        counts - full.noisy_counts,
-        config.universe.shape,
-        [config.universe.axes(query.attributes) for query in forecast.queries],
-    )
-    residual = root_mean_square(counts - full.noisy_counts)
     return {
         "explanation": (
             "the prediction is about the noisy measurements, whose errors are known exactly; the "
@@ -108,20 +75,5 @@ def build_quality(
             ],
             "basis": "public",
         },
-        "fit": {
-            "tables": [
-                {
-                    "attributes": list(full.event.table),
-                    "noisy_total": int(full.noisy_counts.sum()),
-                    "rms_residual_records": residual,
-                    "rms_residual_in_sd": residual / full.variance**0.5,
-                    "basis": "post-processing",
-                }
-            ],
-            "queries": [
-                {"attributes": list(query.attributes), "rms_residual_records": value}
-                for query, value in zip(forecast.queries, residuals, strict=True)
-            ],
-            "basis": "post-processing",
-        },
+        "fit": build_fit(config, measurements, counts),
     }

@@ -6,82 +6,108 @@ Only the manifest's own text goes in; no function of `synth.privacy` is used.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Context, Decimal
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-LARGEST_RATE = Fraction(256)
-"""With epsilon / sensitivity above this, the noise of 256 is added: more than was promised."""
+from synth.release.verification.delta_bound import delta_bound, rounded_up
+from synth.release.verification.event_noise import exact_value, noise_findings
 
-SMALLEST_RATE = Fraction(1, 10**12)
-"""No noise is drawn for less epsilon per record."""
 
-VARIANCE_BELOW = Fraction(1, 2**53)
-VARIANCE_ABOVE = Fraction(1, 2**51)
-"""Relative. With r = epsilon / sensitivity the ideal variance is 2 a / (1 - a)^2, a = exp(-r),
-and grows by the factor r coth(r / 2) <= r + 2 of any relative decrease of r. The mechanism rounds
-a up so that r decreases by less than 2^-62, so for r <= 256 the variance grows by less than
-258 * 2^-62 < 2^-53. The nearest double is within 2^-53 on either side. Together: at least
-1 - 2^-53, at most (1 + 2^-53)^2 < 1 + 2^-51."""
+@dataclass(frozen=True)
+class Spent:
+    """What the events cost: epsilons of pure DP and rho of zero-concentrated DP."""
 
-DIGITS = Context(prec=80)
-"""1 - a keeps at least 67 digits: far beyond the tolerance."""
+    epsilons: tuple[Fraction, ...]
+    rho: Fraction
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The pure events alone, by basic composition."""
+        return sum(self.epsilons, Fraction(0))
+
+    @property
+    def concentrated(self) -> Fraction:
+        """All events in rho: epsilon-DP is epsilon^2 / 2-zCDP."""
+        return self.rho + sum((e * e / 2 for e in self.epsilons), Fraction(0))
+
+    def delta_at(self, epsilon: Fraction) -> Decimal:
+        """A delta such that all events together are (epsilon, delta)-DP, the better of two ways.
+
+        Either the pure events add up and the others are converted, or all are converted at once.
+        """
+        if not self.rho and epsilon >= self.epsilon:
+            return Decimal(0)
+        bounds = [Decimal(1)]
+        if self.rho:
+            bounds.append(delta_bound(self.rho, epsilon - self.epsilon))
+        if self.concentrated:
+            bounds.append(delta_bound(self.concentrated, epsilon))
+        return min(bounds)
 
 
 def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
     """Every place where the manifest's accounting contradicts itself or its configuration."""
     accounting = manifest["accounting"]
-    privacy = manifest["configuration"]["privacy"]
-    sensitivity = 2 if privacy["neighbours"] == "replace-one" else 1
-    if isinstance(privacy["unit"], dict):
-        sensitivity *= int(privacy["unit"]["max_records"])
-    epsilons = []
+    epsilons: list[Fraction] = []
+    rho = Fraction(0)
     for number, event in enumerate(accounting["events"]):
         place = f"accounting.events[{number}]"
-        epsilon, scale = _value(event["epsilon"]), _value(event["noise_scale_records"])
-        if event["sensitivity"] != sensitivity:
-            yield (
-                f"{place}.sensitivity: found {event['sensitivity']}, expected {sensitivity} from "
-                "the unit and the neighbours of the configuration"
-            )
-        if epsilon is None or epsilon <= 0:
-            yield f"{place}.epsilon: is not a positive fraction"
+        name = "rho" if event["mechanism"] == "discrete-gaussian" else "epsilon"
+        spent = exact_value(event[name]) if name in event else None
+        if spent is None or spent <= 0:
+            yield f"{place}.{name}: is not a positive fraction"
             continue
-        epsilons.append(epsilon)
-        if scale != sensitivity / epsilon:
-            yield f"{place}.noise_scale_records: is not sensitivity / epsilon"
-        rate = epsilon / sensitivity
-        if rate < SMALLEST_RATE:
-            yield f"{place}.epsilon: is too small for any noise that synth adds"
+        if name == "rho":
+            rho += spent
+        else:
+            epsilons.append(spent)
+        yield from noise_findings(place, event, spent, manifest["configuration"]["privacy"])
+    for number, selection in enumerate(accounting["selections"]):
+        spent = exact_value(selection["epsilon"])
+        if spent is None or spent <= 0:
+            yield f"accounting.selections[{number}].epsilon: is not a positive fraction"
             continue
-        ideal = _variance(min(rate, LARGEST_RATE))
-        stated = Fraction(event["variance"])
-        if not ideal * (1 - VARIANCE_BELOW) <= stated <= ideal * (1 + VARIANCE_ABOVE):
-            yield (
-                f"{place}.variance: found {event['variance']!r}, expected {float(ideal)!r} from "
-                "2 a / (1 - a)^2"
-            )
-    total = sum(epsilons, Fraction(0))
-    if _value(accounting["total"]["epsilon"]) != total:
-        yield f"accounting.total.epsilon: the events add up to {total}"
-    claimed = _value(manifest["guarantee"]["privacy_parameters"]["epsilon"])
-    if claimed is None or claimed < total:
+        epsilons.append(spent)
+    spent_in_all = Spent(tuple(epsilons), rho)
+    total = _budget(accounting["total"])
+    claimed = _budget(manifest["guarantee"]["privacy_parameters"])
+    if total is None or total[1] < 0:
+        yield "accounting.total: is no pair of exact fractions"
+        return
+    yield from _total_findings(spent_in_all, *total)
+    if claimed is None or claimed[0] < total[0] or claimed[1] < total[1]:
         yield (
-            "guarantee.privacy_parameters.epsilon: promises less privacy loss than the events "
-            f"have in all, {total}"
+            "guarantee.privacy_parameters: promises less privacy loss than the events have in "
+            f"all, epsilon {total[0]} and delta {total[1]}"
         )
     yield from _ledger_findings(accounting["ledger"], manifest["configuration"]["ledger"], total)
 
 
+def _total_findings(spent: Spent, epsilon: Fraction, delta: Fraction) -> Iterator[str]:
+    """The total is wrong if the events need a larger delta at the epsilon that it states."""
+    if not spent.rho and delta == 0:
+        if epsilon != spent.epsilon:
+            yield f"accounting.total.epsilon: the events add up to {spent.epsilon}"
+        return
+    needed = spent.delta_at(epsilon)
+    if Fraction(needed) > delta:
+        yield (
+            f"accounting.total.epsilon: at epsilon {rounded_up(epsilon)} the events need a delta "
+            f"of {rounded_up(needed)}, more than {rounded_up(delta)}"
+        )
+
+
 def _ledger_findings(
-    ledger: dict[str, Any], configured: dict[str, Any], total: Fraction
+    ledger: dict[str, Any], configured: dict[str, Any], total: tuple[Fraction, Fraction]
 ) -> Iterator[str]:
     place = "accounting.ledger"
     if ledger["population"] != configured["population"]:
         yield f"{place}.population: is not that of the configuration"
-    for name, spent in (("epsilon", total), ("delta", Fraction(0))):
+    for name, spent in zip(("epsilon", "delta"), total, strict=True):
         cap, before, now, left = (
-            _value(ledger[key][name]) for key in ("cap", "spent_before", "spent_now", "left")
+            exact_value(ledger[key][name]) for key in ("cap", "spent_before", "spent_now", "left")
         )
         if cap is None or before is None or now is None or left is None or before < 0:
             yield f"{place}: the {name}s are not exact fractions"
@@ -98,19 +124,10 @@ def _ledger_findings(
             yield f"{place}.spent_before.{name}: is not zero, but no earlier release is listed"
 
 
-def _variance(rate: Fraction) -> Fraction:
-    """2 a / (1 - a)^2 with a = exp(-rate), to more digits than a float has."""
-    exponent = DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
-    a = Fraction(DIGITS.exp(exponent))
-    return 2 * a / (1 - a) ** 2
-
-
-def _value(number: dict[str, str]) -> Fraction | None:
-    return _fraction(number["fraction"])
+def _budget(number: dict[str, Any]) -> tuple[Fraction, Fraction] | None:
+    epsilon, delta = exact_value(number["epsilon"]), exact_value(number["delta"])
+    return None if epsilon is None or delta is None else (epsilon, delta)
 
 
 def _fraction(written: Any) -> Fraction | None:
-    try:
-        return Fraction(str(written))
-    except (ValueError, ZeroDivisionError):
-        return None
+    return exact_value({"fraction": str(written)})

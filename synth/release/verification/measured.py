@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from synth.config import Config
 from synth.measurements import Measurements, read_measurements
 from synth.plan import plan_events
@@ -23,7 +21,8 @@ def read_measured(folder: Folder, config: Config, findings: Findings) -> Measure
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    expected = sum(math.prod(_sizes(config, event.table)) for event in plan_events(config))
+    planned = plan_events(config)
+    expected = sum(event.cells for event in planned)
     try:
         with folder.open(MEASUREMENTS) as file:
             footer = pq.ParquetFile(file).metadata
@@ -37,7 +36,7 @@ def read_measured(folder: Folder, config: Config, findings: Findings) -> Measure
             raise ValueError("belongs to another release")
         if measurements.configuration_hash != config.hash:
             raise ValueError("answers to another configuration than the manifest holds")
-        if tuple(table.event for table in measurements.tables) != plan_events(config):
+        if tuple(table.event for table in measurements.tables) != planned:
             raise ValueError("lists other events than the configuration asks for")
     except (ValueError, OSError, pa.ArrowException) as error:
         if isinstance(error, FolderError):
@@ -48,7 +47,3 @@ def read_measured(folder: Folder, config: Config, findings: Findings) -> Measure
         return None
     findings.checks.append("the measurements answer to the configuration, cell by cell")
     return measurements
-
-
-def _sizes(config: Config, table: tuple[str, ...]) -> list[int]:
-    return [config.universe.attribute(name).size for name in table]

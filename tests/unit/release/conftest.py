@@ -79,7 +79,7 @@ def measured(tmp_path: Path, project: Callable[..., Path]) -> Callable[..., Made
     """Makes measurements and their receipt; the release folder is there, empty, not written."""
 
     def make(**changes: Any) -> Made:
-        config = load_config(project(people=None, **changes))
+        config = load_config(project(people=None, **({"strategy": "identity"} | changes)))
         (event,) = plan_events(config)
         generator = np.random.default_rng(20260131)
         noisy = generator.geometric(0.1, event.cells) + generator.integers(-9, 9, event.cells)

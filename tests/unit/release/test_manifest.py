@@ -18,11 +18,18 @@ from synth.measurements.receipt import (
     SOURCE_GONE_BEFORE,
     SOURCE_KEPT,
 )
+from synth.privacy import Budget
 from synth.release.manifest.build import manifest_schema
 from synth.release.manifest.exact_numbers import exact_number
-from synth.release.manifest.guarantee import posterior_bounds, smallest_false_negative_rate
 from synth.release.manifest.implementation import arithmetic_fingerprint, current_versions
 from synth.release.manifest.life import build_security
+from synth.release.manifest.meaning import (
+    build_meaning,
+    group_delta,
+    posterior_bounds,
+    rare,
+    smallest_false_negative_rate,
+)
 from synth.release.manifest.residuals import marginal_residuals, root_mean_square
 
 
@@ -127,6 +134,43 @@ def test_the_trade_off_is_the_lower_hull_of_both_inequalities(epsilon):
         growth = math.exp(epsilon)
         best = max(0, 1 - growth * float(rate), (1 - float(rate)) / growth)
         assert best - 1.1e-6 < q <= best
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-9", "1/100"])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
+def test_no_test_of_randomised_response_beats_the_trade_off(epsilon, delta):
+    """The mechanism that attains (epsilon, delta) exactly; its tests are enumerated."""
+    delta = Fraction(delta)
+    high = (1 - float(delta)) * math.exp(epsilon) / (1 + math.exp(epsilon))
+    low = 1 - float(delta) - high
+    under_0, under_1 = [float(delta), high, low, 0.0], [0.0, low, high, float(delta)]
+    for rejected in range(16):
+        inside = [bool(rejected >> k & 1) for k in range(4)]
+        p = sum(mass for mass, reject in zip(under_0, inside, strict=True) if reject)
+        q = sum(mass for mass, reject in zip(under_1, inside, strict=True) if not reject)
+        assert q >= smallest_false_negative_rate(Fraction(p), epsilon, delta) - 1e-12
+    bound = smallest_false_negative_rate(Fraction(low), epsilon, delta)
+    assert bound == pytest.approx(low, abs=1.1e-6)
+
+
+def test_the_delta_of_a_group_is_that_of_a_chain_of_neighbours():
+    budget = Budget(Fraction(1, 2), Fraction(1, 10**9))
+    chain = Fraction(budget.delta)
+    for units in range(2, 8):
+        # P0 <= e^eps P1 + delta, and P1 <= e^((units - 1) eps) P_units + (delta so far)
+        chain = budget.delta + Fraction(math.exp(0.5)) * chain
+        assert float(chain) <= group_delta(units, budget) <= float(chain) * (1 + 1.1e-5)
+    assert group_delta(10, Budget(Fraction(10), Fraction(1, 10**9))) == 1.0
+    assert group_delta(10, Budget(Fraction(10), Fraction(0))) == 0.0
+
+
+def test_delta_is_told_in_words_and_pure_guarantees_have_no_exception():
+    assert rare(Fraction(1, 10**9)) == "at most once in 1,000,000,000 releases"
+    assert rare(Fraction(3, 10)) == "at most once in 3 releases"
+    assert build_meaning(Budget(Fraction(1), Fraction(0)))["exception"].startswith("never")
+    meaning = build_meaning(Budget(Fraction(1), Fraction(1, 10**6)))
+    assert "at most once in 1,000,000 releases" in meaning["exception"]
+    assert meaning["membership_tests"]["inequalities"][0] == "p + e^epsilon q >= 1 - delta"
 
 
 def test_exact_numbers_never_understate():
