@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from synth.config.bins import increasing_edges, integer_edges
+from synth.config.hierarchies import build_hierarchy
 from synth.config.labels import listed, meant
 from synth.config.problems import Path, Report
 from synth.config.scalars import INVALID, Invalid
@@ -12,6 +13,9 @@ from synth.domain import CLAMP, MISSING, Attribute
 
 MAX_CODES = 1_000_000
 """How many levels and bins all columns have together at most: keeps refusals quick."""
+
+MAX_GROUPED = 4_000_000
+"""How many codes all hierarchies group together at most: every code once on every level."""
 
 Declared = dict[str, Attribute | None]
 """Every declared column by name; None if its declaration has a problem."""
@@ -22,19 +26,25 @@ def build_attributes(items: list[Any], report: Report) -> Declared:
     repeated = _refuse_names(items, report)
     declared: Declared = {}
     codes = 0
+    grouped = 0
     for index, values in enumerate(items):
-        if codes > MAX_CODES:
+        if codes > MAX_CODES or grouped > MAX_GROUPED:
+            limit, what = (MAX_CODES, "levels and bins")
+            if codes <= MAX_CODES:
+                limit, what = (MAX_GROUPED, "levels and bins on the levels of hierarchies")
             report.add(
                 ("domain",),
-                found=f"more than {MAX_CODES:,} levels and bins in the first {index} columns",
-                expected=f"at most {MAX_CODES:,} in all columns together",
-                fix="use wider bins, or leave columns out",
+                found=f"more than {limit:,} {what} in the first {index} columns",
+                expected=f"at most {limit:,} in all columns together",
+                fix="use wider bins, or leave columns or hierarchies out",
             )
             named = [rest["name"] for rest in items[index:] if not isinstance(rest, Invalid)]
             return declared | {name: None for name in named if not isinstance(name, Invalid)}
         if not isinstance(values, Invalid):
             attribute = _build(values, ("domain", index), report)
-            codes += 0 if attribute is None else attribute.size
+            if attribute is not None:
+                codes += attribute.size
+                grouped += attribute.size * len(attribute.hierarchy)
             if not isinstance(values["name"], Invalid):
                 name = values["name"]
                 declared.setdefault(name, None if name in repeated else attribute)
@@ -83,7 +93,10 @@ def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | No
     missing = _missing(values, path, report, levels)
     words_fit = _words_fit(values, path, report)
     texts = [values[key] for key in ("name", "out_of_domain", "source", "title", "description")]
-    if isinstance(missing, Invalid) or any(isinstance(p, Invalid) for p in (levels, edges, *texts)):
+    if isinstance(missing, Invalid) or isinstance(levels, Invalid) or isinstance(edges, Invalid):
+        return None
+    hierarchy = build_hierarchy(values, Attribute("", kind, levels, edges, missing), path, report)
+    if isinstance(hierarchy, Invalid) or any(isinstance(text, Invalid) for text in texts):
         return None
     attribute = Attribute(
         name=values["name"],
@@ -95,6 +108,7 @@ def _build(values: dict[str, Any], path: Path, report: Report) -> Attribute | No
         source=values["source"],
         title=values["title"] or "",
         description=values["description"] or "",
+        hierarchy=hierarchy,
     )
     return attribute if words_fit and _label_fits(attribute, path, report) else None
 

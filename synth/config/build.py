@@ -16,8 +16,9 @@ from synth.config.checks import (
     check_rows,
 )
 from synth.config.keys import CONFIGURATION
+from synth.config.measured import build_strategy, plain_strategy
 from synth.config.problems import Report
-from synth.config.relations import build_marginals, plain_conjunction
+from synth.config.relations import plain_conjunction
 from synth.config.scalars import Invalid
 from synth.config.sections import (
     ledger_section,
@@ -26,7 +27,19 @@ from synth.config.sections import (
     release_section,
     source_section,
 )
-from synth.config.types import Config, WeightedMarginal, WorkloadConfig
+from synth.config.types import (
+    Config,
+    RangeQueries,
+    Strategy,
+    WeightedMarginal,
+    WorkloadConfig,
+)
+from synth.config.workload import (
+    build_marginals,
+    build_ranges,
+    check_expected_records,
+    plain_workload,
+)
 from synth.domain import PublicTotal, Universe
 
 
@@ -54,16 +67,27 @@ def build(
     marginals: tuple[WeightedMarginal, ...] = ()
     universe: Universe | None = None
     totals: tuple[PublicTotal, ...] = ()
+    ranges: tuple[RangeQueries, ...] = ()
+    strategy: Strategy = "auto"
     if not isinstance(values["domain"], Invalid):
         declared = build_attributes(values["domain"], report)
         universe, totals = build_universe(values, declared, report)
         if not isinstance(workload, Invalid):
             marginals = build_marginals(workload["marginals"], list(declared), report)
+            ranges = build_ranges(workload["ranges"], declared, report)
+            check_expected_records(workload["expected_records"], totals, report)
+        strategy = build_strategy(values["strategy"], declared, report)
     if universe is not None:
         check_rows(values, totals, report)
     if report.problems() or universe is None:
         return None
-    public = _public(values, universe, totals, marginals)
+    public = _public(
+        values,
+        universe,
+        totals,
+        plain_workload(workload, marginals, ranges, len(universe.attributes)),
+        strategy,
+    )
     return Config(
         name=name,
         release=release_section(values["release"]),
@@ -76,8 +100,10 @@ def build(
             marginals,
             workload["cells"],
             order=workload["marginals"] if isinstance(workload["marginals"], int) else None,
+            ranges=ranges,
+            expected_records=workload["expected_records"],
         ),
-        strategy=values["strategy"],
+        strategy=strategy,
         output=output_section(values["output"], base),
         public=public,
         period=period,
@@ -88,7 +114,8 @@ def _public(
     values: dict[str, Any],
     universe: Universe,
     totals: tuple[PublicTotal, ...],
-    marginals: tuple[WeightedMarginal, ...],
+    workload: dict[str, Any],
+    strategy: Strategy,
 ) -> dict[str, Any]:
     """The configuration as JSON in its one normal form, without paths.
 
@@ -96,8 +123,6 @@ def _public(
     how a number is written, or in defaults spelled out have the same public form.
     """
     attributes = universe.attributes
-    workload = values["workload"]
-    chosen = workload["marginals"]
     normal = {
         **values,
         "output": {**values["output"], "formats": sorted(values["output"]["formats"])},
@@ -110,12 +135,8 @@ def _public(
             }
             for total in totals
         ],
-        "workload": {
-            "marginals": min(chosen, len(attributes))
-            if isinstance(chosen, int)
-            else [{"columns": list(m.attributes), "weight": m.weight} for m in marginals],
-            "cells": workload["cells"],
-        },
+        "workload": workload,
+        "strategy": plain_strategy(strategy, attributes),
     }
     plain: dict[str, Any] = CONFIGURATION.plain(normal)
     return plain

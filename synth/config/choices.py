@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.config.problems import Path, Report
-from synth.config.scalars import INVALID, Choice, Invalid, Whole
+from synth.config.scalars import INVALID, TYPED_TEXT, Choice, Invalid, Text, Whole
 from synth.config.shapes import ListOf, Record, Shape, entries, is_broken
 from synth.config.tree import ListNode, MapNode, Node, TextNode
 
@@ -140,21 +140,33 @@ class MapOf:
     value: Shape
     minimum: int = 0
     maximum: int = 1_000
+    noun: str = "columns"
+    example: str = "from column to level, such as {sex: Female}"
+    key: Text | None = None
+    """The rules of the keys; without it, what reads the map looks every key up."""
 
     def read(self, node: Node, path: Path, report: Report) -> dict[str, Any] | Invalid:
         """The values by key."""
         if is_broken(node):
             return INVALID
         if not isinstance(node, MapNode):
-            report.add(path, expected="a map from column to level, such as {sex: Female}")
+            report.add(path, expected=f"a map {self.example}")
             return INVALID
         if not self.minimum <= len(node.entries) <= self.maximum:
-            report.add(path, expected=f"a map with {self.minimum} to {self.maximum:,} columns")
+            report.add(path, expected=f"a map with {self.minimum} to {self.maximum:,} {self.noun}")
             return INVALID
-        return {
-            entry.key: self.value.read(entry.value, (*path, entry.key), report)
-            for entry in entries(node, path, report)
-        }
+        fine = True
+        values = {}
+        for entry in entries(node, path, report):
+            here = (*path, entry.key)
+            if self.key is not None:
+                report.place(here, TextNode(entry.key, entry.line), entry.line)
+                fine &= not isinstance(
+                    self.key.read(TextNode(entry.key, entry.line), here, report), Invalid
+                )
+                report.place(here, entry.value, entry.line)
+            values[entry.key] = self.value.read(entry.value, here, report)
+        return values if fine else INVALID
 
     def plain(self, value: Mapping[str, Any]) -> Any:
         """The map as JSON."""
@@ -162,10 +174,14 @@ class MapOf:
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of this place."""
-        return {
+        schema: dict[str, Any] = {
             "description": self.description,
             "type": "object",
             "additionalProperties": self.value.schema(),
             "minProperties": self.minimum,
             "maxProperties": self.maximum,
         }
+        if self.key is not None:
+            # An editor may have typed a key such as 1 or true, so any type is right here.
+            schema["propertyNames"] = {**self.key.schema(), "type": [*TYPED_TEXT, "null"]}
+        return schema

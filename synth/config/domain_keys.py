@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from synth.config.choices import MapOf, OneOrList
+from synth.config.hierarchy_keys import categorical_hierarchy, ordered_hierarchy
 from synth.config.rules import ONE_LINE
 from synth.config.scalars import Choice, Exact, Text, Whole
 from synth.config.shapes import Key, ListOf, Record, Variants
@@ -67,6 +68,7 @@ DOMAIN = ListOf(
                     ),
                     required=True,
                 ),
+                categorical_hierarchy(MAX_LEVELS),
             ),
             "integer": _attribute(
                 "integer",
@@ -83,6 +85,11 @@ DOMAIN = ListOf(
                         maximum=MAX_LEVELS + 1,
                     ),
                 ),
+                ordered_hierarchy(
+                    Whole("One edge", -LARGEST, LARGEST),
+                    Whole("Numbers per bin; the last may be shorter", 1, LARGEST),
+                    MAX_LEVELS,
+                ),
             ),
             "number": _attribute(
                 "number",
@@ -96,6 +103,17 @@ DOMAIN = ListOf(
                         maximum=MAX_LEVELS + 1,
                     ),
                     required=True,
+                ),
+                ordered_hierarchy(
+                    Exact("One edge", -FARTHEST, FARTHEST, ratios=False),
+                    Exact(
+                        "The width of a bin; the last may be shorter",
+                        Fraction(0),
+                        2 * FARTHEST,
+                        ratios=False,
+                        above_minimum=True,
+                    ),
+                    MAX_LEVELS,
                 ),
             ),
         },

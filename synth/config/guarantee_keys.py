@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from synth.config.choices import Either
-from synth.config.limits import MIN_EPSILON_PER_RECORD, NOISE_ALONE
+from synth.config.limits import DELTA_MEANS, MAX_DELTA, MIN_EPSILON_PER_RECORD, NOISE_ALONE
 from synth.config.rules import (
     ENCODINGS,
     NOT_EMPTY,
@@ -108,7 +108,7 @@ PRIVACY = Record(
         ),
         Key(
             "delta",
-            Exact("The delta of the budget; 0 is pure privacy", ZERO, ONE, below_maximum=True),
+            Exact("The delta of the budget; 0 is pure privacy", ZERO, MAX_DELTA, why=DELTA_MEANS),
             default=ZERO,
         ),
         Key(

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from synth.config.choices import Either, WordOrWhole
-from synth.config.domain_keys import DOMAIN, IMPOSSIBLE, MAX_COLUMNS, PUBLIC_TOTALS
+from synth.config.choices import WordOrWhole
+from synth.config.domain_keys import DOMAIN, IMPOSSIBLE, PUBLIC_TOTALS
 from synth.config.guarantee_keys import LEDGER, PRIVACY, SOURCE
 from synth.config.rules import NOT_EMPTY, ONE_LINE, RELEASE_ID
-from synth.config.scalars import Choice, Exact, Flag, Text, Whole
+from synth.config.scalars import Choice, Text, Whole
 from synth.config.shapes import Key, ListOf, Record
-from synth.config.texts import line, name, prose
-
-MAX_MARGINALS = 10_000
-
-DEFAULT_ORDER = 3
-"""The workload is every table of up to so many columns, where nothing else is written."""
-
-COLUMNS = ListOf(
-    "The columns of one table",
-    name("A column of the domain"),
-    minimum=1,
-    maximum=MAX_COLUMNS,
-    noun="columns",
-)
-
+from synth.config.texts import line, prose
+from synth.config.workload_keys import DEFAULT_WORKLOAD, STRATEGY, WORKLOAD
 
 RELEASE = Record(
     "What the release is called and who answers for it",
@@ -56,48 +41,6 @@ RELEASE = Record(
         Key("region", line("The region that the records describe"), required=True),
         Key("sector", line("The field of activity, such as Government"), required=True),
         Key("license", line("The licence of the release, such as CC-BY-4.0"), required=True),
-    ),
-)
-
-WORKLOAD = Record(
-    "What the release should answer well",
-    (
-        Key(
-            "marginals",
-            Either(
-                "A number k for every table of up to k columns, or a list of tables",
-                "a whole number, or a list of tables",
-                single=Whole("All tables of up to so many columns", 1, MAX_COLUMNS),
-                several=ListOf(
-                    "Tables",
-                    Either(
-                        "One table: its columns, with or without a weight",
-                        "a list of columns, or {columns: [...], weight: ...}",
-                        several=COLUMNS,
-                        record=Record(
-                            "One table with its weight",
-                            (
-                                Key("columns", COLUMNS, required=True),
-                                Key(
-                                    "weight",
-                                    Exact(
-                                        "How much its errors count (1)",
-                                        Fraction(1, 10**9),
-                                        Fraction(10**9),
-                                    ),
-                                    default=Fraction(1),
-                                ),
-                            ),
-                        ),
-                    ),
-                    minimum=1,
-                    maximum=MAX_MARGINALS,
-                    noun="tables",
-                ),
-            ),
-            default=DEFAULT_ORDER,
-        ),
-        Key("cells", Flag("Whether single cells of the universe matter"), default=True),
     ),
 )
 
@@ -152,17 +95,8 @@ CONFIGURATION = Record(
         Key("domain", DOMAIN, required=True),
         Key("impossible", IMPOSSIBLE, default=[]),
         Key("public_totals", PUBLIC_TOTALS, default=[]),
-        Key("workload", WORKLOAD, default={"marginals": DEFAULT_ORDER, "cells": True}),
-        Key(
-            "strategy",
-            Choice(
-                "Which tables are measured: auto lets the planner choose, identity measures every "
-                "cell of the universe",
-                ("auto", "identity"),
-                later=("tables", "adaptive"),
-            ),
-            default="auto",
-        ),
+        Key("workload", WORKLOAD, default=DEFAULT_WORKLOAD),
+        Key("strategy", STRATEGY, default="auto"),
         Key("output", OUTPUT, required=True),
     ),
 )

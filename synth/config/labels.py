@@ -1,4 +1,4 @@
-"""The labels of a column in messages: listed, and what was probably meant."""
+"""Columns and their labels in messages: listed, refused, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from synth.config import exact
-from synth.config.problems import Report
+from synth.config.problems import Path, Report, quoted
+from synth.config.tree import printable
 from synth.domain import Attribute
 from synth.domain.listing import shorten
 
@@ -39,3 +40,23 @@ def meant(label: str, attribute: Attribute, report: Report, words: Iterable[str]
         return f"{label} lies outside of all bins, from {first} to {last}"
     code = min(bisect_right(attribute.edges, number) - 1, attribute.bin_count - 1)
     return f'{label} lies in {attribute.label(code)}: write "{attribute.label(code)}"'
+
+
+def refuse_column(name: str, known: Iterable[str], path: Path, report: Report) -> None:
+    """Report a name that is no column of the domain."""
+    report.add(
+        path,
+        found=f"the column {quoted(name)}",
+        expected="a column of the domain",
+        fix=report.suggest(name, known),
+    )
+
+
+def refuse_label(label: str, attribute: Attribute, path: Path, report: Report) -> None:
+    """Report text that names no code of the column."""
+    report.add(
+        path,
+        found=printable(label[:80]),
+        expected=f"one of: {listed(attribute, 8)}",
+        fix=meant(label, attribute, report),
+    )

@@ -1,4 +1,4 @@
-"""How large and how small an epsilon may be, for what it protects: the one place of that rule."""
+"""How large and how small the budget may be, for what it protects: the one place of that rule."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ MAX_EPSILON_PER_RECORD = Fraction(50)
 
 MIN_EPSILON_PER_RECORD = Fraction(1, 10_000)
 """Below it the noise of a single count has a scale of more than 10,000 records."""
+
+MAX_DELTA = Fraction(1, 1_000)
+"""Above it, publishing the records of one unit in a thousand as they are would be allowed."""
+
+DELTA_MEANS = "with the probability delta the release may reveal a unit altogether"
 
 NOISE_ALONE = "a smaller epsilon publishes nothing but noise"
 NO_PROMISE = "the noise is practically nothing there: a larger epsilon promises nothing"

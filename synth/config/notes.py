@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from synth.config.keys import DEFAULT_ORDER
 from synth.config.problems import quoted
 from synth.config.types import Config, PersonUnit
+from synth.config.workload_keys import DEFAULT_ORDER
 from synth.domain import CLAMP, Attribute, format_number
 
 
@@ -19,11 +19,7 @@ def _notes(config: Config) -> Iterator[str]:
     privacy, ledger = config.privacy, config.ledger
     if privacy.epsilon > 10:
         yield f"privacy.epsilon is {format_number(privacy.epsilon)}: that protects very little"
-    if privacy.delta > 0:
-        yield (
-            "privacy.delta is above 0, but every strategy of this version is pure: "
-            "the release will claim, and the ledger charge, delta 0"
-        )
+    yield from _delta_notes(config)
     if ledger is not None and privacy.epsilon > ledger.epsilon_cap:
         yield "privacy.epsilon is above ledger.epsilon_cap: a run will be refused"
     for attribute in config.universe.attributes:
@@ -37,6 +33,24 @@ def _notes(config: Config) -> Iterator[str]:
     unit = privacy.unit
     if isinstance(unit, PersonUnit) and unit.column in config.universe.names:
         yield f"{unit.column}: identifies persons (privacy.unit) and is a published column too"
+
+
+def _delta_notes(config: Config) -> Iterator[str]:
+    delta, ledger, expected = config.privacy.delta, config.ledger, config.workload.expected_records
+    if not delta:
+        return
+    if config.strategy == "identity":
+        yield (
+            "privacy.delta is above 0, but strategy identity is pure: "
+            "the release will claim, and the ledger charge, delta 0"
+        )
+    elif ledger is not None and delta > ledger.delta_cap:
+        yield "privacy.delta is above ledger.delta_cap: a run that spends it will be refused"
+    if expected is not None and delta * expected >= 1:
+        yield (
+            "privacy.delta is not below 1 / workload.expected_records: "
+            "it would allow a release that shows one of the records as it is"
+        )
 
 
 def _attribute_notes(attribute: Attribute) -> Iterator[str]:

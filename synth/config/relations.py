@@ -1,19 +1,13 @@
-"""What relates columns: impossible cells, known totals, and the workload."""
+"""What relates columns: impossible cells and known totals."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from fractions import Fraction
 from typing import Any
 
 from synth.config.attributes import Declared
-from synth.config.keys import MAX_MARGINALS
-from synth.config.labels import listed, meant
-from synth.config.problems import Path, Report, quoted
+from synth.config.labels import refuse_column, refuse_label
+from synth.config.problems import Path, Report
 from synth.config.scalars import Invalid
-from synth.config.tree import printable
-from synth.config.types import WeightedMarginal
 from synth.domain import Attribute, Conjunction, PublicTotal
 
 
@@ -27,7 +21,7 @@ def build_conjunction(
         here = (*path, name)
         attribute = declared.get(name)
         if name not in declared:
-            _refuse_column(name, list(declared), here, report)
+            refuse_column(name, list(declared), here, report)
             fine = False
         elif (
             attribute is None
@@ -39,30 +33,12 @@ def build_conjunction(
             found = [attribute.code_of(label) for label in labels]
             for label, code in zip(labels, found, strict=True):
                 if code is None:
-                    _refuse_label(label, attribute, here, report)
+                    refuse_label(label, attribute, here, report)
                     fine = False
             codes[name] = tuple(sorted({code for code in found if code is not None}))
     if not fine:
         return None
     return Conjunction({name: codes[name] for name in declared if name in codes})
-
-
-def _refuse_column(name: str, known: list[str], path: Path, report: Report) -> None:
-    report.add(
-        path,
-        found=f"the column {quoted(name)}",
-        expected="a column of the domain",
-        fix=report.suggest(name, known),
-    )
-
-
-def _refuse_label(label: str, attribute: Attribute, path: Path, report: Report) -> None:
-    report.add(
-        path,
-        found=printable(label[:80]),
-        expected=f"one of: {listed(attribute, 8)}",
-        fix=meant(label, attribute, report),
-    )
 
 
 def plain_conjunction(
@@ -101,55 +77,3 @@ def build_totals(items: list[Any], declared: Declared, report: Report) -> tuple[
             continue
         totals.append(PublicTotal(where, total, source))
     return tuple(totals)
-
-
-def build_marginals(value: Any, names: list[str], report: Report) -> tuple[WeightedMarginal, ...]:
-    """The tables of the workload: all up to a number of columns, or those listed."""
-    path: Path = ("workload", "marginals")
-    if isinstance(value, Invalid):
-        return ()
-    if isinstance(value, int):
-        orders = range(1, min(value, len(names)) + 1)
-        count = sum(math.comb(len(names), order) for order in orders)
-        if count > MAX_MARGINALS:
-            report.add(
-                path,
-                found=f"{value}, that is {count:,} tables",
-                expected=f"at most {MAX_MARGINALS:,} tables",
-                fix="choose a smaller number, or list the tables that matter",
-            )
-            return ()
-        return tuple(
-            WeightedMarginal(columns, Fraction(1))
-            for order in orders
-            for columns in itertools.combinations(names, order)
-        )
-    return _listed_marginals(value, names, path, report)
-
-
-def _listed_marginals(
-    value: list[Any], names: list[str], path: Path, report: Report
-) -> tuple[WeightedMarginal, ...]:
-    known = set(names)
-    marginals = []
-    seen: set[frozenset[str]] = set()
-    for index, item in enumerate(value):
-        has_weight = isinstance(item, dict)
-        here = (*path, index, "columns") if has_weight else (*path, index)
-        columns = item["columns"] if has_weight else item
-        weight = item["weight"] if has_weight else Fraction(1)
-        if isinstance(columns, Invalid) or any(isinstance(c, Invalid) for c in columns):
-            continue
-        unknown = [position for position, name in enumerate(columns) if name not in known]
-        for position in unknown:
-            _refuse_column(columns[position], names, (*here, position), report)
-        chosen = frozenset(columns)
-        if len(chosen) < len(columns):
-            report.add(here, expected="every column once")
-        elif chosen in seen:
-            report.add(here, expected="every table once", fix="add the weights up")
-        elif not unknown and not isinstance(weight, Invalid):
-            ordered = tuple(name for name in names if name in chosen)
-            marginals.append(WeightedMarginal(ordered, weight))
-        seen.add(chosen)
-    return tuple(marginals)

@@ -12,13 +12,20 @@ from synth.domain.listing import shorten
 
 
 def describe(config: Config) -> dict[str, Any]:
-    """The universe as plain values: cells, and the name, type and codes of each column."""
+    """The universe as plain values: cells; name, type, codes and coarser levels of each column."""
     return {
         "cells": config.universe.size,
         "impossible_rules": len(config.universe.impossible),
         "public_totals": len(config.public_totals),
         "columns": [
-            {"name": attribute.name, "type": attribute.kind, "codes": attribute.size}
+            {
+                "name": attribute.name,
+                "type": attribute.kind,
+                "codes": attribute.size,
+                "hierarchy": [
+                    {"name": level.name, "groups": level.size} for level in attribute.hierarchy
+                ],
+            }
             for attribute in config.universe.attributes
         ],
     }
@@ -42,6 +49,10 @@ def report_lines(config: Config) -> list[str]:
     ]
     for attribute in universe.attributes:
         lines.append(f"  {attribute.name:<{width}}  {attribute.size:>7,}  {listed(attribute, 6)}")
+        if attribute.hierarchy:
+            named = (f"{level.name} ({level.size:,})" for level in attribute.hierarchy)
+            depth = "1 level" if attribute.depth == 2 else f"{attribute.depth - 1} levels"
+            lines.append(f"  {'':<{width}}  hierarchy of {depth}: {', '.join(shorten(named, 6))}")
     for rule in universe.impossible:
         lines.append(f"impossible  {rule.describe(universe)}")
     lines.extend(f"note: {note}" for note in warnings(config))

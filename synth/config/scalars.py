@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from synth.config import exact
 from synth.config.problems import Path, Report
-from synth.config.tree import MapNode, Node, TextNode
+from synth.config.tree import Node, TextNode
 from synth.domain import format_number
 
 
@@ -100,19 +100,10 @@ class Choice:
 
     description: str
     words: tuple[str, ...]
-    later: tuple[str, ...] = ()
-    """Words, or keys of a map, that a later version will know."""
 
     def read(self, node: Node, path: Path, report: Report) -> str | Invalid:
         """The word."""
         expected = self.words[0] if len(self.words) == 1 else "one of: " + ", ".join(self.words)
-        words = [e.key for e in node.entries] if isinstance(node, MapNode) else []
-        if isinstance(node, TextNode) and not node.broken:
-            words = [node.text]
-        for word in words:
-            if word in self.later:
-                report.add(path, expected=expected, why=f"`{word}` is {NOT_AVAILABLE}")
-                return INVALID
         text = text_of(node, path, report, expected=expected)
         if isinstance(text, Invalid):
             return INVALID
@@ -131,8 +122,6 @@ class Choice:
 
 
 NO_NUMBER = "that is no exact number: digits, a decimal point, an exponent of at most 30"
-
-NOT_AVAILABLE = "not available in this version"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from synth.config.problems import Path, Report
-from synth.config.scalars import INVALID, NOT_AVAILABLE, Invalid, text_of
+from synth.config.scalars import INVALID, Invalid, text_of
 from synth.config.tree import Entry, ListNode, MapNode, Node, TextNode
 
 
@@ -101,7 +101,7 @@ class Record:
                     here,
                     found=f"the key `{entry.key}`",
                     expected="one of: " + ", ".join(known),
-                    why=f"`{entry.key}` is {NOT_AVAILABLE}",
+                    why=f"`{entry.key}` is not available in this version",
                 )
             else:
                 meant = report.closest(entry.key, known)

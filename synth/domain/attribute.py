@@ -113,6 +113,14 @@ class Attribute:
             return (0,) * self.size
         return self.hierarchy[-coarsening].group_of
 
+    def coarsening_of(self, level: str) -> int | None:
+        """How many steps the named level of the hierarchy is above the codes; None: no such level.
+
+        `groups` of the answer are the groups of that level.
+        """
+        names = [coarser.name for coarser in reversed(self.hierarchy)]
+        return names.index(level) + 1 if level in names else None
+
     @property
     def missing_code(self) -> int | None:
         """The code of the missing level, or None if there is none."""

@@ -69,6 +69,24 @@ def test_the_example_is_accepted_and_gives_the_quoted_output(
     assert "\n".join(report_lines(load_config("example.yaml"))) + "\n" == block("check")
 
 
+def test_the_example_with_coarser_levels_is_accepted_and_gives_the_quoted_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sections = re.split(r"^(?=[a-z_]+:)", block("example.yaml"), flags=re.MULTILINE)
+    replaced = ("domain:", "impossible:", "workload:")
+    kept = [section for section in sections if not section.startswith(replaced)]
+    assert len(kept) == len(sections) - len(replaced)
+    Path("example.yaml").write_text("".join(kept) + block("hierarchies"), encoding="utf-8")
+    config = load_config("example.yaml")
+    assert "\n".join(report_lines(config)) + "\n" == block("check hierarchies")
+    assert [table.names for table in config.strategy if not isinstance(table, str)] == [
+        ("town", "age"),
+        ("town", "age", "hour"),
+        ("hour",),
+    ]
+
+
 def test_the_refused_example_gives_the_quoted_problems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def integer(minimum: int, maximum: int, width: int, missing: tuple[str, ...] = (
         "source": "s",
         "title": None,
         "description": None,
+        "hierarchy": None,
     }
     report = Report()
     attribute = build_attributes([values], report)["x"]
