@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from synth.curator.sensitive import Sensitive
 from synth.errors import BugError
 from synth.measurements import MeasuredTable, noise_variance
-from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
+from synth.noise import NoiseStream, TableSampler, noise_law
 from synth.privacy import TableEvent
 
 if TYPE_CHECKING:
@@ -24,19 +24,22 @@ def measure_table(
     number: int,
     stream: NoiseStream,
 ) -> MeasuredTable:
-    """Add exact discrete Laplace noise to every count of one table.
+    """Add exact whole-number noise to every count of one table.
 
-    Privacy: pure `event.epsilon`-DP for neighbours whose counts differ by at most
-    `event.sensitivity_l1` in L1 norm: with alpha >= exp(-epsilon / sensitivity), the
+    Privacy: with `discrete-laplace`, pure `event.epsilon`-DP for neighbours whose counts differ
+    by at most `event.sensitivity_l1` in L1 norm: with alpha >= exp(-epsilon / sensitivity), the
     probability of any output changes by a factor of at most alpha ** -sensitivity (Ghosh,
-    Roughgarden, Sundararajan 2009). Whole-number arithmetic throughout.
+    Roughgarden, Sundararajan 2009). With `discrete-gaussian`, `event.rho`-zCDP for neighbours
+    whose counts differ by at most `event.sensitivity_l2_squared` in squared L2 norm, because
+    sigma^2 = sensitivity_l2_squared / (2 rho) (Canonne, Kamath, Steinke 2020). Whole-number
+    arithmetic throughout.
 
     Requires: `number` is used once per stream.
     Shapes and units: int64 counts of records, one per cell of the table, every cell noised.
     """
     import numpy as np
 
-    sampler = TableSampler(DiscreteLaplace(event.epsilon, event.sensitivity_l1))
+    sampler = TableSampler(noise_law(event))
     counts = sensitive_counts.consume()
     if counts.dtype != np.int64 or counts.shape != (event.cells,):
         raise BugError("counts must be whole numbers, one per cell of the table")

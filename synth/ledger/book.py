@@ -98,7 +98,7 @@ class Book:
             reservation_hash=event.hash,
             token=str(payload["token"]),
         )
-        if total_budget(run.tables) != charge or exceeds(position):
+        if total_budget(run.tables, delta=charge.delta) != charge or exceeds(position):
             raise ValueError("the charge is not that of its tables, or is over the cap")
         if earlier is not None:
             if earlier.is_charged:

@@ -28,7 +28,11 @@ def check_totals(book: Book, events: Sequence[LedgerEvent]) -> None:
 
     Raises: BugError if they disagree: then one of the two is wrong, and nothing may be spent.
     """
-    for population, (epsilon, delta) in recount(events[: book.seq]).items():
+    try:
+        recounted = recount(events[: book.seq])
+    except ValueError as error:
+        raise BugError("a charge of the ledger does not cover its tables") from error
+    for population, (epsilon, delta) in recounted.items():
         spent = book.spent(population)
         added = spent.epsilon.as_integer_ratio(), spent.delta.as_integer_ratio()
         if added != (epsilon, delta):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,9 +33,10 @@ from synth.ledger.run import (
 )
 from synth.ledger.token import MEASUREMENTS, new_token, require_token
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import Budget, TableEvent, total_budget
+from synth.privacy import Budget, PrivacyEvent, total_budget
 
 BUSY_TIMEOUT_SECONDS = 30.0
+NO_DELTA = Fraction(0)
 
 
 def utc_day() -> str:
@@ -114,12 +116,14 @@ class Ledger:
         configuration_hash: str,
         population: str,
         cap: Budget,
-        events: Sequence[TableEvent],
+        events: Sequence[PrivacyEvent],
+        delta: Fraction = NO_DELTA,
     ) -> tuple[RunState, LedgerPosition]:
         """Charge a release to its population, durably, before its source may be opened.
 
         Privacy: the filter of the publisher. A charge that would bring the sum of all charges
-        of the population over `cap` is refused; the comparison is exact.
+        of the population over `cap` is refused; the comparison is exact. Events with Gaussian
+        noise are charged at `delta`; pure events alone cost none.
         Ensures: a release that is known with the same configuration is charged no second
         time; its state is returned with the position of its reservation. If it is still
         `reserved`, this start is recorded as a further attempt: no noise has left its process.
@@ -127,7 +131,7 @@ class Ledger:
         another configuration, population or set of tables; OutputError if the run's directory
         is not the one of the reservation.
         """
-        charge = total_budget(events)
+        charge = total_budget(events, delta=delta)
         if charge.epsilon <= 0:
             raise BugError("a release without measured tables cannot be charged")
         with self._file.writing():

@@ -2,34 +2,38 @@
 
 The book sums `Fraction` objects over the runs it derived. This module knows neither the book
 nor `Fraction`: it walks the raw payloads, keeps numerators over one common denominator, and
-subtracts at a void. The two must agree, or the ledger is not used.
+subtracts at a void. The two must agree, or the ledger is not used. Where noise was Gaussian, the
+book computes epsilon from rho and delta; here delta is computed from rho and the charged epsilon.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from synth.ledger.event import LedgerEvent
 
+Ratio = tuple[int, int]
+SLACK = 1e-6
+"""By how much the logarithm of delta may be off in floating point."""
+_EXPONENTS = range(-40, 1000)
 
-def recount(events: Iterable[LedgerEvent]) -> dict[str, tuple[tuple[int, int], tuple[int, int]]]:
+
+def recount(events: Iterable[LedgerEvent]) -> dict[str, tuple[Ratio, Ratio]]:
     """For each population the spent epsilon and delta, as reduced (numerator, denominator).
 
     Requires: the chain of `events` holds.
+    Raises: ValueError if a charge is too small for its Gaussian tables.
     """
-    epsilon: dict[str, tuple[int, int]] = {}
-    delta: dict[str, tuple[int, int]] = {}
-    open_charges: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {}
+    epsilon: dict[str, Ratio] = {}
+    delta: dict[str, Ratio] = {}
+    open_charges: dict[str, tuple[Ratio, Ratio]] = {}
     for event in events:
         name = event.population
         if event.kind == "reserve":
-            payload = json.loads(event.payload)
-            paid = (0, 1)
-            for table in payload["tables"]:
-                paid = _add(paid, _ratio(table["epsilon"]))
-            loss = _ratio(payload["charge"]["delta"])
+            paid, loss = _charge(json.loads(event.payload))
             open_charges[event.release_id] = (paid, loss)
             epsilon[name] = _add(epsilon.get(name, (0, 1)), paid)
             delta[name] = _add(delta.get(name, (0, 1)), loss)
@@ -40,12 +44,60 @@ def recount(events: Iterable[LedgerEvent]) -> dict[str, tuple[tuple[int, int], t
     return {name: (epsilon[name], delta[name]) for name in epsilon}
 
 
-def _ratio(text: str) -> tuple[int, int]:
+def _charge(payload: Mapping[str, Any]) -> tuple[Ratio, Ratio]:
+    """What one reservation costs: the sum of its epsilons, or the charge if that is enough."""
+    pure: Ratio = (0, 1)
+    rho = squares = 0.0
+    for event in payload["tables"]:
+        if "rho" in event:
+            rho += _float(_ratio(event["rho"]))
+        else:
+            pure = _add(pure, _ratio(event["epsilon"]))
+            squares += _float(_ratio(event["epsilon"])) ** 2
+    loss = _ratio(payload["charge"]["delta"])
+    if not rho:
+        return pure, loss
+    charged = _ratio(payload["charge"]["epsilon"])
+    rest = _float(_add(charged, (-pure[0], pure[1])))
+    log_delta = math.log(loss[0]) - math.log(loss[1])
+    reached = min(
+        _log_delta(rho, rest) if rest > 0 else math.inf,
+        _log_delta(rho + squares / 2, _float(charged)),
+    )
+    if reached > log_delta + SLACK:
+        raise ValueError("a charge is too small for its Gaussian tables")
+    return charged, loss
+
+
+def _log_delta(rho: float, epsilon: float) -> float:
+    """The logarithm of the smallest delta of rho-zCDP at this epsilon.
+
+    ln(delta) = (a - 1) (a rho - epsilon) - ln(a - 1) + a ln(1 - 1/a), at the best a > 1
+    (Canonne, Kamath, Steinke 2020, corollary 13).
+    """
+
+    def at(exponent: float) -> float:
+        x = math.exp(exponent)
+        return x * ((x + 1) * rho - epsilon) - exponent - (x + 1) * math.log1p(1 / x)
+
+    best = min((exponent / 2 for exponent in _EXPONENTS), key=at)
+    low, high = best - 0.5, best + 0.5
+    for _ in range(60):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if at(left) < at(right) else (left, high)
+    return at(low)
+
+
+def _float(ratio: Ratio) -> float:
+    return ratio[0] / ratio[1]
+
+
+def _ratio(text: str) -> Ratio:
     numerator, _, denominator = text.partition("/")
     return int(numerator), int(denominator or "1")
 
 
-def _add(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+def _add(left: Ratio, right: Ratio) -> Ratio:
     numerator = left[0] * right[1] + right[0] * left[1]
     denominator = left[1] * right[1]
     shared = math.gcd(numerator, denominator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.ledger.run import NEXT_STATE, RunRecord, RunState
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import TableEvent
+from synth.privacy import PrivacyEvent
 
 
 def over_the_cap(position: LedgerPosition) -> BudgetRefusedError:
@@ -27,7 +27,7 @@ def check_same_release(
     run: RunRecord,
     configuration_hash: str,
     population: str,
-    tables: tuple[TableEvent, ...],
+    tables: tuple[PrivacyEvent, ...],
 ) -> None:
     """Raise PublishedDifferentlyError unless `run` may be taken up again as asked for."""
     if (run.configuration_hash, run.population) != (configuration_hash, population):

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, PrivacyEvent, SelectionEvent, TableEvent
 
 
 class RunState(StrEnum):
@@ -38,8 +38,8 @@ class RunRecord:
     release_id: str
     configuration_hash: str
     state: RunState
-    tables: tuple[TableEvent, ...]
-    """The noisy tables that were paid for."""
+    tables: tuple[PrivacyEvent, ...]
+    """What was paid for: noisy tables, and private choices of tables."""
     charge: Budget
     position: LedgerPosition
     """What the ledger said at the reservation; never changes afterwards."""
@@ -80,31 +80,65 @@ def budget_from_plain(plain: Mapping[str, Any]) -> Budget:
     return Budget(_fraction(plain["epsilon"]), _fraction(plain["delta"]))
 
 
-def tables_to_plain(tables: Sequence[TableEvent]) -> list[dict[str, Any]]:
-    """The paid tables as plain values."""
+def tables_to_plain(events: Sequence[PrivacyEvent]) -> list[dict[str, Any]]:
+    """What was paid for as plain values; numbers as text, entries that say nothing left out."""
     return [
-        {
-            "table": list(event.table),
-            "cells": str(event.cells),
-            "sensitivity_l1": event.sensitivity_l1,
-            "epsilon": str(event.epsilon),
-            "mechanism": event.mechanism,
-        }
-        for event in tables
+        _selection_to_plain(event) if isinstance(event, SelectionEvent) else _table_to_plain(event)
+        for event in events
     ]
 
 
-def tables_from_plain(plain: Sequence[Mapping[str, Any]]) -> tuple[TableEvent, ...]:
-    """Read the paid tables back; raises ValueError, KeyError or TypeError if damaged."""
+def tables_from_plain(plain: Sequence[Mapping[str, Any]]) -> tuple[PrivacyEvent, ...]:
+    """Read what was paid for back; raises ValueError, KeyError or TypeError if damaged."""
     return tuple(
-        TableEvent(
-            table=tuple(str(name) for name in entry["table"]),
-            cells=int(entry["cells"]),
-            sensitivity_l1=int(entry["sensitivity_l1"]),
-            epsilon=_fraction(entry["epsilon"]),
-            mechanism=str(entry["mechanism"]),
-        )
+        _selection_from_plain(entry) if "candidates" in entry else _table_from_plain(entry)
         for entry in plain
+    )
+
+
+def _table_to_plain(event: TableEvent) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "table": list(event.table),
+        "cells": str(event.cells),
+        "sensitivity_l1": event.sensitivity_l1,
+        "mechanism": event.mechanism,
+    }
+    if event.epsilon is not None:
+        plain["epsilon"] = str(event.epsilon)
+    if event.rho is not None:
+        plain["rho"] = str(event.rho)
+    if event.sensitivity_l2_squared is not None:
+        plain["sensitivity_l2_squared"] = event.sensitivity_l2_squared
+    if any(event.coarsening):
+        plain["coarsening"] = list(event.coarsening)
+    return plain
+
+
+def _table_from_plain(entry: Mapping[str, Any]) -> TableEvent:
+    squared = entry.get("sensitivity_l2_squared")
+    return TableEvent(
+        table=tuple(str(name) for name in entry["table"]),
+        cells=int(entry["cells"]),
+        sensitivity_l1=int(entry["sensitivity_l1"]),
+        epsilon=_fraction(entry["epsilon"]) if "epsilon" in entry else None,
+        mechanism=str(entry["mechanism"]),
+        coarsening=tuple(int(step) for step in entry.get("coarsening", ())),
+        rho=_fraction(entry["rho"]) if "rho" in entry else None,
+        sensitivity_l2_squared=None if squared is None else int(squared),
+    )
+
+
+def _selection_to_plain(event: SelectionEvent) -> dict[str, Any]:
+    return {
+        "candidates": str(event.candidates),
+        "epsilon": str(event.epsilon),
+        "mechanism": event.mechanism,
+    }
+
+
+def _selection_from_plain(entry: Mapping[str, Any]) -> SelectionEvent:
+    return SelectionEvent(
+        int(entry["candidates"]), _fraction(entry["epsilon"]), str(entry["mechanism"])
     )
 
 

@@ -1,10 +1,14 @@
 """What the curator measured and attests, and the file formats of both."""
 
-from synth.measurements.file import (
-    content_hash,
+from synth.measurements.event import (
     event_from_plain,
     event_to_plain,
     noise_variance,
+    selection_from_plain,
+    selection_to_plain,
+)
+from synth.measurements.file import (
+    content_hash,
     public_seed,
     read_measurements,
     write_measurements,
@@ -25,5 +29,7 @@ __all__ = [
     "noise_variance",
     "public_seed",
     "read_measurements",
+    "selection_from_plain",
+    "selection_to_plain",
     "write_measurements",
 ]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from synth.domain import Universe
+from synth.domain import Margin, Universe
 from synth.measurements.durable import create_durably
+from synth.measurements.event import (
+    event_from_plain,
+    event_to_plain,
+    noise_variance,
+    selection_from_plain,
+    selection_to_plain,
+)
 from synth.measurements.measurements import MeasuredTable, Measurements
-from synth.noise import DiscreteLaplace
 from synth.privacy import TableEvent
 
 if TYPE_CHECKING:
@@ -22,41 +25,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 METADATA_KEY = b"synth"
 ROWS_PER_GROUP = 1 << 20
-EXACT_POSITIVE = re.compile(r"[1-9][0-9]{0,99}(/[1-9][0-9]{0,99})?")
-"""How `str` writes a positive fraction; bounded, because the file is not trusted."""
-
-
-def event_to_plain(event: TableEvent) -> dict[str, Any]:
-    """An event in JSON values; exact numbers as text."""
-    return {
-        "table": list(event.table),
-        "cells": event.cells,
-        "mechanism": event.mechanism,
-        "sensitivity_l1": event.sensitivity_l1,
-        "epsilon": str(event.epsilon),
-    }
-
-
-def event_from_plain(plain: dict[str, Any]) -> TableEvent:
-    """Read an event back; raises KeyError, TypeError or ValueError if it is damaged."""
-    cells, sensitivity = plain["cells"], plain["sensitivity_l1"]
-    if type(cells) is not int or type(sensitivity) is not int or cells < 1 or sensitivity < 1:
-        raise ValueError("an event needs whole, positive cells and sensitivity")
-    if not EXACT_POSITIVE.fullmatch(plain["epsilon"]):
-        raise ValueError("an event needs a positive epsilon, an exact fraction")
-    epsilon = Fraction(plain["epsilon"])
-    return TableEvent(
-        table=tuple(plain["table"]),
-        cells=cells,
-        sensitivity_l1=sensitivity,
-        epsilon=epsilon,
-        mechanism=plain["mechanism"],
-    )
-
-
-def noise_variance(event: TableEvent) -> float:
-    """The variance of the noise in one cell, in records squared."""
-    return DiscreteLaplace(event.epsilon, event.sensitivity_l1).variance
+MOST_TABLES = 1 << 15
 
 
 def content_hash(measurements: Measurements) -> str:
@@ -64,11 +33,13 @@ def content_hash(measurements: Measurements) -> str:
     import numpy as np
 
     digest = hashlib.sha256()
-    head = {
+    head: dict[str, Any] = {
         "release_id": measurements.release_id,
         "configuration_hash": measurements.configuration_hash,
         "events": [event_to_plain(table.event) for table in measurements.tables],
     }
+    if measurements.selections:
+        head["selections"] = [selection_to_plain(event) for event in measurements.selections]
     digest.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
     for table in measurements.tables:
         digest.update(np.ascontiguousarray(table.noisy_counts, dtype="<i8").data)
@@ -118,12 +89,14 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
 def _schema(measurements: Measurements) -> pa.Schema:
     import pyarrow as pa
 
-    metadata = {
+    metadata: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "release_id": measurements.release_id,
         "configuration_hash": measurements.configuration_hash,
         "tables": [event_to_plain(table.event) for table in measurements.tables],
     }
+    if measurements.selections:
+        metadata["selections"] = [selection_to_plain(event) for event in measurements.selections]
     return pa.schema(
         [
             pa.field("table", pa.int16(), nullable=False),
@@ -162,6 +135,7 @@ def read_measurements(path: Path, universe: Universe) -> Measurements:
         with pq.ParquetFile(path) as file:
             head = _read_head(file.schema_arrow)
             events = [event_from_plain(plain) for plain in head["tables"]]
+            selections = tuple(map(selection_from_plain, head.get("selections", [])))
             _check_events(events, universe)
             expected_rows = sum(event.cells for event in events)
             if file.metadata.num_rows != expected_rows:
@@ -182,7 +156,7 @@ def read_measurements(path: Path, universe: Universe) -> Measurements:
         MeasuredTable(event, counts, noise_variance(event))
         for event, counts in zip(events, np.split(noisy, ends), strict=True)
     )
-    return Measurements(head["release_id"], head["configuration_hash"], tables)
+    return Measurements(head["release_id"], head["configuration_hash"], tables, selections)
 
 
 def _read_head(schema: pa.Schema) -> dict[str, Any]:
@@ -198,11 +172,13 @@ def _read_head(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _check_events(events: list[TableEvent], universe: Universe) -> None:
-    if not events:
-        raise ValueError("lists no table")
-    sizes = dict(zip(universe.names, universe.shape, strict=True))
+    if not 0 < len(events) <= MOST_TABLES:
+        raise ValueError("lists no table, or too many")
     for event in events:
         if [name for name in universe.names if name in event.table] != list(event.table):
             raise ValueError("has a table whose attributes are not in the universe, in its order")
-        if event.cells != math.prod(sizes[name] for name in event.table):
+        depths = [universe.attribute(name).depth for name in event.table]
+        if any(step >= depth for step, depth in zip(event.coarsening, depths, strict=True)):
+            raise ValueError("has a table at a resolution that the universe does not have")
+        if event.cells != Margin(event.table, event.coarsening).cells(universe):
             raise ValueError("has a table whose number of cells does not fit the universe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from synth.privacy import TableEvent
+from synth.privacy import PrivacyEvent, SelectionEvent, TableEvent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,3 +33,10 @@ class Measurements:
     release_id: str
     configuration_hash: str
     tables: tuple[MeasuredTable, ...]
+    selections: tuple[SelectionEvent, ...] = ()
+    """The private choices by which tables were found, in the order in which they were made."""
+
+    @property
+    def events(self) -> tuple[PrivacyEvent, ...]:
+        """Everything that was paid for: the tables, then the selections."""
+        return (*(table.event for table in self.tables), *self.selections)

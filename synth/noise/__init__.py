@@ -1,8 +1,17 @@
 """Exact whole-number noise: its law, its random words, its sampler and its self-test."""
 
+from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
+from synth.noise.mechanism import noise_law
 from synth.noise.self_tests import self_test
 from synth.noise.stream import NoiseStream
 from synth.noise.table_sampler import TableSampler
 
-__all__ = ["DiscreteLaplace", "NoiseStream", "TableSampler", "self_test"]
+__all__ = [
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "NoiseStream",
+    "TableSampler",
+    "noise_law",
+    "self_test",
+]

@@ -19,7 +19,7 @@ WORD_BITS = 64
 _KEYS_PER_BUCKET = 1 << (KEY_BITS - BUCKET_BITS)
 _NEARLY_NOTHING = 4
 """Keys beyond the ends of the thresholds: what bounds of at most 4 units cannot tell from 0."""
-_LARGEST_REACH = 1 << 16
+_LARGEST_REACH = 1 << 21
 MoreWords = Callable[[int, int], int]
 """Gives word number j of the i-th undecided cell."""
 

@@ -1,6 +1,23 @@
 """The privacy claim: unit, neighbours, sensitivity and exact accounting."""
 
-from synth.privacy.accounting import Budget, TableEvent, total_budget
-from synth.privacy.sensitivity import sensitivity_l1
+from synth.privacy.accounting import (
+    Budget,
+    PrivacyEvent,
+    SelectionEvent,
+    TableEvent,
+    total_budget,
+)
+from synth.privacy.concentrated import largest_rho, rho_to_epsilon
+from synth.privacy.sensitivity import sensitivity_l1, sensitivity_l2_squared
 
-__all__ = ["Budget", "TableEvent", "sensitivity_l1", "total_budget"]
+__all__ = [
+    "Budget",
+    "PrivacyEvent",
+    "SelectionEvent",
+    "TableEvent",
+    "largest_rho",
+    "rho_to_epsilon",
+    "sensitivity_l1",
+    "sensitivity_l2_squared",
+    "total_budget",
+]

@@ -1,10 +1,12 @@
-"""What was spent: one event per noisy table, summed in exact fractions."""
+"""What was spent: one event per noisy table or private choice, composed exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+
+from synth.privacy.concentrated import rho_to_epsilon
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Budget:
 
 LAPLACE = "discrete-laplace"
 GAUSSIAN = "discrete-gaussian"
+PERMUTE_AND_FLIP = "permute-and-flip"
 
 
 @dataclass(frozen=True)
@@ -82,18 +85,59 @@ class TableEvent:
         return self.sensitivity_l2_squared / (2 * self.rho)
 
 
-def total_budget(events: Iterable[TableEvent], *, delta: Fraction = Fraction(0)) -> Budget:
-    """The sequential composition of all events: the sum of their epsilons, delta 0.
+@dataclass(frozen=True)
+class SelectionEvent:
+    """One private choice among `candidates` by scores that were computed from the raw data.
 
-    Privacy: basic composition of pure DP (Dwork, McSherry, Nissim, Smith 2006). `delta` is what
-    Gaussian events may use; pure ones need none.
-    Raises: ValueError for a mechanism whose accounting is unknown.
+    Privacy: `permute-and-flip` is pure `epsilon`-DP for scores that change by at most the
+    sensitivity that it was given (McKenna, Sheldon 2020).
+    Raises: TypeError, ValueError unless epsilon is a positive Fraction, `candidates` at least 1
+    and the mechanism known.
     """
-    if delta < 0:
-        raise ValueError("a delta is not negative")
-    total = Budget(Fraction(0), Fraction(0))
+
+    candidates: int
+    epsilon: Fraction
+    mechanism: str = PERMUTE_AND_FLIP
+
+    def __post_init__(self) -> None:
+        if type(self.epsilon) is not Fraction or type(self.candidates) is not int:
+            raise TypeError("a selection needs an exact epsilon and a whole number of candidates")
+        if self.epsilon <= 0 or self.candidates < 1:
+            raise ValueError("the epsilon and the candidates of a selection are positive")
+        if self.mechanism != PERMUTE_AND_FLIP:
+            raise ValueError(f"no accounting rule for mechanism {self.mechanism!r}")
+
+
+PrivacyEvent = TableEvent | SelectionEvent
+"""Whatever spends budget."""
+
+
+def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:
+    """The composition of all events, whatever their order and however one depends on another.
+
+    Pure events alone: the sum of their epsilons, and delta 0 whatever `delta` is. With Gaussian
+    tables: (epsilon, `delta`) with the smaller epsilon of two valid ones,
+    E + rho_to_epsilon(R), where E is the sum of the pure epsilons and R the sum of the rhos, and
+    rho_to_epsilon(R + Q), where Q is the sum of epsilon^2 / 2 over the pure events.
+
+    Privacy: basic composition (Dwork, McSherry, Nissim, Smith 2006); rhos add up, and
+    pure epsilon-DP is (epsilon^2 / 2)-zCDP (Bun, Steinke 2016, lemma 1.7 and proposition 1.4).
+    All of these hold for mechanisms that are chosen by what earlier ones gave.
+    Requires: the events are fixed before the first of them: then the budget is a cap.
+    Rounding: the sums are exact; `rho_to_epsilon` rounds up.
+    Raises: ValueError for a mechanism whose accounting is unknown, and for Gaussian tables
+    without a positive delta.
+    """
+    pure, rho, as_rho = Fraction(0), Fraction(0), Fraction(0)
     for event in events:
-        if event.mechanism != LAPLACE or event.epsilon is None:
+        if event.mechanism == GAUSSIAN and isinstance(event, TableEvent) and event.rho is not None:
+            rho += event.rho
+        elif event.mechanism in (LAPLACE, PERMUTE_AND_FLIP) and event.epsilon is not None:
+            pure += event.epsilon
+            as_rho += event.epsilon**2 / 2
+        else:
             raise ValueError(f"no accounting rule for mechanism {event.mechanism!r}")
-        total += Budget(event.epsilon, Fraction(0))
-    return total
+    if not rho:
+        return Budget(pure, Fraction(0))
+    epsilon = min(pure + rho_to_epsilon(rho, delta), rho_to_epsilon(rho + as_rho, delta))
+    return Budget(epsilon, delta)

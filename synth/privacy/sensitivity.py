@@ -27,6 +27,23 @@ def sensitivity_l1(privacy: PrivacyConfig) -> int:
     return UNITS_CHANGED[privacy.neighbours] * _records_per_unit(privacy.unit)
 
 
+def sensitivity_l2_squared(privacy: PrivacyConfig) -> int:
+    """The squared L2 sensitivity, in records squared, of one table of counts.
+
+    Privacy: let a unit with at most m records add v to the table; every entry of v is a whole
+    number >= 0 and they add up to at most m. Adding or removing it changes the counts by v or -v,
+    and |v|^2 <= (sum of v)^2 <= m^2, met if all its records fall into one cell. Replacing it
+    changes them by v - w with |v - w|^2 = |v|^2 + |w|^2 - 2 v.w <= 2 m^2, since v.w >= 0; met if
+    the two units fill one cell each. So the bound is m^2 times the number of units that change.
+
+    Requires: contributions were bounded as for `sensitivity_l1`.
+    Raises: ValueError for a neighbouring relation or a unit that it does not know.
+    """
+    if privacy.neighbours not in UNITS_CHANGED:
+        raise ValueError(f"no sensitivity is known for neighbours {privacy.neighbours!r}")
+    return UNITS_CHANGED[privacy.neighbours] * _records_per_unit(privacy.unit) ** 2
+
+
 def _records_per_unit(unit: Literal["record"] | PersonUnit) -> int:
     if unit == "record":
         return 1

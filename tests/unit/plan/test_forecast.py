@@ -33,7 +33,7 @@ def test_one_table_over_the_universe_gets_the_whole_budget(
     assert event.table == ("column-0", "column-1")
     assert event.cells == 6
     assert event.sensitivity_l1 == sensitivity
-    assert total_budget([event]).epsilon == config.privacy.epsilon == Fraction(1, 3)
+    assert total_budget([event], delta=Fraction(0)).epsilon == config.privacy.epsilon == Fraction(1, 3)
     plan = forecast(config)
     assert plan.noise_scale_records == pytest.approx(3 * sensitivity)
     alpha = math.exp(-1 / (3 * sensitivity))

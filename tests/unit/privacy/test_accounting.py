@@ -7,6 +7,8 @@ import pytest
 
 from synth.privacy import Budget, TableEvent, total_budget
 
+ZERO = Fraction(0)
+
 
 def event(epsilon, **changes):
     fields = {"table": ("a",), "cells": 3, "sensitivity_l1": 1, "epsilon": epsilon}
@@ -14,18 +16,18 @@ def event(epsilon, **changes):
 
 
 def test_a_tenth_ten_times_is_one():
-    total = total_budget([event(Fraction("0.1"))] * 10)
+    total = total_budget([event(Fraction("0.1"))] * 10, delta=ZERO)
     assert total == Budget(Fraction(1), Fraction(0))
     assert sum([0.1] * 10) != 1, "floats would have got this wrong"
 
 
 def test_tiny_amounts_are_not_lost():
-    total = total_budget([event(Fraction(10**9)), *[event(Fraction(1, 10**30))] * 3])
+    total = total_budget([event(Fraction(10**9)), *[event(Fraction(1, 10**30))] * 3], delta=ZERO)
     assert total.epsilon == 10**9 + Fraction(3, 10**30)
 
 
 def test_nothing_spent_is_zero():
-    assert total_budget([]) == Budget(Fraction(0), Fraction(0))
+    assert total_budget([], delta=ZERO) == Budget(Fraction(0), Fraction(0))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -34,7 +36,7 @@ def test_the_total_agrees_with_an_independent_sum(seed):
     pairs = [((7 * i + seed) % 19 + 1, (5 * i + 3 * seed) % 23 + 1) for i in range(40)]
     denominator = math.lcm(*(d for _, d in pairs))
     numerator = sum(n * (denominator // d) for n, d in pairs)
-    total = total_budget(event(Fraction(n, d)) for n, d in pairs)
+    total = total_budget((event(Fraction(n, d)) for n, d in pairs), delta=ZERO)
     assert (total.epsilon.numerator * denominator) == (numerator * total.epsilon.denominator)
     assert total.delta == 0
 
@@ -44,11 +46,11 @@ def test_budgets_add_up_part_by_part():
     assert first + second == Budget(Fraction(1, 2), Fraction(3, 10))
 
 
-@pytest.mark.parametrize("mechanism", ["discrete-gaussian", "laplace", "", "Discrete-Laplace"])
+@pytest.mark.parametrize("mechanism", ["laplace", "", "Discrete-Laplace"])
 def test_an_unknown_mechanism_is_refused(mechanism):
     known, unknown = event(Fraction(1)), event(Fraction(1), mechanism=mechanism)
     with pytest.raises(ValueError, match="no accounting rule"):
-        total_budget([known, unknown])
+        total_budget([known, unknown], delta=ZERO)
 
 
 def test_noise_scale_is_sensitivity_over_epsilon():

@@ -1,0 +1,120 @@
+"""Discrete Gaussian noise, drawn from its exact law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from synth.noise.gaussian_sums import gaussian_tails, gaussian_weights
+from synth.noise.law import Part
+
+LARGEST_SIGMA_SQUARED = Fraction(1 << 34)
+"""Above this (sigma 131,072) the thresholds of the noise would need too much memory."""
+LARGEST_RATE = Fraction(256)
+"""Above this rho per squared sensitivity, the noise of 256 is drawn: P(X != 0) below 10^-110."""
+WIDE_ENOUGH = 4
+"""From this sigma^2 on the variance is sigma^2 to within 10^-30 of it."""
+_VARIANCE_BITS = 128
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """Noise on whole numbers, P(X = k) proportional to exp(-k^2 / (2 sigma^2)).
+
+    Privacy: for counts whose neighbours differ by at most `sensitivity_l2_squared` in squared L2
+    norm, adding independent noise of this law to every count is `rho`-zCDP with
+    sigma^2 = sensitivity_l2_squared / (2 rho) (Canonne, Kamath, Steinke 2020, theorem 4).
+    Requires: rho is a positive Fraction, sensitivity_l2_squared a whole number of at least 1.
+    Rounding: none. sigma^2 is an exact fraction, and values follow the law itself: every
+    decision is made by bounds that enclose it. Above `LARGEST_RATE` sigma is rounded up.
+    Raises: TypeError, ValueError for any other parameter; ValueError for sigma^2 > 2^34.
+    """
+
+    rho: Fraction
+    sensitivity_l2_squared: int
+
+    def __post_init__(self) -> None:
+        if type(self.rho) is not Fraction:
+            raise TypeError("rho must be a Fraction")
+        if type(self.sensitivity_l2_squared) is not int:
+            raise TypeError("the squared sensitivity must be a whole number")
+        if self.rho <= 0:
+            raise ValueError("rho must be positive")
+        if self.sensitivity_l2_squared < 1:
+            raise ValueError("the squared sensitivity must be at least 1")
+        if self.sigma_squared > LARGEST_SIGMA_SQUARED:
+            raise ValueError("sigma^2 must be at most 2^34 records squared")
+
+    @cached_property
+    def rate(self) -> Fraction:
+        """1 / (2 sigma^2): P(X = k) is proportional to exp(-rate * k^2)."""
+        return min(self.rho / self.sensitivity_l2_squared, LARGEST_RATE)
+
+    @property
+    def sigma_squared(self) -> Fraction:
+        """The parameter sigma^2 of the law, in records squared, exactly."""
+        return 1 / (2 * self.rate)
+
+    def cdf_bounds(self, value: int, bits: int) -> tuple[int, int]:
+        """Whole numbers with low <= 2^bits * P(X <= value) <= high.
+
+        Ensures: high - low is at most 2. The first call for a number of bits takes time in
+        proportion to sigma.
+        Rounding: outwards.
+        """
+        tails = gaussian_tails(self.rate, bits)
+        if value < 0:
+            return tails.bounds(-value)
+        low, high = tails.bounds(value + 1)
+        return (1 << bits) - high, (1 << bits) - low
+
+    def half_width(self, confidence: Fraction | float) -> int:
+        """The smallest k >= 0 with P(|X| > k) <= 1 - confidence, decided exactly.
+
+        Shapes and units: records. A float is taken at its exact binary value.
+        Raises: ValueError unless 0 < confidence < 1.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError("a confidence lies strictly between 0 and 1")
+        miss = 1 - Fraction(confidence)
+        too_small, enough = -1, 1
+        while not self._tail_is_at_most(miss, enough):
+            too_small, enough = enough, 2 * enough
+        while enough - too_small > 1:
+            middle = (too_small + enough) // 2
+            if self._tail_is_at_most(miss, middle):
+                enough = middle
+            else:
+                too_small = middle
+        return enough
+
+    def _tail_is_at_most(self, miss: Fraction, k: int) -> bool:
+        """Whether 2 P(X > k) <= miss, by bounds of as many bits as that takes."""
+        bits = 64
+        while True:
+            low, high = gaussian_tails(self.rate, bits).bounds(k + 1)
+            if 2 * high <= miss * (1 << bits):
+                return True
+            if 2 * low > miss * (1 << bits):
+                return False
+            bits *= 2  # a ratio of sums of exponentials is no fraction, so the bounds part from it
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance of the law, in records squared, to within 2^-52 of it.
+
+        By Poisson summation it is sigma^2 (1 - 8 pi^2 sigma^2 exp(-2 pi^2 sigma^2) - ...), which
+        no float tells from sigma^2 unless that is small. There the two sums of
+        k^2 exp(-rate k^2) and exp(-rate k^2) are taken, in whole numbers.
+        """
+        if self.sigma_squared >= WIDE_ENOUGH:
+            return float(self.sigma_squared)
+        bits = _VARIANCE_BITS + 2 * -(-self.rate.numerator // self.rate.denominator)
+        low = gaussian_weights(self.rate, bits).low
+        squares = sum(k * k * weight for k, weight in enumerate(low))
+        return float(Fraction(2 * squares, 2 * sum(low) - low[0]))
+
+    def parts(self) -> tuple[Part, ...]:
+        """The noise itself, whatever its width: a Gaussian is no sum of independent digits."""
+        return (Part(1, self),)

@@ -1,0 +1,25 @@
+"""The law of the noise that an event of the accounting stands for."""
+
+from __future__ import annotations
+
+from synth.noise.discrete_gaussian import DiscreteGaussian
+from synth.noise.discrete_laplace import DiscreteLaplace
+from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN, LAPLACE
+
+
+def noise_law(event: TableEvent) -> DiscreteLaplace | DiscreteGaussian:
+    """The law of the noise in every cell of a measured table.
+
+    Privacy: the parameters of the law are those of the event, so what is drawn is what is paid.
+    Raises: ValueError for a mechanism that is not known, or noise too wide to be drawn.
+    """
+    if event.mechanism == LAPLACE and event.epsilon is not None:
+        return DiscreteLaplace(event.epsilon, event.sensitivity_l1)
+    if (
+        event.mechanism == GAUSSIAN
+        and event.rho is not None
+        and event.sensitivity_l2_squared is not None
+    ):
+        return DiscreteGaussian(event.rho, event.sensitivity_l2_squared)
+    raise ValueError(f"no noise is known for mechanism {event.mechanism!r}")
