@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from synth.config.types import Config
-from synth.privacy import TableEvent, sensitivity_l1
+from synth.plan.choice import choose
+from synth.plan.problem import problem_of
+from synth.privacy import TableEvent
 
 
 def plan_events(config: Config) -> tuple[TableEvent, ...]:
-    """The measured tables with their share of epsilon; a function of the configuration alone.
+    """The measured tables with their share of the budget; a function of the configuration alone.
 
-    `auto` and `identity` measure one table, the universe itself, with the whole epsilon.
+    `identity` measures the universe alone with the whole epsilon; tables that are named get the
+    split that the workload asks for; `auto` chooses. For `adaptive` these are the first tables
+    only; `selection_budget` is what they leave.
 
-    Privacy: no data are seen and nothing is spent. The shares add up to `privacy.epsilon`.
+    Privacy: no data are seen and nothing is spent. The epsilon of the Laplace tables, and that of
+    the Gaussian ones together with delta, add up to at most `privacy.epsilon`.
+    Ensures: the universe, if it is measured, comes first.
     """
-    return (
-        TableEvent(
-            table=config.universe.names,
-            cells=config.universe.size,
-            sensitivity_l1=sensitivity_l1(config.privacy),
-            epsilon=config.privacy.epsilon,
-        ),
-    )
+    return choose(problem_of(config)).chosen.spending.events

@@ -1,0 +1,32 @@
+"""What the adaptive strategy spends before it looks at scores, and what is then left."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from synth.plan.problem import Problem
+from synth.plan.shares import Purse
+from synth.plan.splits import margins_of_order
+from synth.privacy import TableEvent
+
+START = Fraction(1, 10)
+"""The part of an adaptive budget that is spent on the 1-way tables."""
+
+
+def adaptive_purse(problem: Problem) -> Purse:
+    """The whole budget of the adaptive strategy: Gaussian where delta allows it."""
+    return Purse(problem.privacy.epsilon, "gaussian" if problem.privacy.delta else "laplace")
+
+
+def initial_events(problem: Problem) -> tuple[TableEvent, ...]:
+    """All 1-way tables alike, with the first part of the budget."""
+    ones = margins_of_order(problem, 1)
+    share = float(START) / len(ones)
+    shares = [1 - float(START), *[share] * len(ones)]
+    return adaptive_purse(problem).events(problem, [problem.full, *ones], shares)[1:]
+
+
+def selection_budget(problem: Problem) -> Fraction:
+    """What the initial tables leave, an epsilon or a rho, for choosing and measuring more."""
+    spent = sum((event.epsilon or event.rho or Fraction(0)) for event in initial_events(problem))
+    return adaptive_purse(problem).budget(problem.privacy) - spent

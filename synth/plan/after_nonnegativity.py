@@ -1,0 +1,136 @@
+"""A first model of the error left after the non-negative fit; used to choose, not to promise.
+
+What the fit does with signed noise depends on the data. The model knows only the number of records
+n and the shapes of the tables:
+
+* **Counts.** The k-th largest of the N cells of a table is expected to hold n k^-1.2 / H records
+  (Zipf), H the sum over all cells.
+* **Noise.** A cell with noise variance v and expected count m keeps the variance
+  min(v, m + (4 m)^2): where next to nothing is expected, the fit takes the noise away. The mean
+  over the cells is the effective variance of a table, and all tables are combined as in the
+  linear theory.
+* **Tables.** Half the L1 error of a table with N cells and effective standard deviation s is the
+  sum over its cells of min(0.8 s, 2 m) / 2.
+* **Structure.** A table of q attributes of which only groups of k < q were measured together is off
+  by 0.4 x 0.75^(k-1) (1 - k/q)^2.5 of the records besides, for what the interactions of more than
+  k attributes hold. A table that was measured is never worse than this model of it.
+
+The numbers 1.2, 4, 0.4, 0.75 and 2.5 are rough fits to the errors in docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from synth.domain import Margin
+from synth.plan.axes import Axis, point_of
+from synth.plan.components import Components, components_of
+from synth.plan.noise_variance import noise_variance
+from synth.plan.objective import MEAN_ABSOLUTE
+from synth.plan.questions import Question
+from synth.privacy import TableEvent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+ZIPF, SPREAD = 1.2, 4.0
+STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.4, 0.75, 2.5
+EXACT_RANKS = 256
+RANKS_PER_OCTAVE = 8
+
+
+def expected_total_variation(
+    axes: tuple[Axis, ...],
+    events: Sequence[TableEvent],
+    questions: tuple[Question, ...],
+    records: float,
+) -> tuple[float, ...]:
+    """The expected total variation of every question after the fit, at most 1.
+
+    For ranges it is the mean absolute error as a share of the records.
+    Requires: the questions were made for these axes.
+    """
+    points = [point_of(axes, Margin(event.table, event.coarsening)) for event in events]
+    precisions = [1 / _effective_variance(event, records) for event in events]
+    found = _errors(axes, points, precisions, questions, records)
+    smaller = [i for i, event in enumerate(events) if len(event.table) < len(axes)]
+    if 0 < len(smaller) < len(events):
+        modelled = _errors(
+            axes,
+            [points[i] for i in smaller],
+            [precisions[i] for i in smaller],
+            questions,
+            records,
+        )
+        found = [min(pair) for pair in zip(found, modelled, strict=True)]
+    return tuple(min(1.0, error) for error in found)
+
+
+def _effective_variance(event: TableEvent, records: float) -> float:
+    import numpy as np
+
+    counts, cells = _expected_counts(event.cells, records)
+    left = np.minimum(noise_variance(event), counts + (SPREAD * counts) ** 2)
+    return max(float(cells @ left) / event.cells, 1e-12)
+
+
+def _errors(
+    axes: tuple[Axis, ...],
+    points: Sequence[tuple[int, ...]],
+    precisions: Sequence[float],
+    questions: tuple[Question, ...],
+    records: float,
+) -> list[float]:
+    """For every question: noise in the components that are measured, and missing structure."""
+    import numpy as np
+
+    components = components_of(axes, tuple(points))
+    precision = np.array(precisions) @ components.information
+    variances = components.energy(questions) @ (1 / np.maximum(precision, 1e-200))
+    structure = _structure(components, questions)
+    errors = []
+    for question, variance, missing in zip(questions, variances, structure, strict=True):
+        absolute = MEAN_ABSOLUTE * math.sqrt(variance)
+        if question.is_table:
+            counts, cells = _expected_counts(question.queries, records)
+            noise = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
+        else:
+            noise = absolute / records
+        errors.append(noise + float(missing))
+    return errors
+
+
+def _structure(components: Components, questions: tuple[Question, ...]) -> Floats:
+    """The share of records that a model of the measured tables puts into wrong cells."""
+    import numpy as np
+
+    asked = np.array(
+        [[place in q.energy for place in range(len(components.axes))] for q in questions]
+    )
+    together = ((components.margins > 0).astype(np.int64) @ asked.T).max(axis=0)
+    left = 1 - together / asked.sum(axis=1)
+    share = STRUCTURE * STRUCTURE_PER_ORDER ** (together - 1) * left**STRUCTURE_SHARE
+    share = np.where(together == 0, 1.0, share)
+    return np.where(components.answers(questions), 0.0, share)
+
+
+@lru_cache(maxsize=1024)
+def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
+    """Expected counts from the largest down, and how many cells have about each."""
+    import numpy as np
+
+    edges = [float(rank) for rank in range(1, min(cells, EXACT_RANKS) + 2)]
+    while edges[-1] < cells + 1:
+        edges.append(min(edges[-1] * 2 ** (1 / RANKS_PER_OCTAVE), float(cells + 1)))
+    bounds = np.array(edges)
+    width = np.diff(bounds)
+    middle = np.sqrt(bounds[:-1] * (bounds[1:] - 1 + (width <= 1)))
+    middle = np.where(width <= 1, bounds[:-1], middle)
+    share = middle**-ZIPF
+    return records * share / float(width @ share), width

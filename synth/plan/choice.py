@@ -1,0 +1,182 @@
+"""Which tables are measured: the strategies, and what `auto` weighs against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from synth.domain import DENSE_LIMIT_CELLS, Margin
+from synth.plan.adaptive_start import initial_events
+from synth.plan.after_nonnegativity import expected_total_variation
+from synth.plan.problem import Problem
+from synth.plan.questions import Question
+from synth.plan.shares import Noise, Purse
+from synth.plan.splits import best_shares, in_order, margins_of_order, workload_margins
+from synth.privacy import TableEvent
+
+LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 35, 50, 60))
+"""What part of epsilon the smaller tables may get beside the universe."""
+LEAST_SHARE = 0.01
+"""A table that the configuration names gets at least this part of an equal share."""
+
+Group = tuple[str, int]
+"""Questions of one kind and number of attributes."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """One way to spend the budget, under the name of what is measured.
+
+    `low_order_share` is the part of epsilon for the tables beside the universe, whose noise is
+    `noise`; None where there is no such split.
+    """
+
+    tables: str
+    events: tuple[TableEvent, ...]
+    noise: Noise = "laplace"
+    low_order_share: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A way to spend the budget, and the errors that are expected after the fit.
+
+    `errors`: for each kind and number of attributes, the mean total variation, weighted as the
+    workload is. `score`: their geometric mean; the smallest is chosen.
+    """
+
+    spending: Spending
+    errors: tuple[tuple[Group, float], ...]
+    score: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen alternative, and all that were weighed, best first."""
+
+    chosen: Alternative
+    weighed: tuple[Alternative, ...]
+
+
+@lru_cache(maxsize=64)
+def choose(problem: Problem) -> Choice:
+    """Decide what to measure.
+
+    Privacy: a function of the public problem; no data are seen.
+    Ensures: deterministic, and the same whatever the order of the columns.
+    """
+    if problem.strategy == "auto":
+        ways = _weighed(problem)
+    elif problem.strategy == "identity":
+        ways = iter([_universe_alone(problem)])
+    elif problem.strategy == "adaptive":
+        ways = iter([Spending("first tables of adaptive", initial_events(problem))])
+    else:
+        ways = _given(problem, problem.strategy)
+    judged = sorted((_judge(problem, way) for way in ways), key=lambda each: each.score)
+    return Choice(judged[0], tuple(judged))
+
+
+def alternatives(problem: Problem) -> tuple[Alternative, ...]:
+    """The best of every kind of alternative, the chosen one first."""
+    chosen = choose(problem).chosen
+    found = {chosen.spending.tables: chosen}
+    for each in choose(replace(problem, strategy="auto")).weighed:
+        found.setdefault(each.spending.tables, each)
+    return tuple(found.values())
+
+
+def _weighed(problem: Problem) -> Iterator[Spending]:
+    """The universe alone; with all 1-way tables or the best marginals, at several splits of
+    epsilon; the best marginals alone; all marginals of one order alike. Smaller tables get
+    Laplace noise, and in further alternatives Gaussian noise, where delta is positive.
+    """
+    fits = problem.universe.size <= DENSE_LIMIT_CELLS
+    if fits:
+        yield _universe_alone(problem)
+    margins, ones = workload_margins(problem), margins_of_order(problem, 1)
+    epsilon = problem.privacy.epsilon
+    for noise in _noises(problem):
+        purse = Purse(epsilon, noise)
+        shares = best_shares(problem, margins, purse)
+        if margins:
+            events = purse.events(problem, margins, shares)
+            yield Spending("best marginals", events, noise)
+        yield from _all_alike(problem, purse)
+        if fits and len(problem.attributes) > 1:
+            equal = [1.0] * len(ones)
+            yield from _beside_universe(problem, "universe + 1-way", ones, equal, noise)
+        if fits and margins:
+            yield from _beside_universe(
+                problem, "universe + best marginals", margins, shares, noise
+            )
+
+
+def _universe_alone(problem: Problem) -> Spending:
+    purse = Purse(problem.privacy.epsilon, "laplace")
+    return Spending("universe (identity)", purse.events(problem, [problem.full], [1.0]))
+
+
+def _beside_universe(
+    problem: Problem, name: str, margins: Sequence[Margin], shares: Sequence[float], noise: Noise
+) -> Iterator[Spending]:
+    """The universe with Laplace noise and smaller tables, at several splits of epsilon."""
+    epsilon = problem.privacy.epsilon
+    for part in LOW_ORDER_SHARES:
+        full = Purse(epsilon * (1 - part), "laplace").events(problem, [problem.full], [1.0])
+        smaller = Purse(epsilon * part, noise).events(problem, margins, shares)
+        yield Spending(name, full + smaller, noise, part)
+
+
+def _all_alike(problem: Problem, purse: Purse) -> Iterator[Spending]:
+    """All marginals of one order, each with the same budget."""
+    orders = {len(q.energy) for q in problem.questions if q.kind == "marginal"}
+    for order in sorted(orders - {len(problem.attributes)}):
+        margins = margins_of_order(problem, order)
+        if margins:
+            events = purse.events(problem, margins, [1.0] * len(margins))
+            yield Spending(f"all {order}-way alike", events, purse.noise)
+
+
+def _given(problem: Problem, tables: Sequence[Margin]) -> Iterator[Spending]:
+    """The tables that the configuration names."""
+    others = in_order(problem, [margin for margin in tables if margin != problem.full])
+    if not others:
+        yield _universe_alone(problem)
+        return
+    for noise in _noises(problem):
+        purse = Purse(problem.privacy.epsilon, noise)
+        shares = best_shares(problem, others, purse, least=LEAST_SHARE)
+        if problem.full in tables:
+            yield from _beside_universe(problem, "tables as given", others, shares, noise)
+        else:
+            events = purse.events(problem, others, shares)
+            yield Spending("tables as given", events, noise)
+
+
+def _noises(problem: Problem) -> tuple[Noise, ...]:
+    return ("laplace", "gaussian") if problem.privacy.delta else ("laplace",)
+
+
+def _judge(problem: Problem, spending: Spending) -> Alternative:
+    questions = problem.questions
+    expected = expected_total_variation(
+        problem.axes, spending.events, questions, max(1, problem.records)
+    )
+    errors = _by_group(questions, expected)
+    logs = [math.log(max(error, 1e-300)) for _, error in errors]
+    return Alternative(spending, errors, math.exp(sum(logs) / len(logs)) if logs else 0.0)
+
+
+def _by_group(
+    questions: Sequence[Question], errors: Sequence[float]
+) -> tuple[tuple[Group, float], ...]:
+    sums: dict[Group, list[float]] = {}
+    for question, error in zip(questions, errors, strict=True):
+        total = sums.setdefault((question.kind, len(question.attributes)), [0.0, 0.0])
+        total[0] += float(question.weight) * error
+        total[1] += float(question.weight)
+    return tuple((group, total / weight) for group, (total, weight) in sums.items() if weight)

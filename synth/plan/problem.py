@@ -1,0 +1,75 @@
+"""What the planner may know: a part of the configuration, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from synth.config.types import Config, PrivacyConfig, Strategy, WorkloadConfig
+from synth.domain import Attribute, Margin, Universe
+from synth.plan.axes import Axis, axes_of
+from synth.plan.questions import Question, cells_of, questions_of
+
+ASSUMED_RECORDS = 10_000
+"""The number of records that the planner reckons with where nothing is publicly known."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One planning problem: equal problems have equal plans.
+
+    `total` is the publicly declared number of all records, if there is one.
+    """
+
+    attributes: tuple[Attribute, ...]
+    privacy: PrivacyConfig
+    workload: WorkloadConfig
+    strategy: Strategy
+    total: int | None
+
+    @property
+    def records(self) -> int:
+        """The number of records that is reckoned with: declared, else expected, else 10,000."""
+        return self.total or self.workload.expected_records or ASSUMED_RECORDS
+
+    @property
+    def records_are_assumed(self) -> bool:
+        """Whether nothing is publicly known of the number of records."""
+        return not (self.total or self.workload.expected_records)
+
+    @cached_property
+    def universe(self) -> Universe:
+        """The universe without its impossible cells, which no measured table leaves out."""
+        return Universe(self.attributes)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes, ordered by name."""
+        return axes_of(self.universe)
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        """The workload: marginals and ranges, and the single cells if they are in it.
+
+        Their order does not depend on that of the columns.
+        """
+        asked = sorted(
+            questions_of(self.workload, self.axes),
+            key=lambda q: (q.kind, len(q.attributes), sorted(q.attributes)),
+        )
+        if self.workload.cells:
+            asked.append(cells_of(self.universe.names, self.axes))
+        return tuple(asked)
+
+    @cached_property
+    def full(self) -> Margin:
+        """The universe as a table."""
+        return Margin(self.universe.names, (0,) * len(self.attributes))
+
+
+def problem_of(config: Config) -> Problem:
+    """The part of a configuration that a plan depends on."""
+    total = next((entry.total for entry in config.public_totals if not entry.where.codes), None)
+    return Problem(
+        config.universe.attributes, config.privacy, config.workload, config.strategy, total
+    )

@@ -1,0 +1,79 @@
+"""The best split of a purse over given margins, for what the workload asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from synth.domain import Margin
+from synth.plan.axes import margin_at, point_of
+from synth.plan.candidates import cells_at, points_of
+from synth.plan.components import components_of
+from synth.plan.objective import objective_of
+from synth.plan.optimum import optimal_split
+from synth.plan.problem import Problem
+from synth.plan.pure_optimum import pure_split
+from synth.plan.shares import Purse
+from synth.privacy import sensitivity_l1
+
+LARGEST_TABLE_CELLS = 10**8
+"""No margin larger than this is proposed beside, or instead of, the universe."""
+
+
+def best_shares(
+    problem: Problem, margins: Sequence[Margin], purse: Purse, *, least: float = 0.0
+) -> list[float]:
+    """Shares with the least weighted absolute error of all questions that the margins answer.
+
+    Equal shares if they answer none. No share is below `least` times an equal one.
+    """
+    if not margins:
+        return []
+    points = tuple(point_of(problem.axes, margin) for margin in margins)
+    components = components_of(problem.axes, points)
+    possible = components.answers(problem.questions)
+    asked = tuple(q for q, known in zip(problem.questions, possible, strict=True) if known)
+    if not any(question.weight for question in asked):
+        return [1.0] * len(margins)
+    objective = objective_of(components, asked, error="absolute")
+    if purse.noise == "gaussian":
+        split = optimal_split(objective)
+    else:
+        split = pure_split(objective, float(purse.epsilon / sensitivity_l1(problem.privacy)))
+    return [max(share, least / len(margins)) for share in split.shares.tolist()]
+
+
+def workload_margins(problem: Problem) -> list[Margin]:
+    """What may be measured for the marginals and ranges of the workload; not the universe."""
+    asked = tuple(question for question in problem.questions if question.kind != "cells")
+    points = [
+        point
+        for point in points_of(problem.axes, asked)
+        if cells_at(problem.axes, point) <= LARGEST_TABLE_CELLS
+    ]
+    margins = [margin_at(problem.universe, problem.axes, point) for point in points]
+    return in_order(problem, [margin for margin in margins if margin != problem.full])
+
+
+def margins_of_order(problem: Problem, order: int) -> list[Margin]:
+    """The workload's marginals of one order; for 1, those of every attribute."""
+    asked = {tuple(sorted(q.energy)) for q in problem.questions if q.kind == "marginal"}
+    chosen = {places for places in asked if len(places) == order}
+    if order == 1:
+        chosen = {(place,) for place in range(len(problem.axes))}
+    points = [
+        tuple(axis.depth if i in places else 0 for i, axis in enumerate(problem.axes))
+        for places in chosen
+    ]
+    return in_order(
+        problem,
+        [
+            margin_at(problem.universe, problem.axes, point)
+            for point in points
+            if cells_at(problem.axes, point) <= LARGEST_TABLE_CELLS
+        ],
+    )
+
+
+def in_order(problem: Problem, margins: Sequence[Margin]) -> list[Margin]:
+    """Each once, by number of attributes, then by name: whatever the order of the columns."""
+    return sorted(set(margins), key=lambda m: (len(m.names), point_of(problem.axes, m)))
