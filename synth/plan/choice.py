@@ -90,9 +90,11 @@ def alternatives(problem: Problem) -> tuple[Alternative, ...]:
 
 
 def _weighed(problem: Problem) -> Iterator[Spending]:
-    """The universe alone; with all 1-way tables or the best marginals, at several splits of
-    epsilon; the best marginals alone; all marginals of one order alike. Smaller tables get
-    Laplace noise, and in further alternatives Gaussian noise, where delta is positive.
+    """All that `auto` considers.
+
+    The universe alone; with all 1-way tables or the best marginals, at several splits of epsilon;
+    the best marginals alone; all marginals of one order alike. Smaller tables get Laplace noise,
+    and in further alternatives Gaussian noise, where delta is positive.
     """
     fits = problem.universe.size <= DENSE_LIMIT_CELLS
     if fits:

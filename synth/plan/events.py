@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from synth.config.types import Config
 from synth.plan.choice import choose
 from synth.plan.problem import problem_of
@@ -19,4 +21,7 @@ def plan_events(config: Config) -> tuple[TableEvent, ...]:
     the Gaussian ones together with delta, add up to at most `privacy.epsilon`.
     Ensures: the universe, if it is measured, comes first.
     """
-    return choose(problem_of(config)).chosen.spending.events
+    problem = problem_of(config)
+    if problem.strategy == "auto":
+        problem = replace(problem, strategy="identity")
+    return choose(problem).chosen.spending.events
