@@ -8,7 +8,7 @@ from synth.config.types import Config
 from synth.domain import Universe
 from synth.measurements import LedgerPosition, MeasuredTable, Measurements
 from synth.privacy import total_budget
-from synth.privacy.accounting import GAUSSIAN, LAPLACE
+from synth.privacy.accounting import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP
 from synth.release.manifest.exact_numbers import exact_budget, exact_number
 from synth.release.manifest.schema_terms import (
     Schema,
@@ -32,6 +32,16 @@ CONCENTRATED = (
     "corollary 13), either alone, the epsilons of the other events being added to the outcome, or "
     "together with them, each of the others counting as epsilon^2 / 2; the smaller epsilon is the "
     "total, rounded up"
+)
+
+NOT_TUNED = (
+    "none: the domain, the tables and the split of the budget follow from the configuration "
+    "alone, and nothing was tuned on the raw data"
+)
+SELECTED = (
+    "tables were chosen by looking at the raw data through the mechanism of `selections`, whose "
+    "cost is part of the total; the domain, the candidates and the split of the budget follow "
+    "from the configuration alone, and nothing else was tuned on the raw data"
 )
 
 
@@ -83,7 +93,7 @@ ACCOUNTING = record(
         "One entry for every choice of a table to measure that looked at the raw data, with noise.",
         record(
             "One choice.",
-            mechanism=one_of("The mechanism.", "permute-and-flip"),
+            mechanism=one_of("The mechanism.", PERMUTE_AND_FLIP),
             candidates=whole("The number of tables that could be chosen.", minimum=1),
             epsilon=exact("The privacy loss of the choice."),
         ),
@@ -145,17 +155,22 @@ def build_accounting(
     config: Config, measurements: Measurements, ledger: LedgerPosition
 ) -> dict[str, Any]:
     """The section `accounting`."""
-    events = [table.event for table in measurements.tables]
-    total = total_budget(events, delta=config.privacy.delta)
+    total = total_budget(measurements.events, delta=config.privacy.delta)
     return {
         "composition": CONCENTRATED if total.delta else PURE,
         "events": [_event(table, config.universe) for table in measurements.tables],
-        "selections": [],
+        "selections": [
+            {
+                "mechanism": selection.mechanism,
+                "candidates": selection.candidates,
+                "epsilon": exact_number(selection.epsilon),
+            }
+            for selection in measurements.selections
+        ],
         "total": exact_budget(total),
-        "preprocessing_and_hyperparameter_tuning": (
-            "none: the domain, the tables and the split of the budget follow from the "
-            "configuration alone, and nothing was tuned on the raw data"
-        ),
+        "preprocessing_and_hyperparameter_tuning": SELECTED
+        if measurements.selections
+        else NOT_TUNED,
         "ledger": {
             "population": ledger.population,
             "cap": exact_budget(ledger.cap),

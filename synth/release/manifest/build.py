@@ -125,7 +125,7 @@ def build_manifest(
         "domain": build_domain(config, columns),
         "implementation": build_implementation(
             config,
-            mechanisms=tuple(dict.fromkeys(table.event.mechanism for table in measurements.tables)),
+            mechanisms=tuple(dict.fromkeys(event.mechanism for event in measurements.events)),
             self_tests=attested.self_tests,
             versions=attested.versions,
             fingerprint=attested.arithmetic_fingerprint,

@@ -8,7 +8,7 @@ from typing import Any
 from synth.config.types import Config, PersonUnit
 from synth.domain import format_number
 from synth.measurements import Measurements
-from synth.privacy import Budget, sensitivity_l1, total_budget
+from synth.privacy import Budget, TableEvent, sensitivity_l1, sensitivity_l2_squared, total_budget
 from synth.release.manifest.exact_numbers import exact_budget, exact_number
 from synth.release.manifest.meaning import rare
 from synth.release.manifest.schema_terms import (
@@ -39,6 +39,10 @@ GUARANTEE = record(
     max_records_per_unit=whole("The most records of one unit that were counted.", minimum=1),
     contributions_bounded_by=text("How that bound was kept."),
     sensitivity_l1=whole("The most by which one unit changes one table, in records.", minimum=1),
+    sensitivity_l2_squared=whole(
+        "The most by which one unit changes one table in squared L2 norm, in records squared.",
+        minimum=1,
+    ),
     privacy_parameters=record(
         "The parameters, for the privacy unit above.",
         epsilon=exact("The privacy loss of the whole release."),
@@ -70,8 +74,7 @@ def promised_budget(config: Config, measurements: Measurements) -> Budget:
     Where every event is pure, so is the release, whatever delta was allowed. Epsilon is the
     configured one, which the events together never exceed.
     """
-    events = [table.event for table in measurements.tables]
-    total = total_budget(events, delta=config.privacy.delta)
+    total = total_budget(measurements.events, delta=config.privacy.delta)
     return Budget(config.privacy.epsilon, config.privacy.delta if total.delta else Fraction(0))
 
 
@@ -100,13 +103,13 @@ def _delta_in_words(budget: Budget) -> str:
 
 def _concentrated(measurements: Measurements) -> Fraction:
     """The rho of all events together: a pure event counts as epsilon^2 / 2."""
-    spent = Fraction(0)
-    for event in (table.event for table in measurements.tables):
-        if event.rho is not None:
-            spent += event.rho
+    rho, pure = Fraction(0), Fraction(0)
+    for event in measurements.events:
+        if isinstance(event, TableEvent) and event.rho is not None:
+            rho += event.rho
         elif event.epsilon is not None:
-            spent += event.epsilon**2 / 2
-    return spent
+            pure += event.epsilon**2 / 2
+    return rho + pure
 
 
 def build_guarantee(config: Config, measurements: Measurements) -> dict[str, Any]:
@@ -150,6 +153,7 @@ def build_guarantee(config: Config, measurements: Measurements) -> dict[str, Any
         "max_records_per_unit": most,
         "contributions_bounded_by": bounded,
         "sensitivity_l1": sensitivity_l1(privacy),
+        "sensitivity_l2_squared": sensitivity_l2_squared(privacy),
         "privacy_parameters": exact_budget(budget),
         "delta_in_words": _delta_in_words(budget),
         "conversions": [

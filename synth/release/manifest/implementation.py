@@ -7,7 +7,7 @@ from typing import Any
 
 from synth.config.types import Config
 from synth.measurements import SelfTest
-from synth.privacy.accounting import GAUSSIAN, LAPLACE
+from synth.privacy.accounting import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP
 from synth.release.manifest.canonical import canonical_hash
 from synth.release.manifest.schema_terms import (
     flag,
@@ -46,6 +46,15 @@ MECHANISMS = {
         ),
         "sampler": EXACT_SAMPLER,
         "reference": "Canonne, Kamath, Steinke 2020",
+    },
+    PERMUTE_AND_FLIP: {
+        "noise": (
+            "candidates are taken in random order and each is accepted with probability "
+            "exp(epsilon (score - best score) / (2 sensitivity)); the first accepted is chosen"
+        ),
+        "variance": "none: a choice, not a count",
+        "sampler": "exact: coins whose probability is decided by further bits; no truncation",
+        "reference": "McKenna, Sheldon 2020",
     },
 }
 """What is said of each mechanism in every manifest."""

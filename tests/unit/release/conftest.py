@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from synth.config import Config, load_config
+from synth.domain import Margin
 from synth.measurements import (
     Disposal,
     LedgerPosition,
@@ -25,7 +27,8 @@ from synth.measurements import (
 )
 from synth.measurements.receipt import NO_CORE_DUMP, NO_TEMPORARY_FILE, SOURCE_KEPT
 from synth.plan import forecast, plan_events
-from synth.privacy import Budget
+from synth.privacy import Budget, TableEvent, total_budget
+from synth.privacy.accounting import GAUSSIAN
 from synth.release import write_release
 from synth.release.derivation import BINS, ROUNDING, Derivation
 
@@ -47,9 +50,56 @@ BUSY = {
 """A configuration with every kind of column, an impossible rule and a public total."""
 
 
+SEVERAL = {
+    "privacy": {"epsilon": 1, "delta": "1e-9"},
+    "ledger": {"delta_cap": "1e-6"},
+    "domain": [
+        {"name": "age", "type": "integer", "minimum": 0, "maximum": 99, "bin_width": 20}
+        | {"hierarchy": [{"name": "half", "edges": [0, 40, 99]}]}
+        | {"missing": ["?"], "out_of_domain": "missing", "source": "test"},
+        {"name": "sex", "type": "categorical", "levels": ["Female", "Male"]}
+        | {"missing": [""], "out_of_domain": "missing", "source": "test"},
+        {"name": "town", "type": "categorical", "levels": ["Nord", "Süd", "West", "Ost"]}
+        | {"hierarchy": [{"name": "line", "groups": {"x": ["Nord", "Süd"], "y": ["West", "Ost"]}}]}
+        | {"out_of_domain": "Ost", "source": "test"},
+    ],
+    "strategy": {
+        "tables": [
+            ["age", "sex", "town"],
+            [{"column": "age", "level": "half"}, {"column": "town", "level": "line"}],
+            ["sex"],
+        ]
+    },
+}
+"""A configuration with hierarchies and three measured tables, one of them coarser."""
+
+SEVERAL_EVENTS = (
+    TableEvent(("age", "sex", "town"), 72, 1, Fraction(3, 5)),
+    TableEvent(
+        ("age", "town"),
+        6,
+        1,
+        mechanism=GAUSSIAN,
+        coarsening=(1, 1),
+        rho=Fraction(1, 1000),
+        sensitivity_l2_squared=1,
+    ),
+    TableEvent(
+        ("sex",),
+        3,
+        1,
+        mechanism=GAUSSIAN,
+        rho=Fraction(1, 4000),
+        sensitivity_l2_squared=1,
+    ),
+)
+"""Events for that configuration, made by hand: pure noise on the universe, Gaussian elsewhere."""
+
+
 def stand_in(measurements: Measurements, config: Config) -> Derivation:
     """Counts that keep the rules: clipped noisy counts, each total put right in one cell."""
-    counts = np.maximum(measurements.tables[0].noisy_counts - 1, 0)
+    (full,) = (t for t in measurements.tables if t.event.cells == config.universe.size)
+    counts = np.maximum(full.noisy_counts - 1, 0)
     counts = np.where(config.universe.possible(), counts, 0)
     for entry in config.public_totals:
         inside = np.flatnonzero(config.universe.members(entry.where) & config.universe.possible())
@@ -74,29 +124,40 @@ class Made:
         return stand_in(measurements, config)
 
 
+def _noisy_table(
+    event: TableEvent, config: Config, universe: NDArray[np.int64], generator: np.random.Generator
+) -> MeasuredTable:
+    """Sums of made-up counts with something added; no real noise."""
+    sums = Margin(event.table, event.coarsening).sums(config.universe, universe)
+    noisy = sums + generator.integers(-9, 9, event.cells)
+    return MeasuredTable(event, noisy.astype(np.int64), noise_variance(event))
+
+
 @pytest.fixture
 def measured(tmp_path: Path, project: Callable[..., Path]) -> Callable[..., Made]:
     """Makes measurements and their receipt; the release folder is there, empty, not written."""
 
-    def make(**changes: Any) -> Made:
+    def make(*, events: tuple[TableEvent, ...] | None = None, **changes: Any) -> Made:
         config = load_config(project(people=None, **({"strategy": "identity"} | changes)))
-        (event,) = plan_events(config)
+        events = plan_events(config) if events is None else events
         generator = np.random.default_rng(20260131)
-        noisy = generator.geometric(0.1, event.cells) + generator.integers(-9, 9, event.cells)
-        table = MeasuredTable(event, noisy.astype(np.int64), noise_variance(event))
-        measurements = Measurements(config.release.id, config.hash, (table,))
+        universe = generator.geometric(0.1, config.universe.size)
+        measurements = Measurements(
+            config.release.id,
+            config.hash,
+            tuple(_noisy_table(event, config, universe, generator) for event in events),
+        )
         path = tmp_path / "measurements.parquet"
         write_measurements(path, measurements)
         zero = Budget(Fraction(0), Fraction(0))
         cap = Budget(config.ledger.epsilon_cap, config.ledger.delta_cap)
+        spent = total_budget(events, delta=config.privacy.delta)
         receipt = Receipt(
             release_id=config.release.id,
             configuration_hash=config.hash,
             measurements_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
             measured_on="2026-01-30",
-            ledger=LedgerPosition(
-                config.ledger.population, cap, zero, Budget(event.epsilon, Fraction(0)), ("old",)
-            ),
+            ledger=LedgerPosition(config.ledger.population, cap, zero, spent, ("old",)),
             self_tests=(SelfTest("the table of the sampler is exact", True),),
             disposal=Disposal(
                 "keep",
@@ -133,3 +194,11 @@ def released(measured: Callable[..., Made]) -> Callable[..., Made]:
 @pytest.fixture
 def busy() -> dict[str, Any]:
     return BUSY
+
+
+@pytest.fixture
+def several(released: Callable[..., Made], monkeypatch: pytest.MonkeyPatch) -> Made:
+    """A release of three tables whose events were chosen by hand."""
+    planned = "synth.release.verification.measured.plan_events"
+    monkeypatch.setattr(planned, lambda _: SEVERAL_EVENTS)
+    return released(events=SEVERAL_EVENTS, **SEVERAL)

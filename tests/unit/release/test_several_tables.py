@@ -1,0 +1,349 @@
+"""A release of several tables, Laplace and Gaussian, one of them coarser: written and verified."""
+
+import hashlib
+import json
+import math
+import re
+import subprocess
+import sys
+from copy import deepcopy
+from dataclasses import replace
+from fractions import Fraction
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synth.config import config_from_public
+from synth.domain import Margin
+from synth.errors import VerificationError
+from synth.privacy import SelectionEvent
+from synth.release.checksums import checksum_lines
+from synth.release.data_card import render_data_card
+from synth.release.manifest.accounting import build_accounting
+from synth.release.manifest.build import manifest_schema
+from synth.release.manifest.canonical import write_json
+from synth.release.manifest.fit import build_fit
+from synth.release.manifest.guarantee import promised_budget
+from synth.release.verification import verify_folder
+from synth.release.verification.delta_bound import delta_bound
+
+
+def manifest_of(made):
+    return json.loads((made.folder / "manifest.json").read_text(encoding="utf-8"))
+
+
+def reseal(made, manifest):
+    """Everything that a tamperer can make fit: card, sizes, hashes."""
+    (made.folder / "README.md").write_bytes(render_data_card(manifest))
+    for entry in manifest["files"]:
+        content = (made.folder / entry["path"]).read_bytes()
+        entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
+    (made.folder / "manifest.json").write_bytes(write_json(manifest))
+    names = sorted(path.name for path in made.folder.iterdir() if path.name != "SHA256SUMS")
+    hashes = {n: hashlib.sha256((made.folder / n).read_bytes()).hexdigest() for n in names}
+    (made.folder / "SHA256SUMS").write_bytes(checksum_lines(hashes))
+
+
+def findings_of(made, derivation=None):
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=derivation or made.derive)
+    return "\n".join(caught.value.findings)
+
+
+def test_it_verifies_and_fits_its_schema(several):
+    manifest = manifest_of(several)
+    jsonschema.Draft202012Validator(manifest_schema()).validate(manifest)
+    report = verify_folder(several.folder, derivation=several.derive)
+    assert "the budget adds up from the events, and stays within the cap" in report.checks
+    config = config_from_public(manifest["configuration"])
+    assert config.universe == several.config.universe
+    assert config.strategy == several.config.strategy
+
+
+def test_every_event_is_told_with_its_own_budget(several):
+    full, coarse, sex = manifest_of(several)["accounting"]["events"]
+    assert full["mechanism"] == "discrete-laplace"
+    assert full["epsilon"]["fraction"] == "3/5"
+    assert full["noise_scale_records"]["fraction"] == "5/3"
+    assert full["resolutions"] == ["codes"] * 3
+    assert coarse["mechanism"] == sex["mechanism"] == "discrete-gaussian"
+    assert coarse["table"] == ["age", "town"]
+    assert coarse["resolutions"] == ["half", "line"]
+    assert coarse["coarsening"] == [1, 1]
+    assert coarse["rho"]["fraction"] == "1/1000"
+    assert coarse["sigma_squared"]["fraction"] == "500/1"
+    assert coarse["variance"] == 500
+    assert coarse["sensitivity_norm"] == "squared L2"
+    assert (coarse["cells"], sex["cells"]) == (6, 3)
+    assert "epsilon" not in coarse
+    assert "rho" not in full
+
+
+def test_the_guarantee_is_approximate_and_says_what_that_means(several):
+    manifest = manifest_of(several)
+    guarantee, total = manifest["guarantee"], manifest["accounting"]["total"]
+    assert guarantee["variant_name"] == "Approximate DP"
+    assert guarantee["privacy_parameters"]["epsilon"]["fraction"] == "1/1"
+    assert guarantee["privacy_parameters"]["delta"]["fraction"] == "1/1000000000"
+    assert guarantee["statement"].endswith("times that for the other, plus 0.000000001.")
+    assert "at most once in 1,000,000,000 releases" in guarantee["delta_in_words"]
+    assert Fraction(guarantee["conversions"][0]["rho"]["fraction"]) == Fraction(1, 1000) + Fraction(
+        1, 4000
+    ) + Fraction(9, 50)
+    epsilon = Fraction(total["epsilon"]["fraction"])
+    assert Fraction(3, 5) < epsilon < 1
+    gaussian = Fraction(1, 800)
+    assert delta_bound(gaussian, epsilon - Fraction(3, 5)) <= Fraction(1, 10**9)
+    assert "zero-concentrated" in manifest["accounting"]["composition"]
+    names = [each["name"] for each in manifest["implementation"]["mechanisms"]]
+    assert names == ["discrete-laplace", "discrete-gaussian"]
+    group = manifest["what_it_means"]["groups"][0]
+    assert group["delta"] == pytest.approx(1e-9 * (1 + math.e), rel=1e-5)
+
+
+def test_pure_tables_make_a_pure_release_whatever_delta_was_allowed(released):
+    manifest = manifest_of(released(privacy={"delta": "1e-9"}, ledger={"delta_cap": "1e-6"}))
+    assert manifest["guarantee"]["variant_name"] == "Pure DP"
+    assert manifest["guarantee"]["privacy_parameters"]["delta"]["fraction"] == "0/1"
+    assert manifest["accounting"]["total"]["delta"]["fraction"] == "0/1"
+
+
+def test_the_domain_holds_every_level_of_the_hierarchies(several):
+    columns = manifest_of(several)["domain"]["columns"]
+    age, sex, town = (column["hierarchy"] for column in columns)
+    assert age == [
+        {"name": "half", "labels": ["[0, 40)", "[40, 99]", "missing"]}
+        | {"group_of": [0, 0, 1, 1, 1, 2]}
+    ]
+    assert sex == []
+    assert town == [{"name": "line", "labels": ["x", "y"], "group_of": [0, 0, 1, 1]}]
+
+
+def test_the_fit_is_told_for_every_table(several):
+    fit = manifest_of(several)["quality"]["fit"]
+    counts = several.derive(several.measurements, several.config).counts
+    universe = several.config.universe
+    for told, table in zip(fit["tables"], several.measurements.tables, strict=True):
+        margin = Margin(table.event.table, table.event.coarsening)
+        apart = margin.sums(universe, counts) - table.noisy_counts
+        assert told["noisy_total"] == table.noisy_counts.sum()
+        rms = math.sqrt(np.mean(np.square(apart)))
+        assert told["rms_residual_records"] == pytest.approx(rms, rel=1e-12)
+        assert told["rms_residual_in_sd"] == pytest.approx(
+            rms / math.sqrt(table.variance), rel=1e-12
+        )
+
+
+def test_a_query_is_compared_with_the_table_whose_sums_have_the_least_noise(several):
+    fit = manifest_of(several)["quality"]["fit"]
+    counts = several.derive(several.measurements, several.config).counts
+    universe, tables = several.config.universe, several.measurements.tables
+    assert len(fit["queries"]) == len(several.config.workload.marginals)
+    for told in fit["queries"]:
+        names = tuple(told["attributes"])
+        apart = counts - tables[0].noisy_counts
+        assert told["event"] == 0  # sigma^2 is 2,000 for sex alone, and 24 * 5 for its sums
+        expected = Margin(names, (0,) * len(names)).sums(universe, apart)
+        assert told["rms_residual_records"] == pytest.approx(
+            math.sqrt(np.mean(np.square(expected))), rel=1e-12
+        )
+
+
+def test_queries_that_no_noisy_table_holds_are_left_out_of_the_fit(several):
+    measurements = replace(several.measurements, tables=several.measurements.tables[1:])
+    counts = several.derive(several.measurements, several.config).counts
+    fit = build_fit(several.config, measurements, counts)
+    (told,) = fit["queries"]
+    assert (told["attributes"], told["event"]) == (["sex"], 1)
+    assert told["rms_residual_records"] == fit["tables"][1]["rms_residual_records"]
+
+
+def test_selections_are_told_and_paid_for(several):
+    """Whether a selection of this epsilon was made is the business of the measuring side."""
+    choices = (SelectionEvent(12, Fraction(1, 20)), SelectionEvent(11, Fraction(1, 20)))
+    measurements = replace(several.measurements, selections=choices)
+    position = several.receipt.ledger
+    told = build_accounting(several.config, measurements, position)
+    assert [each["candidates"] for each in told["selections"]] == [12, 11]
+    plain = build_accounting(several.config, several.measurements, position)
+    totals = [Fraction(each["total"]["epsilon"]["fraction"]) for each in (told, plain)]
+    assert totals[0] - totals[1] == Fraction(1, 10)
+    assert (
+        "through the mechanism of `selections`" in told["preprocessing_and_hyperparameter_tuning"]
+    )
+    assert plain["preprocessing_and_hyperparameter_tuning"].startswith("none")
+    spent = several.config.privacy.epsilon
+    assert promised_budget(several.config, measurements).epsilon == spent >= totals[0]
+    schema = manifest_schema()["properties"]["accounting"]
+    jsonschema.Draft202012Validator(schema).validate(told)
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from leaves(item, (*path, number))
+    else:
+        yield path
+
+
+def changed(value):
+    """Another value of the same kind that the schema accepts wherever it can."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1
+    if re.fullmatch(r"\d+/\d+", value):
+        return f"{int(value.split('/')[0]) + 1}/{value.split('/')[1]}"
+    return value[:-1] + ("1" if value[-1] != "1" else "2") if value[-1:].isdigit() else value + "x"
+
+
+SECTIONS = [
+    ("accounting", "events"),
+    ("accounting", "total"),
+    ("accounting", "composition"),
+    ("guarantee", "privacy_parameters"),
+    ("guarantee", "conversions"),
+    ("guarantee", "delta_in_words"),
+    ("what_it_means",),
+    ("domain", "columns"),
+    ("quality", "fit"),
+    ("implementation", "mechanisms"),
+]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=".".join)
+def test_every_changed_leaf_is_found(several, section):
+    original = manifest_of(several)
+    derived = several.derive(several.measurements, several.config)
+    card = (several.folder / "README.md").read_bytes()
+    node = original
+    for part in section:
+        node = node[part]
+    paths = [(*section, *path) for path in leaves(node)]
+    assert paths
+    for path in paths:
+        manifest = deepcopy(original)
+        parent = manifest
+        for part in path[:-1]:
+            parent = parent[part]
+        parent[path[-1]] = changed(parent[path[-1]])
+        try:
+            reseal(several, manifest)
+        except (KeyError, ValueError, ArithmeticError):  # there is no card for such a manifest
+            (several.folder / "README.md").write_bytes(card)
+            (several.folder / "manifest.json").write_bytes(write_json(manifest))
+        assert section[0] in findings_of(several, lambda *_: derived), path
+
+
+def rewritten(made, change):
+    """The measurements with a column or the metadata changed, everything else made to fit."""
+    path = made.folder / "measurements.parquet"
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"synth"])
+    table = change(table, head)
+    metadata = {b"synth": json.dumps(head, sort_keys=True).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path, store_schema=True)
+    reseal(made, manifest_of(made))
+
+
+@pytest.mark.parametrize("row", [0, 71, 72, 77, 78, 80])
+def test_a_changed_noisy_count_of_any_table_is_found(several, row):
+    def change(table, _):
+        counts = table.column("noisy_count").to_pylist()
+        counts[row] += 1
+        values = pa.array(counts, pa.int64())
+        return table.set_column(2, table.schema.field(2), [values])
+
+    rewritten(several, change)
+    assert "post_processing.measurements_content_hash" in findings_of(several)
+
+
+@pytest.mark.parametrize("keep", [72, 78, 80])
+def test_a_missing_table_or_cell_is_found(several, keep):
+    rewritten(several, lambda table, _: table.slice(0, keep))
+    assert "measurements.parquet: holds" in findings_of(several)
+
+
+def test_a_table_that_was_dropped_with_its_event_is_found(several):
+    def change(table, head):
+        head["tables"].pop()
+        return table.slice(0, 78)
+
+    rewritten(several, change)
+    assert "measurements.parquet: " in findings_of(several)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_changed_event_of_the_file_is_found(several, number):
+    original = (several.folder / "measurements.parquet").read_bytes()
+    fields = json.loads(pq.read_schema(several.folder / "measurements.parquet").metadata[b"synth"])
+    for field, value in fields["tables"][number].items():
+
+        def change(table, head, field=field, value=value):
+            if isinstance(value, list):
+                replaced = value[::-1] if value[::-1] != value else [*value, value[0]]
+            elif isinstance(value, int):
+                replaced = value + 1
+            elif value is None:
+                replaced = 1
+            else:
+                replaced = "1/7" if re.fullmatch(r"[\d/]+", value) else value + "x"
+            head["tables"][number][field] = replaced
+            return table
+
+        rewritten(several, change)
+        assert "measurements.parquet: " in findings_of(several), field
+        (several.folder / "measurements.parquet").write_bytes(original)
+
+
+def test_other_events_than_planned_are_found(several, monkeypatch):
+    planned = tuple(table.event for table in several.measurements.tables)[::-1]
+    monkeypatch.setattr("synth.release.verification.measured.plan_events", lambda _: planned)
+    assert "lists other events than the configuration asks for" in findings_of(several)
+
+
+def test_the_card_lists_the_tables_with_their_noise(several):
+    card = (several.folder / "README.md").read_text(encoding="utf-8")
+    assert "Approximate DP with epsilon = 1 and delta = 0.000000001 for one" in card
+    assert "The exception: with probability at most delta" in card
+    assert "| 0 | `age`, `sex`, `town` | 72 | discrete Laplace, epsilon 0.6 | " in card
+    coarse = "| 1 | `age` by `half`, `town` by `line` | 6 | discrete Gaussian, rho 0.001 | 22.4 |"
+    assert coarse in card
+    assert "| 2 | `sex` | 3 | discrete Gaussian, rho 0.00025 | 44.7 |" in card
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_snippet_of_the_card_loads_any_table_with_its_labels(several, number):
+    card = (several.folder / "README.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", card, flags=re.DOTALL)[-1]
+    code = code.replace("number = 0", f"number = {number}")
+    code += "print(noisy.drop(columns=['table', 'cell']).to_json(orient='split'))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=several.folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout)
+    table = several.measurements.tables[number]
+    universe = several.config.universe
+    assert loaded["columns"] == ["noisy_count", *table.event.table]
+    labels = [
+        universe.attribute(name).hierarchy[-step].labels
+        if step
+        else universe.attribute(name).labels
+        for name, step in zip(table.event.table, table.event.coarsening, strict=True)
+    ]
+    places = np.ndindex(*map(len, labels))
+    expected = [
+        [int(noisy), *(names[code] for names, code in zip(labels, place, strict=True))]
+        for noisy, place in zip(table.noisy_counts, places, strict=True)
+    ]
+    assert loaded["data"] == expected
