@@ -119,6 +119,9 @@ WORDS = st.sampled_from(
         "1/3",
         "true",
         "auto",
+        "dyadic",
+        "range",
+        "decade",
         "keep",
         "estimated",
         "[0,1)",
@@ -151,6 +154,13 @@ KEYS = st.one_of(
             "unit",
             "where",
             "total",
+            "hierarchy",
+            "groups",
+            "branching",
+            "tables",
+            "ranges",
+            "column",
+            "level",
         ]
     ),
     st.text(max_size=5),
@@ -218,6 +228,14 @@ def columns(draw: st.DrawFn, name: str) -> dict[str, Any]:
         }
     if missing and draw(st.booleans()):
         column["out_of_domain"] = "missing"
+    if kind == "categorical" and len(column["levels"]) > 2 and draw(st.booleans()):
+        first, *rest = column["levels"]
+        column["hierarchy"] = [{"name": "two", "groups": {"first": first, "rest": rest}}]
+    if kind == "bounds" and draw(st.booleans()):
+        bins = (int(column["maximum"]) - int(column["minimum"])) // int(column["bin_width"]) + 1
+        branching = draw(st.integers(2, 12))
+        if bins > branching:
+            column["hierarchy"] = {"branching": str(branching)}
     return column
 
 
@@ -226,7 +244,21 @@ def whole_files(draw: st.DrawFn) -> dict[str, Any]:
     """A valid configuration with one to four columns."""
     tree = yaml.load((GOOD / "small.yaml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     tree["domain"] = [draw(columns(f"column {i}")) for i in range(draw(st.integers(1, 4)))]
+    names = [column["name"] for column in tree["domain"]]
+    ordered = [c["name"] for c in tree["domain"] if c["type"] != "categorical"]
     tree["workload"] = {"marginals": str(draw(st.integers(1, 5)))}
+    if ordered:
+        columns_of_ranges = st.lists(st.sampled_from(ordered), unique=True, min_size=1)
+        kind = draw(st.sampled_from(["prefix", "range"]))
+        tree["workload"]["ranges"] = [{"columns": draw(columns_of_ranges), "kind": kind}]
+    table = draw(st.lists(st.sampled_from(names), unique=True, min_size=1))
+    coarse = [
+        {"column": c["name"], "level": "two"}
+        for c in tree["domain"]
+        if isinstance(c.get("hierarchy"), list)
+    ]
+    listed = {"tables": [table, *([coarse] if coarse else [])]}
+    tree["strategy"] = draw(st.sampled_from(["auto", "identity", "adaptive", listed]))
     tree["privacy"]["epsilon"] = draw(st.sampled_from(["0.1", "1/3", "1e-4", "50", "2.50"]))
     return tree
 
