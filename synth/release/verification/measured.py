@@ -5,8 +5,10 @@ from __future__ import annotations
 from synth.config import Config
 from synth.measurements import Measurements, read_measurements
 from synth.plan import plan_events
+from synth.privacy import TableEvent
 from synth.release.contents import MEASUREMENTS
 from synth.release.verification.folder import Folder, FolderError
+from synth.release.verification.planned import plan_findings
 from synth.release.verification.report import Findings
 
 MAX_CELLS = 1 << 32
@@ -16,28 +18,27 @@ BYTES_PER_ROW = 40
 """The most that one row of the file (three whole numbers) can unpack to, with room to spare."""
 
 
-def read_measured(folder: Folder, config: Config, findings: Findings) -> Measurements | None:
+def read_measured(
+    folder: Folder, config: Config, findings: Findings, *, other_arithmetic: bool
+) -> Measurements | None:
     """The measurements, or None if they are not those of the configuration."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     planned = plan_events(config)
-    expected = sum(event.cells for event in planned)
     try:
         with folder.open(MEASUREMENTS) as file:
             footer = pq.ParquetFile(file).metadata
             size = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-        if footer.num_rows != expected:
-            raise ValueError(f"holds {footer.num_rows} rows, expected {expected} cells")
-        if expected > MAX_CELLS or size > expected * BYTES_PER_ROW + (1 << 20):
-            raise ValueError(f"unpacks to {size} bytes, more than this version reads")
+        _check_size(config, planned, footer.num_rows, size)
         measurements = read_measurements(folder.path / MEASUREMENTS, config.universe)
         if measurements.release_id != config.release.id:
             raise ValueError("belongs to another release")
         if measurements.configuration_hash != config.hash:
             raise ValueError("answers to another configuration than the manifest holds")
-        if tuple(table.event for table in measurements.tables) != planned:
-            raise ValueError("lists other events than the configuration asks for")
+        found = plan_findings(config, planned, measurements, other_arithmetic=other_arithmetic)
+        if reason := "; ".join(found):
+            raise ValueError(reason)
     except (ValueError, OSError, pa.ArrowException) as error:
         if isinstance(error, FolderError):
             findings.found.append(str(error))
@@ -47,3 +48,18 @@ def read_measured(folder: Folder, config: Config, findings: Findings) -> Measure
         return None
     findings.checks.append("the measurements answer to the configuration, cell by cell")
     return measurements
+
+
+def _check_size(
+    config: Config, planned: tuple[TableEvent, ...], rows: int, size_bytes: int
+) -> None:
+    """Refuse a file that cannot hold the tables of the configuration. Raises: ValueError.
+
+    How many cells `adaptive` measures, only the file says: its list of tables is checked against
+    its rows when it is read.
+    """
+    expected = sum(event.cells for event in planned)
+    if rows != expected and (config.strategy != "adaptive" or rows < expected):
+        raise ValueError(f"holds {rows} rows, expected {expected} cells")
+    if rows > MAX_CELLS or size_bytes > rows * BYTES_PER_ROW + (1 << 20):
+        raise ValueError(f"unpacks to {size_bytes} bytes, more than this version reads")

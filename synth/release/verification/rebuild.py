@@ -15,7 +15,6 @@ from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import build_manifest
-from synth.release.manifest.implementation import arithmetic_fingerprint
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
 from synth.release.verification.comparison import differences, same
 from synth.release.verification.folder import Folder
@@ -57,11 +56,10 @@ class Rebuild:
     measurements: Measurements
     derived: Derivation
     findings: Findings
+    other_arithmetic: bool
 
     def check(self) -> None:
         """Compare everything; findings and checks are recorded."""
-        stated = self.manifest["implementation"]["arithmetic_fingerprint"]
-        self.other_arithmetic = stated != arithmetic_fingerprint()
         if self.other_arithmetic:
             self.findings.notes.append(
                 "the release was written with other numeric libraries (or another processor) than "

@@ -9,6 +9,7 @@ from synth.config import Config, config_from_public
 from synth.errors import ConfigError, SynthError, VerificationError
 from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
+from synth.release.manifest.implementation import arithmetic_fingerprint
 from synth.release.verification.attested import attested_findings
 from synth.release.verification.budget import budget_findings
 from synth.release.verification.comparison import shown
@@ -98,12 +99,14 @@ def _check_content(folder: Folder, findings: Findings, derivation: Derive) -> No
     findings.conclude(
         "statements of the curator agree with the configuration", attested_findings(manifest)
     )
-    measurements = read_measured(folder, config, findings)
+    stated = manifest["implementation"]["arithmetic_fingerprint"]
+    other_arithmetic = stated != arithmetic_fingerprint()
+    measurements = read_measured(folder, config, findings, other_arithmetic=other_arithmetic)
     if measurements is None:
         return
     derived = _derive(measurements, config, findings, derivation)
     if derived is not None:
-        Rebuild(folder, manifest, config, measurements, derived, findings).check()
+        Rebuild(folder, manifest, config, measurements, derived, findings, other_arithmetic).check()
 
 
 def _config(manifest: dict[str, Any], findings: Findings) -> Config | None:

@@ -19,7 +19,7 @@ from synth.measurements.receipt import (
 from synth.noise import DiscreteLaplace
 from synth.release.checksums import checksum_lines, parse_checksums
 from synth.release.manifest.canonical import write_json
-from synth.release.verification import rebuild, verify_folder
+from synth.release.verification import verify, verify_folder
 from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY, attested_findings
 from synth.release.verification.budget import budget_findings
 from synth.release.verification.comparison import differences
@@ -52,7 +52,7 @@ def moved(made, records):
 
 @pytest.fixture
 def other_arithmetic(monkeypatch):
-    monkeypatch.setattr(rebuild, "arithmetic_fingerprint", lambda: "0" * 64)
+    monkeypatch.setattr(verify, "arithmetic_fingerprint", lambda: "0" * 64)
 
 
 @pytest.fixture
