@@ -156,15 +156,21 @@ def plan(
     epsilon: Annotated[
         str | None, typer.Option(help="Compare budgets: a comma-separated list, as 0.5,1,2.")
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw it to this file: FILE.png or FILE.svg.")
+    ] = None,
     period: Period = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a run would measure and how exact it would be. Opens no data, spends nothing."""
     from synth.config import load_config
-    from synth.plan import compare, forecast, render, to_json
+    from synth.plan import compare, render, to_json, write_plot
 
     accepted = load_config(config, period=period)
-    forecasts = [forecast(accepted)] if epsilon is None else compare(accepted, _epsilons(epsilon))
+    budgets = [accepted.privacy.epsilon] if epsilon is None else _epsilons(epsilon)
+    forecasts = compare(accepted, budgets, with_alternatives=True)
+    if plot is not None:
+        write_plot(forecasts, plot)
     if as_json:
         print(to_json(forecasts))
     else:

@@ -1,8 +1,10 @@
 """The planner: measured tables, budget split and forecast of errors; never opens the data."""
 
+from synth.plan.adaptive_start import selection_budget
 from synth.plan.costs import Costs
 from synth.plan.events import plan_events
 from synth.plan.forecast import Forecast, QueryForecast, compare, forecast
+from synth.plan.plot import write_plot
 from synth.plan.report import render, to_json
 
 __all__ = [
@@ -13,5 +15,7 @@ __all__ = [
     "forecast",
     "plan_events",
     "render",
+    "selection_budget",
     "to_json",
+    "write_plot",
 ]

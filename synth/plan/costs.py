@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from synth.domain import Universe
+from synth.domain import DENSE_LIMIT_CELLS, Universe
+from synth.privacy import TableEvent
 
 MEMORY_BASE_BYTES = 230_000_000
 """Interpreter, libraries and the reading of the source, whatever its size."""
@@ -34,19 +35,28 @@ class Costs:
     seconds: float
 
 
-def forecast_costs(universe: Universe, *, formats: Sequence[str], total: int | None) -> Costs:
-    """The needs of a dense run; rows count only if their number is publicly known.
+def forecast_costs(
+    universe: Universe,
+    events: Sequence[TableEvent],
+    *,
+    formats: Sequence[str],
+    total: int | None,
+) -> Costs:
+    """The needs of a run; rows count only if their number is publicly known.
 
-    Without a declared total the disk figure leaves the rows out.
+    A universe that is small enough is held in memory cell by cell; otherwise only the measured
+    tables are. Without a declared total the disk figure leaves the rows out.
     """
+    measured = sum(event.cells for event in events)
+    held = max(measured, universe.size if universe.size <= DENSE_LIMIT_CELLS else 0)
     row_bytes = 0.0
     if "csv" in formats:
         row_bytes += sum(1 + mean(map(len, each.labels)) for each in universe.attributes)
     if "parquet" in formats:
         row_bytes += DISK_BYTES_PER_PARQUET_VALUE * len(universe.attributes)
-    cell_bytes = DISK_BYTES_PER_CELL * universe.size
+    cell_bytes = DISK_BYTES_PER_CELL * measured
     return Costs(
-        memory_bytes=MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * universe.size,
+        memory_bytes=MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held,
         disk_bytes=int(DISK_BASE_BYTES + cell_bytes + row_bytes * (total or 0)),
-        seconds=SECONDS_BASE + SECONDS_PER_CELL * universe.size,
+        seconds=SECONDS_BASE + SECONDS_PER_CELL * held,
     )

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 from synth.config.limits import epsilon_problem
@@ -14,46 +13,26 @@ from synth.config.types import Config, PrivacyConfig
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
+from synth.plan.choice import Alternative, alternatives
 from synth.plan.costs import Costs, forecast_costs
 from synth.plan.events import plan_events
 from synth.plan.noise_sum import NoiseSum
+from synth.plan.noise_variance import noise_variance
 from synth.plan.possible import possible_cells
+from synth.plan.problem import Problem, problem_of
+from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
+from synth.plan.questions import cells_of, questions_of
 from synth.privacy import TableEvent
 
-MISS = Fraction(1, 20)
-"""One minus the confidence of every interval of the forecast."""
-
-
-@dataclass(frozen=True)
-class QueryForecast:
-    """The error of one marginal, summed from the noisy table as it is (signed noise).
-
-    Shapes and units: all errors are in records, per cell of the marginal. A cell's interval is
-    its value plus or minus `half_width_95`; with `simultaneous_95` all cells of the marginal
-    are covered at once with 95 % (Bonferroni).
-    """
-
-    attributes: tuple[str, ...]
-    cells: int
-    summed_cells: int
-    """Noisy cells that add up to one cell of the marginal."""
-    sd_records: float
-    half_width_95: int
-    simultaneous_95: int
-    mean_absolute_error_records: float
-    total_variation: float | None
-    """Expected half L1 error over a declared total; None if no total is declared."""
-    weight: Fraction
-
-    @property
-    def l1_records(self) -> float:
-        """The expected sum of the absolute errors of all cells."""
-        return self.cells * self.mean_absolute_error_records
+__all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast"]
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one budget buys; computed from the configuration alone."""
+    """What one budget buys; computed from the configuration alone.
+
+    What is about single cells of the universe is None if the universe is not measured.
+    """
 
     release_id: str
     epsilon: Fraction
@@ -63,18 +42,28 @@ class Forecast:
     universe_size: int
     possible_cells: int
     tables: tuple[TableEvent, ...]
-    alpha: float
-    noise_scale_records: float
-    noise_sd_per_cell: float
+    alpha: float | None
+    noise_scale_records: float | None
+    noise_sd_per_cell: float | None
     declared_total: int | None
     """All records, if `public_totals` declares them."""
-    single_cell: QueryForecast
+    records: int
+    """The number of records that the choice of tables reckons with."""
+    records_are_assumed: bool
+    """Whether that number is a default, because nothing is publicly known."""
+    single_cell: QueryForecast | None
     """The finest query: one cell of the universe."""
     queries: tuple[QueryForecast, ...]
-    """One per marginal of the workload, in its order."""
-    phantom_records_if_clipped: float
+    """One per marginal of the workload that the tables answer, in its order."""
+    ranges: tuple[QueryForecast, ...]
+    """One per set of range queries that the tables answer, in the workload's order."""
+    unanswered: tuple[tuple[str, ...], ...]
+    """Queries that no linear estimate from the tables answers: only a model can."""
+    phantom_records_if_clipped: float | None
     """Records that clipping at zero would add to a universe without records."""
     costs: Costs
+    alternatives: tuple[Alternative, ...] = ()
+    """The best of every kind that could be measured, what is measured first; if asked for."""
 
     def to_plain(self) -> dict[str, Any]:
         """The forecast in JSON values; budgets are exact fractions in text."""
@@ -86,31 +75,29 @@ class Forecast:
             "privacy_unit": self.privacy_unit,
             "universe_size": self.universe_size,
             "possible_cells": self.possible_cells,
-            "tables": [
-                {
-                    "attributes": list(table.table),
-                    "cells": table.cells,
-                    "mechanism": table.mechanism,
-                    "sensitivity_l1": table.sensitivity_l1,
-                    "epsilon": str(table.epsilon),
-                }
-                for table in self.tables
-            ],
+            "tables": [_table_to_plain(table) for table in self.tables],
             "noise_scale_records": self.noise_scale_records,
             "noise_sd_per_cell": self.noise_sd_per_cell,
             "declared_total": self.declared_total,
-            "single_cell": _query_to_plain(self.single_cell),
-            "queries": [_query_to_plain(query) for query in self.queries],
+            "records": self.records,
+            "records_are_assumed": self.records_are_assumed,
+            "single_cell": self.single_cell and self.single_cell.to_plain(),
+            "queries": [query.to_plain() for query in self.queries],
+            "ranges": [query.to_plain() for query in self.ranges],
+            "unanswered": [list(names) for names in self.unanswered],
             "phantom_records_if_clipped": self.phantom_records_if_clipped,
             "costs": {
                 "memory_bytes": self.costs.memory_bytes,
                 "disk_bytes": self.costs.disk_bytes,
                 "seconds": self.costs.seconds,
             },
+            "alternatives": [_alternative_to_plain(each) for each in self.alternatives],
         }
 
 
-def forecast(config: Config, epsilon: Fraction | None = None) -> Forecast:
+def forecast(
+    config: Config, epsilon: Fraction | None = None, *, with_alternatives: bool = False
+) -> Forecast:
     """Forecast the errors and costs of a release, with its own epsilon or another one.
 
     Privacy: reads the configuration only; opens no data and spends nothing.
@@ -122,38 +109,13 @@ def forecast(config: Config, epsilon: Fraction | None = None) -> Forecast:
             raise ValueError("epsilon must be positive")
         _refuse_unsuitable(config.privacy, epsilon)
         config = replace(config, privacy=replace(config.privacy, epsilon=epsilon))
-    (table,) = tables = plan_events(config)
-    law = DiscreteLaplace(table.epsilon, table.sensitivity_l1)
-    rate = float(min(law.rate, LARGEST_RATE))
-    total = _declared_total(config)
-    one = NoiseSum(rate, 1)
-
-    @cache
-    def errors(cells: int) -> tuple[float, int, int, float]:
-        noise = NoiseSum(rate, table.cells // cells)
-        misses = MISS, MISS / cells
-        if noise.count == 1:
-            widths = [law.half_width(1 - miss) for miss in misses]
-        else:
-            widths = [noise.half_width(float(miss)) for miss in misses]
-        return noise.sd, widths[0], widths[1], noise.mean_absolute
-
-    def query(attributes: tuple[str, ...], weight: Fraction) -> QueryForecast:
-        cells = math.prod(config.universe.attribute(name).size for name in attributes)
-        sd, half_width, simultaneous, mean_absolute = errors(cells)
-        return QueryForecast(
-            attributes=attributes,
-            cells=cells,
-            summed_cells=table.cells // cells,
-            sd_records=sd,
-            half_width_95=half_width,
-            simultaneous_95=simultaneous,
-            mean_absolute_error_records=mean_absolute,
-            total_variation=cells * mean_absolute / (2 * total) if total else None,
-            weight=weight,
-        )
-
+    problem, events = problem_of(config), plan_events(config)
+    marginals, ranges, unanswered, single_cell = _queries(problem, events)
     possible = possible_cells(config.universe)
+    full = next((event for event in events if _is_universe(problem, event)), None)
+    law = None
+    if full is not None and full.epsilon is not None:
+        law = DiscreteLaplace(full.epsilon, full.sensitivity_l1)
     unit = config.privacy.unit
     return Forecast(
         release_id=config.release.id,
@@ -165,22 +127,58 @@ def forecast(config: Config, epsilon: Fraction | None = None) -> Forecast:
         else f"{unit.column}, at most {unit.max_records} records",
         universe_size=config.universe.size,
         possible_cells=possible,
-        tables=tables,
-        alpha=float(law.alpha),
-        noise_scale_records=float(table.noise_scale_records),
-        noise_sd_per_cell=math.sqrt(law.variance),
-        declared_total=total,
-        single_cell=query(config.universe.names, Fraction(1)),
-        queries=tuple(query(m.attributes, m.weight) for m in config.workload.marginals),
+        tables=events,
+        alpha=None if law is None else float(law.alpha),
+        noise_scale_records=None if law is None else float(1 / law.rate),
+        noise_sd_per_cell=None if full is None else math.sqrt(noise_variance(full)),
+        declared_total=problem.total,
+        records=problem.records,
+        records_are_assumed=problem.records_are_assumed,
+        single_cell=single_cell,
+        queries=marginals,
+        ranges=ranges,
+        unanswered=unanswered,
         # E max(noise, 0) is half of E|noise|, because the noise is symmetric: a / (1 - a^2)
-        phantom_records_if_clipped=possible * one.mean_absolute / 2,
-        costs=forecast_costs(config.universe, formats=config.output.formats, total=total),
+        phantom_records_if_clipped=None
+        if law is None
+        else possible * NoiseSum(float(min(law.rate, LARGEST_RATE)), 1).mean_absolute / 2,
+        costs=forecast_costs(
+            config.universe, events, formats=config.output.formats, total=problem.total
+        ),
+        alternatives=alternatives(problem) if with_alternatives else (),
     )
 
 
-def compare(config: Config, epsilons: Sequence[Fraction]) -> list[Forecast]:
+def compare(
+    config: Config, epsilons: Sequence[Fraction], *, with_alternatives: bool = False
+) -> list[Forecast]:
     """One forecast per epsilon, in the order given."""
-    return [forecast(config, epsilon) for epsilon in epsilons]
+    return [forecast(config, each, with_alternatives=with_alternatives) for each in epsilons]
+
+
+def _queries(
+    problem: Problem, events: Sequence[TableEvent]
+) -> tuple[
+    tuple[QueryForecast, ...],
+    tuple[QueryForecast, ...],
+    tuple[tuple[str, ...], ...],
+    QueryForecast | None,
+]:
+    """Marginals, ranges, what is not answered, and the single cell."""
+    asked = questions_of(problem.workload, problem.axes)
+    cell = cells_of(problem.universe.names, problem.axes)
+    *found, single_cell = forecast_queries(problem, events, (*asked, cell))
+    known = [each for each in found if each is not None]
+    return (
+        tuple(each for each in known if each.kind == "marginal"),
+        tuple(each for each in known if each.kind != "marginal"),
+        tuple(q.attributes for q, each in zip(asked, found, strict=True) if each is None),
+        single_cell,
+    )
+
+
+def _is_universe(problem: Problem, event: TableEvent) -> bool:
+    return event.table == problem.full.names and not any(event.coarsening)
 
 
 def _refuse_unsuitable(privacy: PrivacyConfig, epsilon: Fraction) -> None:
@@ -194,23 +192,29 @@ def _refuse_unsuitable(privacy: PrivacyConfig, epsilon: Fraction) -> None:
         raise ConfigError("--epsilon", [problem])
 
 
-def _declared_total(config: Config) -> int | None:
-    for entry in config.public_totals:
-        if not entry.where.codes:
-            return entry.total
-    return None
-
-
-def _query_to_plain(query: QueryForecast) -> dict[str, Any]:
+def _table_to_plain(table: TableEvent) -> dict[str, Any]:
     return {
-        "attributes": list(query.attributes),
-        "cells": query.cells,
-        "summed_cells": query.summed_cells,
-        "sd_records": query.sd_records,
-        "half_width_95": query.half_width_95,
-        "simultaneous_95": query.simultaneous_95,
-        "mean_absolute_error_records": query.mean_absolute_error_records,
-        "l1_records": query.l1_records,
-        "total_variation": query.total_variation,
-        "weight": str(query.weight),
+        "attributes": list(table.table),
+        "coarsening": list(table.coarsening),
+        "cells": table.cells,
+        "mechanism": table.mechanism,
+        "sensitivity_l1": table.sensitivity_l1,
+        "epsilon": None if table.epsilon is None else str(table.epsilon),
+        "rho": None if table.rho is None else str(table.rho),
+        "noise_sd": math.sqrt(noise_variance(table)),
+    }
+
+
+def _alternative_to_plain(each: Alternative) -> dict[str, Any]:
+    share = each.spending.low_order_share
+    return {
+        "tables": each.spending.tables,
+        "noise": each.spending.noise,
+        "low_order_share": None if share is None else str(share),
+        "measured_tables": len(each.spending.events),
+        "expected_total_variation": [
+            {"kind": kind, "attributes": order, "mean": error}
+            for (kind, order), error in each.errors
+        ],
+        "score": each.score,
     }

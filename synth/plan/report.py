@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from synth.domain import format_number
 from synth.plan.forecast import Forecast, QueryForecast
-from synth.privacy import TableEvent
+from synth.plan.report_tables import (
+    mechanisms,
+    print_alternatives,
+    print_alternatives_by_budget,
+    print_tables,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,22 +44,23 @@ def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = N
         console = Console()
     several = [forecasts] if isinstance(forecasts, Forecast) else list(forecasts)
     first = several[0]
-    _print_universe(first, console, with_epsilon=len(several) == 1)
+    _print_universe(first, console)
     if len(several) > 1:
         _print_comparison(several, console)
     else:
+        print_tables(first, console)
         _print_queries(first, console)
         _print_phantoms(first, console)
+        print_alternatives(first, console)
     _say(console, "Nothing was read and nothing was spent.")
 
 
-def _print_universe(plan: Forecast, console: Console, *, with_epsilon: bool) -> None:
+def _print_universe(plan: Forecast, console: Console) -> None:
     _say(console, f"plan of {plan.release_id}", style="bold")
     impossible = plan.universe_size - plan.possible_cells
     rows = [
         ("universe", f"{plan.universe_size:,} cells, {impossible:,} of them impossible"),
-        ("measured", "; ".join(_table(table, plan, with_epsilon) for table in plan.tables)),
-        ("mechanism", "discrete Laplace noise on every cell, impossible ones included"),
+        ("mechanism", mechanisms(plan)),
         ("protects", f"unit: {plan.privacy_unit}; neighbours: {plan.neighbours}"),
         (
             "needs",
@@ -73,13 +79,14 @@ def _print_universe(plan: Forecast, console: Console, *, with_epsilon: bool) -> 
 def _print_queries(plan: Forecast, console: Console) -> None:
     _say(
         console,
-        f"Errors at epsilon {format_number(plan.epsilon)}, in records per cell, of sums over the "
-        "noisy table as it is. 95 %: one cell. All: every cell of the query at once.",
+        f"Errors at epsilon {format_number(plan.epsilon)}, in records per cell or interval, of "
+        f"{_estimate_of(plan)} as it is. 95 %: one cell. All: every cell of the query at once.",
     )
     table = _errors_table("query", "cells")
     single = plan.single_cell
-    table.add_row("one cell of the universe", f"{single.cells:,}", *_errors(single))
-    for label, group in _groups(plan.queries):
+    if single is not None:
+        table.add_row("one cell of the universe", f"{single.cells:,}", *_errors(single))
+    for label, group in groups(plan.queries) + groups(plan.ranges):
         low, high = min(q.cells for q in group), max(q.cells for q in group)
         cells = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         if len({query.cells for query in group}) == 1:
@@ -93,6 +100,12 @@ def _print_queries(plan: Forecast, console: Console) -> None:
         table.add_row("  median", f"{middle.cells:,}", *_errors(middle))
         table.add_row("  worst", f"{ordered[-1].cells:,}", *_errors(ordered[-1]))
     console.print(table)
+    if plan.unanswered:
+        _say(
+            console,
+            f"{len(plan.unanswered):,} queries of the workload are not answered by sums of these "
+            "tables; the published rows follow a model there.",
+        )
     if len(plan.queries) > _LISTED:
         ordered = sorted(plan.queries, key=lambda q: -q.sd_records)
         worst = [q for q in ordered if q.sd_records >= ordered[_WORST - 1].sd_records]
@@ -104,25 +117,33 @@ def _print_queries(plan: Forecast, console: Console) -> None:
 def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:
     _say(console, "Standard deviation in records per cell, for each epsilon:")
     table = _errors_table("query", *(format_number(plan.epsilon) for plan in plans), bare=True)
+    cells = [plan.single_cell for plan in plans]
     table.add_row(
-        "one cell of the universe", *(_number(plan.single_cell.sd_records) for plan in plans)
+        "one cell of the universe", *(_number(one.sd_records) if one else "-" for one in cells)
     )
-    grouped = [_groups(plan.queries) for plan in plans]
-    for rows in zip(*grouped, strict=True):
-        label = rows[0][0]
-        kind = "" if len(rows[0][1]) == 1 else ", median"
-        figures = (median(q.sd_records for q in group) for _, group in rows)
-        table.add_row(f"{label}{kind}", *map(_number, figures))
+    grouped = [dict(groups(plan.queries) + groups(plan.ranges)) for plan in plans]
+    for label in dict.fromkeys(label for each in grouped for label in each):
+        found = [each.get(label, []) for each in grouped]
+        kind = "" if max(map(len, found)) == 1 else ", median"
+        figures = (
+            _number(median(q.sd_records for q in group)) if group else "-" for group in found
+        )
+        table.add_row(f"{label}{kind}", *figures)
     table.add_section()
-    table.add_row("one cell, 95 %", *(f"±{plan.single_cell.half_width_95:,}" for plan in plans))
+    table.add_row("one cell, 95 %", *(f"±{one.half_width_95:,}" if one else "-" for one in cells))
+    phantoms = [plan.phantom_records_if_clipped for plan in plans]
     table.add_row(
-        "phantoms if clipped", *(_number(plan.phantom_records_if_clipped) for plan in plans)
+        "phantoms if clipped", *("-" if each is None else _number(each) for each in phantoms)
     )
+    table.add_row("tables measured", *(f"{len(plan.tables):,}" for plan in plans))
     console.print(table)
+    print_alternatives_by_budget(plans, console)
 
 
 def _print_phantoms(plan: Forecast, console: Console) -> None:
     phantoms = plan.phantom_records_if_clipped
+    if phantoms is None:
+        return
     times = ""
     if plan.declared_total:
         times = f", {_number(phantoms / plan.declared_total)} times the declared total"
@@ -135,14 +156,20 @@ def _print_phantoms(plan: Forecast, console: Console) -> None:
     )
 
 
-def _groups(queries: Sequence[QueryForecast]) -> list[tuple[str, list[QueryForecast]]]:
+def groups(queries: Sequence[QueryForecast]) -> list[tuple[str, list[QueryForecast]]]:
+    """Queries by name if they are few, else by their number of attributes."""
+
+    def suffix(query: QueryForecast) -> str:
+        return "" if query.kind == "marginal" else f", every {query.kind}"
+
     if len(queries) <= _LISTED:
-        return [(" x ".join(query.attributes), [query]) for query in queries]
-    orders: dict[int, list[QueryForecast]] = {}
+        return [(" x ".join(query.attributes) + suffix(query), [query]) for query in queries]
+    orders: dict[tuple[int, str], list[QueryForecast]] = {}
     for query in queries:
-        orders.setdefault(len(query.attributes), []).append(query)
+        orders.setdefault((len(query.attributes), suffix(query)), []).append(query)
     return [
-        (f"{order}-way ({len(orders[order])} tables)", orders[order]) for order in sorted(orders)
+        (f"{order}-way{kind} ({len(orders[order, kind])} tables)", orders[order, kind])
+        for order, kind in sorted(orders)
     ]
 
 
@@ -176,10 +203,11 @@ def _grid() -> Table:
     return grid
 
 
-def _table(table: TableEvent, plan: Forecast, with_epsilon: bool) -> str:
-    name = "the universe" if table.cells == plan.universe_size else " x ".join(table.table)
-    share = f", epsilon {format_number(table.epsilon)}" if with_epsilon else ""
-    return f"{name}: {table.cells:,} cells{share}"
+def _estimate_of(plan: Forecast) -> str:
+    laws = {query.law for query in plan.queries + plan.ranges}
+    if laws == {"exact"}:
+        return "sums over the noisy table"
+    return "the least squares of all noisy tables (95 %: by the normal law)"
 
 
 def _say(console: Console, sentence: str, *, style: str = "") -> None:

@@ -27,8 +27,13 @@ def configure():
         impossible=(),
         total=None,
         order=3,
+        strategy="identity",
+        delta="0",
+        expected=None,
+        cells=True,
+        names=None,
     ):
-        names = [f"column-{i}" for i in range(len(sizes))]
+        names = names or [f"column-{i}" for i in range(len(sizes))]
         attributes = tuple(
             Attribute(name, "categorical", tuple(map(str, range(size))))
             for name, size in zip(names, sizes, strict=True)
@@ -45,12 +50,12 @@ def configure():
             name="made.yaml",
             release=ReleaseConfig("made", "", "", (), "", "", "", "", ""),
             source=None,
-            privacy=PrivacyConfig(Fraction(epsilon), Fraction(0), neighbours, unit, ""),
+            privacy=PrivacyConfig(Fraction(epsilon), Fraction(delta), neighbours, unit, ""),
             ledger=None,
             universe=Universe(attributes, tuple(Conjunction(rule) for rule in impossible)),
             public_totals=totals,
-            workload=WorkloadConfig(marginals, cells=True),
-            strategy="auto",
+            workload=WorkloadConfig(marginals, cells=cells, expected_records=expected),
+            strategy=strategy,
             output=OutputConfig(None, ("csv", "parquet"), None, "uniform"),
             public={},
         )

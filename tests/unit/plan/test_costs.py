@@ -3,7 +3,13 @@
 from fractions import Fraction
 
 from synth.domain import Attribute, Universe
-from synth.plan.costs import forecast_costs
+from synth.plan.costs import forecast_costs as costs_of
+from synth.privacy import TableEvent
+
+
+def forecast_costs(universe, *, formats, total):
+    event = TableEvent(universe.names, universe.size, 1, Fraction(1))
+    return costs_of(universe, [event], formats=formats, total=total)
 
 
 def columns(count, levels):
@@ -31,3 +37,12 @@ def test_costs_are_near_a_measured_run():
 def test_universes_of_any_size_have_costs():
     costs = forecast_costs(columns(30, tuple("0123456789")), formats=("csv",), total=None)
     assert costs.memory_bytes > 10**30
+
+
+def test_a_universe_that_is_too_large_costs_what_its_tables_cost():
+    universe = columns(30, tuple("0123456789"))
+    table = TableEvent(universe.names[:2], 100, 1, Fraction(1))
+    small = costs_of(universe, [table], formats=("csv",), total=None)
+    assert small.memory_bytes < 10**9
+    twice = costs_of(universe, [table, table], formats=("csv",), total=None)
+    assert twice.memory_bytes - small.memory_bytes == 130 * 100

@@ -1,6 +1,7 @@
 """The forecast: planned events, and errors that simulation by enumeration confirms."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -33,7 +34,8 @@ def test_one_table_over_the_universe_gets_the_whole_budget(
     assert event.table == ("column-0", "column-1")
     assert event.cells == 6
     assert event.sensitivity_l1 == sensitivity
-    assert total_budget([event], delta=Fraction(0)).epsilon == config.privacy.epsilon == Fraction(1, 3)
+    spent = total_budget([event], delta=Fraction(0))
+    assert spent.epsilon == config.privacy.epsilon == Fraction(1, 3)
     plan = forecast(config)
     assert plan.noise_scale_records == pytest.approx(3 * sensitivity)
     alpha = math.exp(-1 / (3 * sensitivity))
@@ -61,7 +63,7 @@ def test_every_query_sums_the_cells_it_should(configure):
         assert query.sd_records == pytest.approx(math.sqrt(24 / cells) * plan.noise_sd_per_cell)
         assert query.l1_records == query.cells * query.mean_absolute_error_records
     finest = plan.queries[-1]
-    assert plan.single_cell == finest
+    assert plan.single_cell == replace(finest, kind="cells")
     assert plan.single_cell.half_width_95 == 3  # P(|noise| > 3) = 2a^4/(1+a) = 0.027, a = 1/e
     assert 2 * math.exp(-4) / (1 + math.exp(-1)) <= 0.05 < 2 * math.exp(-3) / (1 + math.exp(-1))
 

@@ -27,6 +27,8 @@ def test_json_holds_every_query_exactly(configure):
     assert len(plain["queries"]) == 7 + 21 + 35
     assert plain["queries"][0] == {
         "attributes": ["column-0"],
+        "kind": "marginal",
+        "law": "exact",
         "cells": 2,
         "summed_cells": 60_480,
         "sd_records": plan.queries[0].sd_records,

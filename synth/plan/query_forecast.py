@@ -1,0 +1,162 @@
+"""How wrong the queries of the workload will be, as the least squares of the noisy tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from statistics import NormalDist
+from typing import Any, Literal
+
+from synth.domain import Margin
+from synth.noise import DiscreteLaplace
+from synth.noise.discrete_laplace import LARGEST_RATE
+from synth.plan.axes import point_of
+from synth.plan.components import components_of
+from synth.plan.noise_sum import NoiseSum
+from synth.plan.noise_variance import noise_variance
+from synth.plan.objective import MEAN_ABSOLUTE
+from synth.plan.problem import Problem
+from synth.plan.questions import Kind, Question
+from synth.privacy import TableEvent
+
+MISS = Fraction(1, 20)
+"""One minus the confidence of every interval of the forecast."""
+
+Law = Literal["exact", "normal"]
+
+
+@dataclass(frozen=True)
+class QueryForecast:
+    """The error of one set of queries, as the best linear estimate from the noisy tables.
+
+    Shapes and units: all errors are in records, per query: a cell of a marginal, or an interval.
+    `cells` counts the queries. A query's interval is its estimate plus or minus `half_width_95`;
+    with `simultaneous_95` all of them are covered at once with 95 % (Bonferroni). `law` says
+    whether these are quantiles of the exact law of the noise or of a normal law of the same
+    variance. For intervals `sd_records` is the root of the mean variance over all of them.
+    """
+
+    attributes: tuple[str, ...]
+    cells: int
+    summed_cells: int | None
+    """Noisy cells that add up to one query, where a single noisy table answers by addition."""
+    sd_records: float
+    half_width_95: int
+    simultaneous_95: int
+    mean_absolute_error_records: float
+    total_variation: float | None
+    """Expected half L1 error over a declared total; for intervals the mean error over it."""
+    weight: Fraction
+    kind: Kind = "marginal"
+    law: Law = "exact"
+
+    @property
+    def l1_records(self) -> float:
+        """The expected sum of the absolute errors of all queries."""
+        return self.cells * self.mean_absolute_error_records
+
+    def to_plain(self) -> dict[str, Any]:
+        """The figures in JSON values."""
+        return {
+            "attributes": list(self.attributes),
+            "kind": self.kind,
+            "cells": self.cells,
+            "summed_cells": self.summed_cells,
+            "sd_records": self.sd_records,
+            "half_width_95": self.half_width_95,
+            "simultaneous_95": self.simultaneous_95,
+            "law": self.law,
+            "mean_absolute_error_records": self.mean_absolute_error_records,
+            "l1_records": self.l1_records,
+            "total_variation": self.total_variation,
+            "weight": str(self.weight),
+        }
+
+
+@dataclass(frozen=True)
+class _Error:
+    sd: float
+    half_width: int
+    simultaneous: int
+    mean_absolute: float
+    summed: int | None
+    law: Law
+
+
+def forecast_queries(
+    problem: Problem, events: Sequence[TableEvent], questions: tuple[Question, ...]
+) -> tuple[QueryForecast | None, ...]:
+    """One forecast per question; None where the tables do not tell about all of it."""
+    points = tuple(point_of(problem.axes, Margin(e.table, e.coarsening)) for e in events)
+    components = components_of(problem.axes, points)
+    answered = components.answers(questions)
+    if len(events) == 1 and events[0].epsilon is not None and not any(events[0].coarsening):
+        errors = _sums_of_one_table(events[0], questions)
+    else:
+        errors = {}
+    import numpy as np
+
+    precision = np.array([1 / noise_variance(event) for event in events]) @ components.information
+    variances = components.energy(questions) @ (1 / np.maximum(precision, 1e-200))
+    found: list[QueryForecast | None] = []
+    for number, (question, variance) in enumerate(zip(questions, variances, strict=True)):
+        if not answered[number]:
+            found.append(None)
+            continue
+        error = errors.get(number) or _normal(math.sqrt(variance), question.queries)
+        found.append(_forecast(problem, question, error))
+    return tuple(found)
+
+
+def _forecast(problem: Problem, question: Question, error: _Error) -> QueryForecast:
+    per_record = error.mean_absolute / problem.total if problem.total else None
+    scale = question.queries / 2 if question.is_table else 1
+    return QueryForecast(
+        attributes=question.attributes,
+        cells=question.queries,
+        summed_cells=error.summed,
+        sd_records=error.sd,
+        half_width_95=error.half_width,
+        simultaneous_95=error.simultaneous,
+        mean_absolute_error_records=error.mean_absolute,
+        total_variation=None if per_record is None else scale * per_record,
+        weight=question.weight,
+        kind=question.kind,
+        law=error.law,
+    )
+
+
+def _normal(sd: float, queries: int) -> _Error:
+    """Errors of a normal law. Rounding: half widths up to the next whole record."""
+    widths = [
+        math.ceil(-sd * NormalDist().inv_cdf(max(float(MISS) / count / 2, 1e-300)))
+        for count in (1, queries)
+    ]
+    return _Error(sd, widths[0], widths[1], MEAN_ABSOLUTE * sd, None, "normal")
+
+
+def _sums_of_one_table(event: TableEvent, questions: Sequence[Question]) -> dict[int, _Error]:
+    """Exact errors of the marginals of the only noisy table, sums of equally many of its cells."""
+    if event.epsilon is None:
+        return {}
+    law = DiscreteLaplace(event.epsilon, event.sensitivity_l1)
+    rate = float(min(law.rate, LARGEST_RATE))
+
+    @cache
+    def errors(cells: int) -> _Error:
+        noise = NoiseSum(rate, event.cells // cells)
+        misses = MISS, MISS / cells
+        if noise.count == 1:
+            widths = [law.half_width(1 - miss) for miss in misses]
+        else:
+            widths = [noise.half_width(float(miss)) for miss in misses]
+        return _Error(noise.sd, widths[0], widths[1], noise.mean_absolute, noise.count, "exact")
+
+    return {
+        number: errors(question.queries)
+        for number, question in enumerate(questions)
+        if question.is_table and set(question.attributes) <= set(event.table)
+    }
