@@ -85,14 +85,14 @@ def square_branching(size: int, epsilon: float) -> int:
     from benchmarks.dpbench.workloads import random_ranges
 
     empty = np.zeros((size, size), dtype=np.int64)
-    workload = random_ranges(empty.shape, 500, seed=1)
+    workload = random_ranges(empty.shape, 2_000, seed=1)
     found: dict[int, float] = {}
     for height in range(1, size.bit_length()):
         base = round(size ** (1.0 / height))
         if base > 1 and base**height == size:
             draws = [
                 tree(empty, base, [epsilon / height] * height, np.random.default_rng(seed))
-                for seed in range(4)
+                for seed in range(32)
             ]
             found[base] = float(np.mean([workload.answers(draw) ** 2 for draw in draws]))
     return min(found, key=found.__getitem__)
