@@ -13,6 +13,7 @@ from pathlib import Path
 
 from synth.config.types import Config, SourceConfig
 from synth.curator.boundary import measure_table
+from synth.curator.margins import margin_counts, margins_of
 from synth.curator.seal import silenced_output
 from synth.curator.tabulate import tabulate
 from synth.errors import BugError, SourceError, SynthError
@@ -34,9 +35,9 @@ def measure(
 ) -> Measurements:
     """Count the records of the source and return the counts with noise, nothing else.
 
-    Privacy: the result is the sum of the events' epsilons in pure DP for the configured unit
-    and neighbours; see `boundary.measure_table`. Exceptions carry words of the configuration
-    only, and no reference to anything that was read.
+    Privacy: the result has the privacy of `privacy.total_budget(events)` for the configured unit
+    and neighbours; each table that of its event, see `boundary.measure_table`. Exceptions carry
+    words of the configuration only, and no reference to anything that was read.
 
     Requires: the charge for `events` is already reserved in the ledger.
     Ensures: what the engine spills goes to a private directory under `directory`, which is gone
@@ -64,13 +65,15 @@ def _measure(
     stream: NoiseStream,
     scratch: Path,
 ) -> Measurements:
-    tables = []
-    for number, event in enumerate(events):
-        if event.table != config.universe.names:
-            raise BugError("a planned table is not over the full universe")
-        sensitive_counts = tabulate(config, source, files, scratch)
-        tables.append(measure_table(sensitive_counts, event, number=number, stream=stream))
-    return Measurements(config.release.id, config.hash, tuple(tables))
+    """Count once; the noise of table `number` comes from the part of the stream of that number."""
+    margins = margins_of(events, config.universe)
+    sensitive_counts = tabulate(config, source, files, scratch)
+    tables = {
+        number: measure_table(sensitive_table, events[number], number=number, stream=stream)
+        for number, sensitive_table in margin_counts(sensitive_counts, margins, config.universe)
+    }
+    in_order = tuple(tables[number] for number in range(len(events)))
+    return Measurements(config.release.id, config.hash, in_order)
 
 
 def _scrubbed(error: BaseException) -> BaseException:

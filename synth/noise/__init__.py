@@ -3,6 +3,7 @@
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.mechanism import noise_law
+from synth.noise.selection import permute_and_flip
 from synth.noise.self_tests import self_test
 from synth.noise.stream import NoiseStream
 from synth.noise.table_sampler import TableSampler
@@ -13,5 +14,6 @@ __all__ = [
     "NoiseStream",
     "TableSampler",
     "noise_law",
+    "permute_and_flip",
     "self_test",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
@@ -22,6 +24,9 @@ LANES = 1 << 16
 TABLES = 1 << 32
 ROUNDS = 1 << 16
 CELLS = 1 << 63
+SELECTION_LANE = LANES - 1
+"""The lane of private choices. Noise has a lane pair for each of its few parts, from 0 on."""
+_SELECTION_BLOCKS = 64
 
 
 def counter_block(lane: int, table: int, round_number: int, index: int) -> bytes:
@@ -30,7 +35,8 @@ def counter_block(lane: int, table: int, round_number: int, index: int) -> bytes
     Privacy: the fields have fixed widths and do not overlap, so different quadruples give
     different blocks; AES under one key is a permutation, so they give different random blocks.
     Lane 2p holds the 16-bit words of part p of the noise, `index` being the cell divided by 8;
-    lane 2p+1 holds its refinement words, `index` being the cell. Counter mode adds 1 per block;
+    lane 2p+1 holds its refinement words, `index` being the cell. The last lane holds the words of
+    private choices, `table` being the number of the choice. Counter mode adds 1 per block;
     with index + blocks <= 2^64 it never carries into the round, the table or the lane.
     Raises: BugError when a field does not fit.
     """
@@ -57,7 +63,7 @@ class NoiseStream:
     Requires: one stream per run; the object stays in the process that made it.
     """
 
-    __slots__ = ("_claimed", "_closed", "_key", "_lock", "_process")
+    __slots__ = ("_claimed", "_closed", "_key", "_lock", "_process", "_selections")
 
     def __init__(self, *, key: bytes) -> None:
         """Take 32 bytes as the key; everything but a test uses `from_operating_system`."""
@@ -67,6 +73,7 @@ class NoiseStream:
         self._closed = False
         self._process = os.getpid()
         self._claimed: dict[int, list[tuple[int, int]]] = {}
+        self._selections: set[int] = set()
         self._lock = threading.Lock()
 
     @classmethod
@@ -93,6 +100,26 @@ class NoiseStream:
             if claimed and claimed[-1][1] == start:
                 start = claimed.pop()[0]
             claimed.append((start, stop))
+
+    def words_of_selection(self, number: int) -> Iterator[int]:
+        """Words of 64 bits without end for private choice `number`, from a lane of their own.
+
+        Privacy: handed out once, and to nothing else.
+        Raises: BugError if the choice had its words before, or its number is out of range.
+        """
+        if type(number) is not int or not 0 <= number < TABLES:
+            raise BugError("a private choice has a whole number from 0")
+        with self._lock:
+            if number in self._selections:
+                raise BugError("the words of a private choice were asked for twice")
+            self._selections.add(number)
+        return self._selection_words(number)
+
+    def _selection_words(self, number: int) -> Iterator[int]:
+        for start in itertools.count(0, _SELECTION_BLOCKS):
+            indices = np.arange(start, start + _SELECTION_BLOCKS, dtype=np.int64)
+            words = self.blocks(lane=SELECTION_LANE, table=number, round_number=0, indices=indices)
+            yield from words.ravel().tolist()
 
     def keystream(self, *, lane: int, table: int, index: int) -> Keystream:
         """Consecutive blocks of a lane, from block `index` on."""
