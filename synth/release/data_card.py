@@ -35,6 +35,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         shown_tables=SHOWN_TABLES,
         snippets=load_snippets(manifest["domain"]["columns"], formats),
         orders=[entry for entry in largest if entry is not None],
+        ranges=manifest["quality"]["prediction"]["ranges"][:SHOWN_TABLES],
     )
     return text.encode()
 

@@ -116,7 +116,7 @@ def build_manifest(
         "schema_url": SCHEMA_FILE,
         "identity": identity.build_identity(config, date_published=attested.date_published),
         "people": identity.build_people(config),
-        "purpose": identity.build_purpose(config),
+        "purpose": identity.build_purpose(config, measurements),
         "source": identity.build_source(population=attested.ledger.population),
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": meaning.build_meaning(guarantee.promised_budget(config, measurements)),

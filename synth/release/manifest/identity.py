@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from synth.config.types import Config
+from synth.domain import Margin
+from synth.measurements import Measurements
 from synth.release.manifest.schema_terms import day, flag, listing, one_of, record, text
 
 SENTENCE = (
@@ -93,8 +95,14 @@ def build_people(config: Config) -> dict[str, Any]:
     }
 
 
-def build_purpose(config: Config) -> dict[str, Any]:
+def build_purpose(config: Config, measurements: Measurements) -> dict[str, Any]:
     """The section `purpose`."""
+    finest = Margin(config.universe.names, (0,) * len(config.universe.names))
+    margins = [Margin(t.event.table, t.event.coarsening) for t in measurements.tables]
+    from_model = (
+        "relations between attributes that are together in no noisy table (see accounting) come "
+        "from the model that was fitted, not from the raw data"
+    )
     return {
         "intended_use": config.release.intended_use,
         "out_of_scope_use": [
@@ -106,6 +114,7 @@ def build_purpose(config: Config) -> dict[str, Any]:
             "every count carries noise of known size (see quality); small counts are mostly noise",
             "values exist only as the declared levels and bins; inside a bin they are made up",
             "relations that need more attributes than were declared are not in the data",
+            *([] if finest in margins else [from_model]),
         ],
         "biases": [
             "counts are not negative, so very small groups are represented less exactly than the "

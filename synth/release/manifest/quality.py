@@ -7,38 +7,92 @@ from typing import TYPE_CHECKING, Any
 from synth.config.types import Config
 from synth.measurements import Measurements
 from synth.release.manifest.fit import FIT, build_fit
-from synth.release.manifest.schema_terms import basis, listing, real, record, text, whole
+from synth.release.manifest.schema_terms import (
+    Schema,
+    basis,
+    listing,
+    one_of,
+    real,
+    record,
+    text,
+    whole,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from synth.plan import Forecast
+    from synth.plan import Forecast, QueryForecast
+
+EXPLANATION = (
+    "the prediction is about the noisy measurements, whose errors are known exactly; the "
+    "published rows were fitted to them, and the fit says how far they are from them: "
+    "about one standard deviation where there is noise only, less where the rows follow "
+    "the measurements closely"
+)
+AFTER_CHOICES = (
+    "; the prediction reckons with the tables that were measured first, and those that were "
+    "chosen after them only make its errors smaller"
+)
+
+
+def _errors(description: str, *, one: str, **fields: Schema) -> Schema:
+    """The predicted errors of queries that are asked together."""
+    return record(
+        description,
+        attributes=listing("The attributes.", text("An attribute's name.")),
+        **fields,
+        sd_records=real(f"The standard deviation of the error of {one}, in records."),
+        half_width_95_records=real(f"Half the width of a 95 % interval for {one}, in records."),
+        simultaneous_95_records=real(
+            "The bound that holds for all of them at once with probability 95 %, in records."
+        ),
+        law=one_of(
+            "Whether the bounds come from the exact law of the noise, or from a normal law with "
+            "the same variance.",
+            "exact",
+            "normal",
+        ),
+    )
+
 
 QUALITY = record(
     "How accurate the release is; no figure is computed from the raw data.",
     explanation=text("How to read the figures."),
     prediction=record(
-        "Errors of the noisy measurements, known before the raw data were opened.",
-        noise_sd_per_cell=real("The standard deviation of the noise in one cell, in records."),
+        "Errors of the best unbiased sums of the noisy measurements, known before the raw data "
+        "were opened.",
+        ("noise_sd_per_cell", "phantom_records_if_clipped"),
+        noise_sd_per_cell=real(
+            "The standard deviation of the noise in one cell of the universe, in records; left "
+            "out if the universe is not measured."
+        ),
         phantom_records_if_clipped=real(
-            "Records that setting negative counts to zero would have invented; not done here."
+            "Records that setting negative counts of the universe to zero would have invented; "
+            "not done here. Left out if the universe is not measured with Laplace noise."
         ),
         queries=listing(
-            "One entry for every table of the workload.",
-            record(
-                "One table of the workload, as a sum over the noisy measurements.",
-                attributes=listing("The table's attributes.", text("An attribute's name.")),
+            "One entry for every table of the workload that the noisy tables answer.",
+            _errors(
+                "One table of the workload, as the best linear estimate from all noisy tables.",
+                one="one cell",
                 cells=whole("The number of cells.", minimum=1),
-                sd_records=real("The standard deviation of one cell's noise, in records."),
-                half_width_95_records=real(
-                    "Half the width of a 95 % interval for one cell, in records."
-                ),
-                simultaneous_95_records=real(
-                    "The bound that holds for all cells of the table at once with probability "
-                    "95 %, in records."
-                ),
             ),
+        ),
+        ranges=listing(
+            "One entry for every set of range queries that the noisy tables answer.",
+            _errors(
+                "One set of range queries; the standard deviation is the root of the mean "
+                "variance over all of them.",
+                one="one interval",
+                kind=one_of("Which intervals.", "prefix", "range"),
+                intervals=whole("The number of intervals.", minimum=1),
+            ),
+        ),
+        unanswered=listing(
+            "Tables and range queries of the workload that no sum of the noisy tables answers: "
+            "what the rows say of them comes from the model, without a figure for its error.",
+            listing("The attributes.", text("An attribute's name.")),
         ),
         basis=basis("public"),
     ),
@@ -54,26 +108,42 @@ def build_quality(
 ) -> dict[str, Any]:
     """The section `quality`."""
     return {
-        "explanation": (
-            "the prediction is about the noisy measurements, whose errors are known exactly; the "
-            "published rows were fitted to them, and the fit says how far they are from them: "
-            "about one standard deviation where there is noise only, less where the rows follow "
-            "the measurements closely"
-        ),
-        "prediction": {
-            "noise_sd_per_cell": forecast.noise_sd_per_cell,
-            "phantom_records_if_clipped": forecast.phantom_records_if_clipped,
-            "queries": [
-                {
-                    "attributes": list(query.attributes),
-                    "cells": query.cells,
-                    "sd_records": query.sd_records,
-                    "half_width_95_records": query.half_width_95,
-                    "simultaneous_95_records": query.simultaneous_95,
-                }
-                for query in forecast.queries
-            ],
-            "basis": "public",
-        },
+        "explanation": EXPLANATION + (AFTER_CHOICES if measurements.selections else ""),
+        "prediction": build_prediction(forecast),
         "fit": build_fit(config, measurements, counts),
+    }
+
+
+def build_prediction(forecast: Forecast) -> dict[str, Any]:
+    """The part `prediction` of the section; figures that do not exist are left out."""
+    single = {
+        "noise_sd_per_cell": forecast.noise_sd_per_cell,
+        "phantom_records_if_clipped": forecast.phantom_records_if_clipped,
+    }
+    return {
+        **{name: value for name, value in single.items() if value is not None},
+        "queries": [
+            {"attributes": list(query.attributes), "cells": query.cells, **_bounds(query)}
+            for query in forecast.queries
+        ],
+        "ranges": [
+            {
+                "attributes": list(query.attributes),
+                "kind": query.kind,
+                "intervals": query.cells,
+                **_bounds(query),
+            }
+            for query in forecast.ranges
+        ],
+        "unanswered": [list(attributes) for attributes in forecast.unanswered],
+        "basis": "public",
+    }
+
+
+def _bounds(query: QueryForecast) -> dict[str, Any]:
+    return {
+        "sd_records": query.sd_records,
+        "half_width_95_records": query.half_width_95,
+        "simultaneous_95_records": query.simultaneous_95,
+        "law": query.law,
     }

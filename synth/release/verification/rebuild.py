@@ -42,7 +42,9 @@ WIDTH_TOLERANCE = 1e-4
 enough. A last digit can move them by one step, which is one record, or, where the forecast scales
 a grid of 2^17 points over some 18 standard deviations, one part in 14,000."""
 
-WIDTHS = re.compile(r"quality\.prediction\.queries\[\d+\]\.(half_width|simultaneous)_95_records")
+WIDTHS = re.compile(
+    r"quality\.prediction\.(queries|ranges)\[\d+\]\.(half_width|simultaneous)_95_records"
+)
 OUTCOMES = re.compile(r"post_processing\.steps\[\d+\]\.parameters\[\d+\]\.value")
 
 

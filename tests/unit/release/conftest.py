@@ -202,3 +202,8 @@ def several(released: Callable[..., Made], monkeypatch: pytest.MonkeyPatch) -> M
     planned = "synth.release.verification.measured.plan_events"
     monkeypatch.setattr(planned, lambda _: SEVERAL_EVENTS)
     return released(events=SEVERAL_EVENTS, **SEVERAL)
+
+
+@pytest.fixture
+def hierarchical() -> dict[str, Any]:
+    return SEVERAL

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config import config_from_public
+from synth.config import config_from_public, load_config
 from synth.domain import Margin
 from synth.errors import VerificationError
+from synth.plan import forecast
 from synth.privacy import SelectionEvent
 from synth.release.checksums import checksum_lines
 from synth.release.data_card import render_data_card
@@ -27,6 +28,8 @@ from synth.release.manifest.build import manifest_schema
 from synth.release.manifest.canonical import write_json
 from synth.release.manifest.fit import build_fit
 from synth.release.manifest.guarantee import promised_budget
+from synth.release.manifest.identity import build_purpose
+from synth.release.manifest.quality import build_prediction
 from synth.release.verification import verify_folder
 from synth.release.verification.delta_bound import delta_bound
 
@@ -156,9 +159,32 @@ def test_queries_that_no_noisy_table_holds_are_left_out_of_the_fit(several):
     measurements = replace(several.measurements, tables=several.measurements.tables[1:])
     counts = several.derive(several.measurements, several.config).counts
     fit = build_fit(several.config, measurements, counts)
+    limits = build_purpose(several.config, measurements)["limitations"]
+    assert any("come from the model" in limit for limit in limits)
+    assert "come from the model" not in str(manifest_of(several)["purpose"])
     (told,) = fit["queries"]
     assert (told["attributes"], told["event"]) == (["sex"], 1)
     assert told["rms_residual_records"] == fit["tables"][1]["rms_residual_records"]
+
+
+def test_the_prediction_has_an_entry_for_every_query_or_says_that_there_is_none(
+    project, hierarchical
+):
+    """Planned by the planner itself, from tables that do not answer everything."""
+    asked = {"marginals": [["age"], ["sex", "town"], ["age", "sex"]]}
+    ranges = {"ranges": [{"columns": ["age"], "kind": "prefix"}]}
+    changes = {"strategy": {"tables": [["age"], ["sex", "town"]]}, "workload": asked | ranges}
+    config = load_config(project(people=None, **(hierarchical | changes)))
+    planned = forecast(config)
+    told = build_prediction(planned)
+    assert [each["attributes"] for each in told["queries"]] == [["age"], ["sex", "town"]]
+    assert told["unanswered"] == [["age", "sex"]]
+    assert [(each["attributes"], each["kind"]) for each in told["ranges"]] == [(["age"], "prefix")]
+    assert told["ranges"][0]["intervals"] == planned.ranges[0].cells == 5
+    assert {each["law"] for each in told["queries"]} == {"normal"}
+    assert "noise_sd_per_cell" not in told
+    schema = manifest_schema()["properties"]["quality"]["properties"]["prediction"]
+    jsonschema.Draft202012Validator(schema).validate(told)
 
 
 def test_selections_are_told_and_paid_for(several):
@@ -316,6 +342,14 @@ def test_the_card_lists_the_tables_with_their_noise(several):
     coarse = "| 1 | `age` by `half`, `town` by `line` | 6 | discrete Gaussian, rho 0.001 | 22.4 |"
     assert coarse in card
     assert "| 2 | `sex` | 3 | discrete Gaussian, rho 0.00025 | 44.7 |" in card
+
+
+def test_the_card_lists_range_queries(released):
+    ranges = [{"columns": ["age"], "kind": "prefix"}]
+    made = released(workload={"marginals": 1, "ranges": ranges})
+    card = (made.folder / "README.md").read_text(encoding="utf-8")
+    assert "| prefixes of `age` | 5 intervals | " in card
+    verify_folder(made.folder, derivation=made.derive)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
