@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import chain
 
 from synth.config import exact
 from synth.config.problems import Path, Report, quoted
@@ -34,7 +35,7 @@ def meant(label: str, attribute: Attribute, report: Report, words: Iterable[str]
     number = exact.decimal(label) if attribute.is_ordered else None
     if number is None:
         labels = (attribute.label(code) for code in range(min(attribute.size, COMPARED)))
-        return report.suggest(label, [*words, *labels])
+        return report.suggest(label, chain(words, labels))
     first, last = attribute.label(0), attribute.label(attribute.bin_count - 1)
     if not attribute.edges[0] <= number <= attribute.edges[-1]:
         return f"{label} lies outside of all bins, from {first} to {last}"

@@ -78,8 +78,11 @@ class Report:
 
     def closest(self, word: str, candidates: Iterable[str]) -> str:
         """The candidate most like the word; empty if none is alike."""
+        if not self._comparisons_left or len(word) > 100:
+            return ""
         known = list(candidates)
-        if len(known) > self._comparisons_left or len(word) > 100:
+        if len(known) > self._comparisons_left:
+            self._comparisons_left = 0  # so that no later word even lists its candidates
             return ""
         self._comparisons_left -= len(known)
         close = difflib.get_close_matches(word, known, n=1)

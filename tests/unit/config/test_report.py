@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from synth.config import load_config
+from synth.config.problems import COMPARISON_BUDGET, Report
 from synth.config.report import report_lines
 
 GOOD = Path(__file__).parents[2] / "configs" / "good"
@@ -72,3 +74,20 @@ def test_a_rule_with_many_levels_is_cut_short(tmp_path: Path) -> None:
     lines = lines_of(tmp_path, bins, ("output:", f"{rule}]}}]\noutput:"))
     line = line_of(lines, "impossible")
     assert line.endswith("[14, 16)|...")
+
+
+def test_suggestions_end_once_there_are_too_many_to_compare() -> None:
+    """Not even the candidates are listed any more: a long list of slips is refused quickly."""
+    listed = []
+
+    def candidates(count: int) -> Iterator[str]:
+        for number in range(count):
+            listed.append(number)
+            yield f"level {number}"
+
+    report = Report()
+    assert report.suggest("levle 7", candidates(10)) == "did you mean `level 7`?"
+    assert report.suggest("level", candidates(COMPARISON_BUDGET)) == ""
+    listed.clear()
+    assert report.suggest("levle 7", candidates(10)) == ""
+    assert listed == []
