@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from synth.config.types import PersonUnit, PrivacyConfig
-from synth.privacy import sensitivity_l1
+from synth.privacy import sensitivity_l1, sensitivity_l2_squared
 
 
 def privacy(neighbours, unit):
@@ -15,16 +15,17 @@ def privacy(neighbours, unit):
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "unit", "expected"),
+    ("neighbours", "unit", "expected", "squared"),
     [
-        ("add-remove", "record", 1),
-        ("replace-one", "record", 2),
-        ("add-remove", PersonUnit("person", 4), 4),
-        ("replace-one", PersonUnit("person", 4), 8),
+        ("add-remove", "record", 1, 1),
+        ("replace-one", "record", 2, 2),
+        ("add-remove", PersonUnit("person", 4), 4, 16),
+        ("replace-one", PersonUnit("person", 4), 8, 32),
     ],
 )
-def test_sensitivity_of_every_combination(neighbours, unit, expected):
+def test_sensitivity_of_every_combination(neighbours, unit, expected, squared):
     assert sensitivity_l1(privacy(neighbours, unit)) == expected
+    assert sensitivity_l2_squared(privacy(neighbours, unit)) == squared
 
 
 def tables_of_one_unit(max_records, cells):
@@ -46,6 +47,14 @@ def test_sensitivity_is_the_largest_distance_of_neighbours(max_records):
     )
     assert sensitivity_l1(privacy("add-remove", unit)) == added
     assert sensitivity_l1(privacy("replace-one", unit)) == replaced
+    added = max(sum(a * a for a in table) for table in of_one)
+    replaced = max(
+        sum((a - b) ** 2 for a, b in zip(before, after, strict=True))
+        for before in of_one
+        for after in of_one
+    )
+    assert sensitivity_l2_squared(privacy("add-remove", unit)) == added
+    assert sensitivity_l2_squared(privacy("replace-one", unit)) == replaced
 
 
 @pytest.mark.parametrize(
@@ -62,5 +71,6 @@ def test_sensitivity_is_the_largest_distance_of_neighbours(max_records):
     ],
 )
 def test_what_is_unknown_is_refused(neighbours, unit):
-    with pytest.raises(ValueError, match="no sensitivity is known"):
-        sensitivity_l1(SimpleNamespace(neighbours=neighbours, unit=unit))
+    for sensitivity in (sensitivity_l1, sensitivity_l2_squared):
+        with pytest.raises(ValueError, match="no sensitivity is known"):
+            sensitivity(SimpleNamespace(neighbours=neighbours, unit=unit))
