@@ -59,7 +59,8 @@ def expected_total_variation(
     points = [point_of(axes, Margin(event.table, event.coarsening)) for event in events]
     precisions = [1 / _effective_variance(event, records) for event in events]
     found = _errors(axes, points, precisions, questions, records)
-    smaller = [i for i, event in enumerate(events) if len(event.table) < len(axes)]
+    universe = tuple(axis.depth for axis in axes)
+    smaller = [i for i, point in enumerate(points) if point != universe]
     if 0 < len(smaller) < len(events):
         modelled = _errors(
             axes,

@@ -111,9 +111,10 @@ def _weighed(problem: Problem) -> Iterator[Spending]:
         if fits and len(problem.attributes) > 1:
             equal = [1.0] * len(ones)
             yield from _beside_universe(problem, "universe + 1-way", ones, equal, noise)
-        if fits and margins:
+        beside = {m: s for m, s in zip(margins, shares, strict=True) if s and m != problem.full}
+        if fits and beside:
             yield from _beside_universe(
-                problem, "universe + best marginals", margins, shares, noise
+                problem, "universe + best marginals", [*beside], [*beside.values()], noise
             )
 
 

@@ -33,6 +33,7 @@ def write_plot(forecasts: Sequence[Forecast], path: Path) -> None:
         raise OutputError(
             f"{path.name} does not end in .png or .svg", fix="choose one of these two endings"
         )
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -46,8 +47,10 @@ def write_plot(forecasts: Sequence[Forecast], path: Path) -> None:
         _draw_budgets(forecasts, right)
     else:
         _draw_alternatives(first, right)
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
     try:
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        with rc_context({"svg.hashsalt": "synth"}):  # the same plan gives the same file
+            figure.savefig(path, dpi=150, metadata=metadata)
     except OSError as error:
         raise OutputError(
             f"the plot could not be written: {error.strerror}",

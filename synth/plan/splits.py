@@ -43,7 +43,7 @@ def best_shares(
 
 
 def workload_margins(problem: Problem) -> list[Margin]:
-    """What may be measured for the marginals and ranges of the workload; not the universe."""
+    """What may be measured for the marginals and ranges of the workload, and below them."""
     asked = tuple(question for question in problem.questions if question.kind != "cells")
     points = [
         point
@@ -51,7 +51,7 @@ def workload_margins(problem: Problem) -> list[Margin]:
         if cells_at(problem.axes, point) <= LARGEST_TABLE_CELLS
     ]
     margins = [margin_at(problem.universe, problem.axes, point) for point in points]
-    return in_order(problem, [margin for margin in margins if margin != problem.full])
+    return in_order(problem, margins)
 
 
 def margins_of_order(problem: Problem, order: int) -> list[Margin]:
@@ -75,5 +75,11 @@ def margins_of_order(problem: Problem, order: int) -> list[Margin]:
 
 
 def in_order(problem: Problem, margins: Sequence[Margin]) -> list[Margin]:
-    """Each once, by number of attributes, then by name: whatever the order of the columns."""
-    return sorted(set(margins), key=lambda m: (len(m.names), point_of(problem.axes, m)))
+    """Each once, whatever the order of the columns: the universe, then by attributes and name."""
+
+    def place(margin: Margin) -> tuple[bool, int, list[int], tuple[int, ...]]:
+        point = point_of(problem.axes, margin)
+        places = [axis for axis, partition in enumerate(point) if partition]
+        return margin != problem.full, len(places), places, point
+
+    return sorted(set(margins), key=place)

@@ -100,3 +100,45 @@ def test_every_cost_is_called_rough(configure, epsilons):
     text = rendered(compare(configure(ADULT), [Fraction(epsilon) for epsilon in epsilons]))
     needs = next(line for line in text.splitlines() if line.startswith("needs"))
     assert needs.count("roughly") == 3
+
+
+def test_alternatives_stand_below_with_the_chosen_one_first(configure):
+    config = configure((2, 5, 7), strategy="auto", total=20_000)
+    text = rendered(forecast(config, with_alternatives=True))
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("what is measured"))
+    assert lines[start].split()[-4:] == ["1-way", "2-way", "3-way", "cells"]
+    assert lines[start + 2].startswith("* ")
+    names = " ".join(line[:40] for line in lines[start + 2 :])
+    for name in ("universe (identity)", "universe + 1-way", "best marginals", "all 2-way alike"):
+        assert name in names
+    assert "for 20,000 records (declared or expected)" in " ".join(text.split())
+    assert "records (assumed)" in " ".join(
+        rendered(forecast(configure((2, 5)), with_alternatives=True)).split()
+    )
+
+
+def test_several_tables_and_what_they_do_not_answer_are_said(configure):
+    from synth.domain import Margin
+
+    tables = tuple(Margin((f"column-{i}",), (0,)) for i in range(3))
+    text = rendered(forecast(configure((2, 5, 7), strategy=tables, delta="1/1000")))
+    assert "1-way           3" in text
+    words = " ".join(text.split())
+    assert "4 queries of the workload are not answered by sums of these tables" in words
+    assert "least squares of all noisy tables (95 %: by the normal law)" in words
+    assert "in every empty cell" not in words
+    plain = json.loads(to_json(forecast(configure((2, 5, 7), strategy=tables))))
+    assert plain["unanswered"][0] == ["column-0", "column-1"]
+    assert plain["single_cell"] is None
+
+
+def test_alternatives_are_compared_by_budget(configure):
+    config = configure((2, 5, 7), strategy="auto", total=20_000)
+    plans = compare(config, [Fraction(1, 10), Fraction(1)], with_alternatives=True)
+    text = rendered(plans)
+    assert "of the tables chosen" in text
+    assert "epsilon 0.1: " in text
+    plain = json.loads(to_json(plans))
+    errors = plain[0]["alternatives"][0]["expected_total_variation"]
+    assert [(each["kind"], each["attributes"]) for each in errors][-1] == ("cells", 3)

@@ -1,0 +1,185 @@
+"""What is measured: exact budgets, every strategy, and no dependence on the order of columns."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+
+from synth.config.types import RangeQueries, WeightedMarginal
+from synth.domain import Margin, Universe
+from synth.plan import plan_events, selection_budget
+from synth.plan.choice import LOW_ORDER_SHARES, alternatives, choose
+from synth.plan.problem import ASSUMED_RECORDS, problem_of
+from synth.privacy import largest_rho, total_budget
+
+DELTA = Fraction(1, 10**6)
+SIZES = (3, 7, 4)
+
+
+def spent(config, events):
+    budget = total_budget(events, delta=config.privacy.delta)
+    return budget.epsilon, budget.delta
+
+
+def as_a_set(events):
+    return {
+        (frozenset(zip(e.table, e.coarsening, strict=True)), e.cells, e.epsilon, e.rho)
+        for e in events
+    }
+
+
+@pytest.mark.parametrize("delta", ["0", "1/1000000"])
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "7/3"])
+def test_no_alternative_spends_more_than_the_budget_or_leaves_any(configure, epsilon, delta):
+    config = configure(SIZES, epsilon=epsilon, delta=delta, strategy="auto", total=5000)
+    weighed = choose(problem_of(config)).weighed
+    assert len(weighed) > len(LOW_ORDER_SHARES) * (1 if delta == "0" else 2)
+    for each in weighed:
+        events = each.spending.events
+        used, used_delta = spent(config, events)
+        assert used <= config.privacy.epsilon
+        assert used_delta <= config.privacy.delta
+        pure = sum(event.epsilon or 0 for event in events)
+        rho = sum(event.rho or 0 for event in events)
+        if not rho:
+            assert pure == config.privacy.epsilon
+        else:
+            assert rho == largest_rho(config.privacy.epsilon - pure, DELTA)
+
+
+def test_the_universe_alone_gets_everything(configure):
+    (event,) = plan_events(configure(SIZES, epsilon="1/3", strategy="identity"))
+    assert event.cells == 84
+    assert event.epsilon == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("delta", ["0", "1/1000000"])
+def test_the_plan_does_not_depend_on_the_order_of_the_columns(configure, delta):
+    config = configure(SIZES, strategy="auto", delta=delta, total=5000, order=2)
+    choice = choose(problem_of(config))
+    for order in permutations(config.universe.attributes):
+        names = [attribute.name for attribute in order]
+        marginals = tuple(
+            replace(m, attributes=tuple(sorted(m.attributes, key=names.index)))
+            for m in reversed(config.workload.marginals)
+        )
+        other = replace(
+            config,
+            universe=Universe(order),
+            workload=replace(config.workload, marginals=marginals),
+        )
+        moved = choose(problem_of(other))
+        assert as_a_set(moved.chosen.spending.events) == as_a_set(choice.chosen.spending.events)
+        for ours, theirs in zip(choice.weighed, moved.weighed, strict=True):
+            assert theirs.score == ours.score
+            assert as_a_set(theirs.spending.events) == as_a_set(ours.spending.events)
+            assert all(
+                e.table == tuple(sorted(e.table, key=names.index)) for e in theirs.spending.events
+            )
+
+
+def test_tables_that_are_named_are_all_measured(configure):
+    names = ("column-0", "column-1", "column-2")
+    tables = (
+        Margin(names[:1], (0,)),
+        Margin(names[1:], (0, 0)),
+        Margin(names[2:], (0,)),  # nothing of it is asked that the table above does not tell
+    )
+    config = configure(SIZES, strategy=tables, order=2)
+    events = plan_events(config)
+    assert {event.table for event in events} == {table.names for table in tables}
+    assert sum(event.epsilon for event in events) == 1
+    with_universe = configure(SIZES, strategy=(*tables, Margin(names, (0, 0, 0))))
+    events = plan_events(with_universe)
+    assert len(events) == 4
+    assert events[0].table == names
+    assert sum(event.epsilon for event in events) == 1
+
+
+def test_adaptive_starts_with_every_column_and_says_what_is_left(configure):
+    for delta in ("0", "1/1000000"):
+        config = configure(SIZES, strategy="adaptive", delta=delta)
+        events = plan_events(config)
+        assert [event.table for event in events] == [(f"column-{i}",) for i in range(3)]
+        left = selection_budget(problem_of(config))
+        first = sum((e.epsilon or 0) + (e.rho or 0) for e in events)
+        whole = largest_rho(Fraction(1), DELTA) if config.privacy.delta else Fraction(1)
+        assert first + left == whole
+        assert float(first / whole) == pytest.approx(0.1, rel=1e-4)
+
+
+def test_what_a_universe_cannot_hold_is_not_proposed(configure):
+    config = configure((100,) * 8, strategy="auto", cells=False, order=2)
+    for each in choose(problem_of(config)).weighed:
+        assert not each.spending.tables.startswith("universe")
+        assert all(event.cells <= 10_000 for event in each.spending.events)
+
+
+def test_ranges_are_measured_at_several_resolutions(configure):
+    from synth.domain.hierarchy import balanced_levels
+
+    config = configure((2, 3), strategy="auto", cells=False, order=0)
+    age = replace(
+        config.universe.attributes[0],
+        kind="integer",
+        levels=(),
+        edges=tuple(map(Fraction, range(257))),
+    )
+    age = replace(age, hierarchy=balanced_levels(age, 4))
+    config = replace(
+        config,
+        universe=Universe((age,)),
+        public_totals=(),
+        workload=replace(
+            config.workload,
+            marginals=(),
+            ranges=(RangeQueries((age.name,), "range", Fraction(1)),),
+            expected_records=10**6,
+        ),
+    )
+    chosen = choose(problem_of(config)).chosen
+    assert chosen.spending.tables.endswith("best marginals")
+    assert len({event.coarsening for event in chosen.spending.events}) >= 3
+    assert chosen.spending.events[0].coarsening == (0,)  # the universe first
+    alone = alternatives(problem_of(replace(config, strategy="identity")))[0]
+    assert chosen.errors[0][1] < 0.7 * alone.errors[0][1]
+
+
+def test_alternatives_name_every_kind_once(configure):
+    config = configure(SIZES, strategy="identity", order=2, total=5000)
+    named = [each.spending.tables for each in alternatives(problem_of(config))]
+    assert named[0] == "universe (identity)"
+    assert sorted(named) == sorted(set(named))
+    assert {"best marginals", "all 1-way alike", "all 2-way alike", "universe + 1-way"} < set(named)
+
+
+def test_what_is_known_of_the_number_of_records(configure):
+    def records(**known):
+        problem = problem_of(configure(SIZES, **known))
+        return problem.records, problem.records_are_assumed
+
+    assert records() == (ASSUMED_RECORDS, True)
+    assert records(expected=700) == (700, False)
+    assert records(total=800) == (800, False)
+    assert records(total=800, expected=800) == (800, False)
+
+
+def test_a_marginal_without_weight_gets_no_budget(configure):
+    config = configure((4, 5, 6), strategy="auto", cells=False, order=1)
+    heavy = tuple(
+        WeightedMarginal(
+            m.attributes, Fraction(1, 10**9) if "column-2" in m.attributes else m.weight
+        )
+        for m in config.workload.marginals
+    )
+    config = replace(config, workload=replace(config.workload, marginals=heavy))
+    best = next(
+        each
+        for each in choose(problem_of(config)).weighed
+        if each.spending.tables == "best marginals"
+    )
+    by_table = {event.table: event.epsilon for event in best.spending.events}
+    assert (
+        by_table.get(("column-2",), 0) < min(by_table[("column-0",)], by_table[("column-1",)]) / 10
+    )

@@ -1,0 +1,105 @@
+"""Forecasts of several tables: against the covariance of least squares written out."""
+
+import math
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from synth.config.types import RangeQueries
+from synth.domain import Margin
+from synth.plan import forecast
+from synth.plan.noise_variance import gaussian_variance, noise_variance
+from synth.privacy import TableEvent
+
+NAMES = ("column-0", "column-1", "column-2")
+
+
+def design(sizes, table):
+    """One row per cell of the table, one column per cell of the universe."""
+    cells = np.indices(sizes).reshape(len(sizes), -1)
+    axes = [int(name[-1]) for name in table]
+    numbers = np.ravel_multi_index([cells[axis] for axis in axes], [sizes[axis] for axis in axes])
+    return (numbers == np.arange(numbers.max() + 1)[:, None]).astype(float)
+
+
+@pytest.mark.parametrize("delta", ["0", "1/1000"])
+def test_several_tables_are_forecast_as_their_least_squares(configure, delta):
+    sizes = (3, 4, 2)
+    tables = (Margin(NAMES, (0, 0, 0)), Margin(NAMES[:1], (0,)), Margin(NAMES[1:], (0, 0)))
+    config = configure(sizes, strategy=tables, delta=delta, total=500)
+    plan = forecast(config)
+    assert len(plan.tables) == 3
+    information = sum(
+        design(sizes, event.table).T @ design(sizes, event.table) / noise_variance(event)
+        for event in plan.tables
+    )
+    covariance = np.linalg.inv(information)
+    assert len(plan.queries) == 7
+    for query in (*plan.queries, plan.single_cell):
+        rows = design(sizes, query.attributes)
+        variances = np.diag(rows @ covariance @ rows.T)
+        assert variances == pytest.approx(query.sd_records**2)  # the same for every cell
+        assert query.law == "normal"
+        assert query.half_width_95 == math.ceil(NormalDist().inv_cdf(0.975) * query.sd_records)
+        assert query.simultaneous_95 >= query.half_width_95
+        assert query.mean_absolute_error_records == pytest.approx(
+            math.sqrt(2 / math.pi) * query.sd_records
+        )
+        assert query.total_variation == pytest.approx(query.l1_records / 1000)
+
+
+def test_unmeasured_queries_are_named_and_have_no_figures(configure):
+    plan = forecast(configure((3, 4, 2), strategy=(Margin(NAMES[:2], (0, 0)),), order=2))
+    assert [query.attributes for query in plan.queries] == [NAMES[:1], NAMES[1:2], NAMES[:2]]
+    assert plan.unanswered == (NAMES[2:], (NAMES[0], NAMES[2]), NAMES[1:])
+    assert plan.single_cell is None
+    assert plan.noise_sd_per_cell is None
+    assert plan.phantom_records_if_clipped is None
+    assert {query.law for query in plan.queries} == {"exact"}  # sums of one noisy table
+    assert [query.summed_cells for query in plan.queries] == [4, 3, 1]
+
+
+def test_ranges_are_the_root_mean_variance_of_all_intervals(configure):
+    from dataclasses import replace
+
+    config = configure((5, 2), strategy="identity", order=1)
+    first = replace(
+        config.universe.attributes[0],
+        kind="integer",
+        levels=(),
+        edges=tuple(map(Fraction, range(6))),
+    )
+    config = replace(
+        config,
+        universe=replace(config.universe, attributes=(first, config.universe.attributes[1])),
+        workload=replace(
+            config.workload,
+            ranges=(
+                RangeQueries((first.name,), "prefix", Fraction(1)),
+                RangeQueries((first.name,), "range", Fraction(1)),
+            ),
+        ),
+    )
+    plan = forecast(config)
+    variance = noise_variance(plan.tables[0])
+    prefix, every = plan.ranges
+    assert prefix.cells == 5
+    assert prefix.sd_records**2 == pytest.approx(2 * variance * (1 + 2 + 3 + 4 + 5) / 5)
+    lengths = [high - low for low in range(5) for high in range(low + 1, 6)]
+    assert every.cells == len(lengths) == 15
+    assert every.sd_records**2 == pytest.approx(2 * variance * sum(lengths) / 15)
+    assert len(plan.queries) == 2
+
+
+def test_variances_of_both_kinds_of_noise_are_those_of_the_pmf():
+    for sigma_squared in (0.05, 0.3, 1.0, 3.9, 4.1, 30.0):
+        steps = np.arange(-200, 201)
+        weights = np.exp(-(steps**2) / (2 * sigma_squared))
+        assert gaussian_variance(sigma_squared) == pytest.approx(
+            (weights * steps**2).sum() / weights.sum(), rel=1e-9
+        )
+    event = TableEvent(("a",), 2, 2, Fraction(1))
+    alpha = math.exp(-1 / 2)
+    assert noise_variance(event) == pytest.approx(2 * alpha / (1 - alpha) ** 2)
