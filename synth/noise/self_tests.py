@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
+from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
+from synth.noise.law import Distribution
 from synth.noise.quantile_table import BUCKETS, KEY_BITS, QuantileTable
+from synth.noise.selection import permute_and_flip
 from synth.noise.stream import NoiseStream, encryptor
 from synth.noise.table_sampler import TableSampler
 
@@ -36,7 +40,23 @@ GOLDEN_DRAWS = {
         -1223, 1317, -1399, 425, -622, 463, 1117, 122,
     ),
 }
+GOLDEN_GAUSSIAN_DRAWS = {
+    Fraction(20): (
+        7, -6, -17, 32, -22, 36, -18, -16, -6, -3, -18, 16, -9, 32, 12, -32, 20, 13, 4, 15, -46, 29,
+        -13, -2,
+    ),
+    Fraction(1000): (
+        357, -303, -835, 1604, -1097, 1813, -901, -806, -289, -161, -889, 809, -475, 1616, 613,
+        -1609, 1012, 665, 179, 734, -2320, 1443, -638, -117,
+    ),
+}
+"""By sigma."""
+GOLDEN_CHOICES = (
+    11, 6, 6, 5, 9, 7, 10, 10, 10, 10, 6, 10, 11, 7, 10, 9, 10, 11, 10, 10, 9, 3, 4, 4,
+)
 # fmt: on
+_LOG_SLACK = 1e-9
+"""What 64 bits and floating point leave open in a logarithm of probabilities above 10^-9."""
 
 
 def self_test() -> tuple[tuple[str, bool], ...]:
@@ -45,12 +65,16 @@ def self_test() -> tuple[tuple[str, bool], ...]:
     A sound generator fails with probability below 10^-30.
     """
     unit = QuantileTable(DiscreteLaplace(Fraction(1), 1))
+    gaussian = QuantileTable(DiscreteGaussian(Fraction(1, 18), 1))
     return (
         ("AES-256 in counter mode gives the published answer", _cipher_is_right()),
         ("single blocks equal the running stream", _blocks_match_stream()),
         ("masses of the noise table sum to 1", _masses_sum_to_one(unit)),
         ("the noise table agrees with the exact law", _table_matches_law(unit)),
+        ("masses of the Gaussian table sum to 1", _masses_sum_to_one(gaussian)),
+        ("the Gaussian table agrees with its law", _gaussian_matches_law(gaussian)),
         ("a fixed key gives the recorded noise", _golden_draws_match()),
+        ("a fixed key gives the recorded choices", _golden_choices_match()),
         ("two streams of the operating system differ", _streams_differ()),
         ("noise is not constant", _noise_varies()),
     )
@@ -95,9 +119,39 @@ def _table_matches_law(table: QuantileTable) -> bool:
     return True
 
 
+def _gaussian_matches_law(table: QuantileTable) -> bool:
+    """Runs of values are symmetric, and keys give P(k) / P(0) = exp(-k^2 / 18), sigma being 3."""
+    lower = dict(enumerate(table.lower.tolist(), table.first))
+    masses = {k: lower[k] - lower[k - 1] for k in range(-18, 19)}
+    shares = [math.log(masses[k] / masses[0]) + k * k / 18 for k in masses]
+    runs = [np.count_nonzero(table.values == k) for k in range(-9, 10)]
+    return max(map(abs, shares)) < _LOG_SLACK and all(
+        abs(left - right) <= 1 and abs(left - masses[k] / (1 << KEY_BITS) * BUCKETS) < 2
+        for k, left, right in zip(range(-9, 10), runs, reversed(runs), strict=True)
+    )
+
+
+def _golden_choices_match() -> bool:
+    stream = NoiseStream(key=GOLDEN_KEY)
+    found = [
+        permute_and_flip(
+            range(12), epsilon=Fraction(1, 2), sensitivity=1, stream=stream, number=number
+        )
+        for number in range(len(GOLDEN_CHOICES))
+    ]
+    return bool(found) and tuple(found) == GOLDEN_CHOICES
+
+
 def _golden_draws_match() -> bool:
-    for epsilon, expected in GOLDEN_DRAWS.items():
-        sampler = TableSampler(DiscreteLaplace(epsilon, 1))
+    laws: list[tuple[Distribution, tuple[int, ...]]] = [
+        *((DiscreteLaplace(epsilon, 1), noise) for epsilon, noise in GOLDEN_DRAWS.items()),
+        *(
+            (DiscreteGaussian(1 / (2 * sigma**2), 1), noise)
+            for sigma, noise in GOLDEN_GAUSSIAN_DRAWS.items()
+        ),
+    ]
+    for law, expected in laws:
+        sampler = TableSampler(law)
         noise = sampler.draw(
             NoiseStream(key=GOLDEN_KEY), table=2, start=1_000_003, count=len(expected)
         )

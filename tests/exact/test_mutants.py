@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from synth.config.types import PersonUnit, PrivacyConfig
-from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
+from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise import discrete_laplace as laplace_module
 from synth.noise import stream as stream_module
 from synth.noise.quantile_table import QuantileTable
@@ -25,11 +25,15 @@ from synth.noise.quantile_table import QuantileTable
 TESTS = Path(__file__).parents[1]
 FILES = (
     "exact/test_alpha.py",
+    "exact/test_gaussian.py",
     "exact/test_table_masses.py",
     "exact/test_toy_privacy.py",
     "statistical/policy.py",
+    "statistical/test_gaussian_fits.py",
     "statistical/test_noise_fits.py",
+    "unit/noise/test_discrete_gaussian.py",
     "unit/noise/test_discrete_laplace.py",
+    "unit/noise/test_selection.py",
     "unit/noise/test_sampler.py",
     "unit/noise/test_stream.py",
 )
@@ -73,6 +77,16 @@ def fit_of(epsilon: str) -> None:
     rate = float(Fraction(epsilon))
     size = policy.sample_size(tests.laplace_cdf(rate), tests.reach(rate), tests.alternatives(rate))
     tests.test_noise_fits_its_law(policy, lambda _: size, epsilon)
+
+
+def gaussian_masses() -> None:
+    """`test_gaussian` on a table that is built now, under the mutant."""
+    MODULES["exact/test_gaussian.py"].check_table(DiscreteGaussian(Fraction(1, 18), 1))
+
+
+def gaussian_fit() -> None:
+    policy = MODULES["statistical/policy.py"]
+    run("statistical/test_gaussian_fits.py::test_noise_fits_its_law", policy, "3")
 
 
 def toy_privacy(relation: str, unit) -> None:
@@ -210,7 +224,53 @@ def claims_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(NoiseStream, "claim", lambda *_: None)
 
 
+def change_rate(change: Callable[[DiscreteGaussian], Fraction]):
+    return lambda patch: patch.setattr(DiscreteGaussian, "rate", property(change))
+
+
+def cut_off_support(patch: pytest.MonkeyPatch) -> None:
+    """No noise beyond ten sigma: what is left out is charged to the ends."""
+    exact = DiscreteGaussian.cdf_bounds
+
+    def cdf_bounds(self, value, bits):
+        reach = 10 * int(self.sigma_squared**0.5)
+        if abs(value) >= reach:
+            return (0, 0) if value < 0 else (1 << bits, 1 << bits)
+        return exact(self, value, bits)
+
+    patch.setattr(DiscreteGaussian, "cdf_bounds", cdf_bounds)
+
+
+def unnormalised_choice(patch: pytest.MonkeyPatch) -> None:
+    """Every candidate is taken on its turn, whatever its score."""
+    patch.setattr("synth.noise.selection.is_taken", lambda *_: True)
+
+
+def support() -> None:
+    """`test_the_support_is_not_cut_off`, on a table that is built now."""
+    tests = MODULES["exact/test_gaussian.py"]
+    law = DiscreteGaussian(Fraction(1, 2), 1)
+    tests.MASSES.test_the_ends_of_the_law_are_reached_by_more_words((QuantileTable(law), None))
+
+
 MUTANTS = {
+    "Gaussian rate one part in a million too large": Mutant(
+        change_rate(lambda law: law.rho / law.sensitivity_l2_squared * Fraction(10**6 + 1, 10**6)),
+        gaussian_masses,
+    ),
+    "Gaussian of half the variance": Mutant(
+        change_rate(lambda law: 2 * law.rho / law.sensitivity_l2_squared), gaussian_fit
+    ),
+    "Gaussian sensitivity not squared": Mutant(
+        change_rate(lambda law: law.rho),
+        partial(run, "unit/noise/test_discrete_gaussian.py::test_sigma_is_exact", "1/3", 32),
+    ),
+    "Gaussian noise cut off at ten sigma": Mutant(cut_off_support, support),
+    "Gaussian without refinement": Mutant(undecided_taken_as_lower, gaussian_masses),
+    "choices that ignore the scores": Mutant(
+        unnormalised_choice,
+        partial(run, "unit/noise/test_selection.py::test_a_far_better_candidate_is_chosen"),
+    ),
     "alpha rounded down": Mutant(change_alpha(rounded_down), partial(run, ALPHA, Fraction(1))),
     "alpha rounded down, seen in the loss": Mutant(
         change_alpha(rounded_down), partial(run, LOSS, Fraction(1))

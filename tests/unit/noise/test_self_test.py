@@ -1,11 +1,12 @@
 """The self-test passes, and each of its checks fires when what it guards is broken."""
 
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from synth.noise import NoiseStream, TableSampler, self_test, self_tests
+from synth.noise import DiscreteGaussian, NoiseStream, TableSampler, self_test, self_tests
 from synth.noise.quantile_table import QuantileTable
 
 
@@ -16,7 +17,7 @@ def failed():
 def test_everything_passes():
     results = self_test()
     assert isinstance(results, tuple)
-    assert len({name for name, _ in results}) == len(results) == 7
+    assert len({name for name, _ in results}) == len(results) == 10
     assert all(passed is True for _, passed in results)
 
 
@@ -57,7 +58,34 @@ def test_a_wrong_entry_is_seen(monkeypatch):
 
 def test_other_noise_of_a_fixed_key_is_seen(monkeypatch):
     monkeypatch.setattr(self_tests, "GOLDEN_KEY", bytes(32))
-    assert failed() == {"a fixed key gives the recorded noise"}
+    assert failed() == {
+        "a fixed key gives the recorded noise",
+        "a fixed key gives the recorded choices",
+    }
+
+
+def test_another_width_of_gaussian_noise_is_seen(monkeypatch):
+    rate = DiscreteGaussian.rate.func
+    wrong = property(lambda law: rate(law) * Fraction(10**6 + 1, 10**6))
+    monkeypatch.setattr(DiscreteGaussian, "rate", wrong)
+    assert "the Gaussian table agrees with its law" in failed()
+
+
+def test_a_wrong_gaussian_entry_is_seen(monkeypatch):
+    build = QuantileTable.__init__
+
+    def broken(self, law, step=1):
+        build(self, law, step)
+        if isinstance(law, DiscreteGaussian):
+            self.values[np.flatnonzero(self.values == 2)[:3]] = -2
+
+    monkeypatch.setattr(QuantileTable, "__init__", broken)
+    assert failed() == {"the Gaussian table agrees with its law"}
+
+
+def test_a_choice_that_ignores_its_flips_is_seen(monkeypatch):
+    monkeypatch.setattr("synth.noise.selection.is_taken", lambda *_: True)
+    assert failed() == {"a fixed key gives the recorded choices"}
 
 
 def test_a_fixed_key_is_seen(monkeypatch):
@@ -75,3 +103,8 @@ def test_constant_noise_is_seen(monkeypatch):
 @pytest.mark.parametrize("epsilon", list(self_tests.GOLDEN_DRAWS), ids=str)
 def test_recorded_noise_is_not_trivial(epsilon):
     assert len(self_tests.GOLDEN_DRAWS[epsilon]) >= 24
+
+
+@pytest.mark.parametrize("sigma", list(self_tests.GOLDEN_GAUSSIAN_DRAWS), ids=str)
+def test_recorded_gaussian_noise_is_not_trivial(sigma):
+    assert len(self_tests.GOLDEN_GAUSSIAN_DRAWS[sigma]) >= 24
