@@ -204,3 +204,9 @@ def test_the_variance_is_the_second_moment(sigma_squared):
     oracle = DecimalGaussian(law.sigma_squared, 200)
     moment = sum(2 * k * k * oracle.pmf(k) for k in range(1, 190))
     assert law.variance == pytest.approx(float(moment), rel=1e-15)
+
+
+def test_few_undecided_buckets():
+    """The figure that docs/noise.md gives."""
+    table = QuantileTable(LAWS["sigma 20"])
+    assert (table.values == table.undecided).sum() == 162
