@@ -168,6 +168,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
                 population=charged.population,
                 cap=Budget(charged.epsilon_cap, charged.delta_cap),
                 events=events,
+                delta=config.privacy.delta,
             )
             if state in (RunState.DISCARDED, RunState.PUBLISHED):
                 log.done("measured before; nothing spent")
