@@ -134,16 +134,23 @@ def run(peer: str, name: str, epsilon: str, seed: int, options: argparse.Namespa
     )
 
 
-def is_settled(peer: str, name: str, epsilon: str, seed: int, long: float) -> bool:
-    """Whether this run is there already, or others say that it need not be tried."""
+def is_settled(peer: str, name: str, epsilon: str, seed: int, options: argparse.Namespace) -> bool:
+    """Whether this run is there already, or others say that it need not be tried.
+
+    A run that met a lower limit than today's says nothing.
+    """
     for found in load():
         if (found.peer, found.table) != (peer, name):
+            continue
+        if found.status == "not done" and found.limit_cpu_seconds < options.limit:
             continue
         if (found.epsilon, found.seed) == (epsilon, seed):
             return True
         if found.status == "not done" and found.budget <= Fraction(epsilon):
             return True
-        if found.epsilon == epsilon and (found.cpu_seconds > long or found.status == "failed"):
+        if found.epsilon == epsilon and (
+            found.cpu_seconds > options.long or found.status == "failed"
+        ):
             return True
     return False
 
@@ -163,7 +170,7 @@ def main() -> None:
         for epsilon in options.epsilons.split(","):
             for name in options.tables.split(","):
                 for seed in map(int, options.seeds.split(",")):
-                    if is_settled(peer, name, epsilon, seed, options.long):
+                    if is_settled(peer, name, epsilon, seed, options):
                         continue
                     result = run(peer, name, epsilon, seed, options)
                     append(result)
