@@ -339,8 +339,8 @@ def forecasts(repeats: int) -> None:
         drawn = math.sqrt(total / draws)
         queries = sum(query.cells for query in asked)
         print(
-            f"| {name} | {len(plan.tables)} | {queries:,} | {draws} | {predicted:.4g} | {drawn:.4g} |"
-            f" {drawn / predicted:.3f} |",
+            f"| {name} | {len(plan.tables)} | {queries:,} | {draws} | {predicted:.4g} |"
+            f" {drawn:.4g} | {drawn / predicted:.3f} |",
             flush=True,
         )
 
