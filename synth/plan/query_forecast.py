@@ -25,7 +25,10 @@ from synth.privacy import TableEvent
 MISS = Fraction(1, 20)
 """One minus the confidence of every interval of the forecast."""
 
-Law = Literal["exact", "normal"]
+Law = Literal["exact", "scaled", "normal"]
+
+SMALLEST_RATE = 0.05
+"""Sums of noises with smaller rates have, but for their scale, the law at this one."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,9 @@ class QueryForecast:
     Shapes and units: all errors are in records, per query: a cell of a marginal, or an interval.
     `cells` counts the queries. A query's interval is its estimate plus or minus `half_width_95`;
     with `simultaneous_95` all of them are covered at once with 95 % (Bonferroni). `law` says
-    whether these are quantiles of the exact law of the noise or of a normal law of the same
-    variance. For intervals `sd_records` is the root of the mean variance over all of them.
+    what these are quantiles of: the `exact` law of the noise; the law of the sum that the most
+    exact single table gives, `scaled` to the smaller variance of all tables together; or a
+    `normal` law. For intervals `sd_records` is the root of the mean variance over all of them.
     """
 
     attributes: tuple[str, ...]
@@ -106,7 +110,7 @@ def forecast_queries(
         if not answered[number]:
             found.append(None)
             continue
-        error = errors.get(number) or _normal(math.sqrt(variance), question.queries)
+        error = errors.get(number) or _approximate(events, question, math.sqrt(variance))
         found.append(_forecast(problem, question, error))
     return tuple(found)
 
@@ -129,13 +133,35 @@ def _forecast(problem: Problem, question: Question, error: _Error) -> QueryForec
     )
 
 
-def _normal(sd: float, queries: int) -> _Error:
-    """Errors of a normal law. Rounding: half widths up to the next whole record."""
-    widths = [
-        math.ceil(-sd * NormalDist().inv_cdf(max(float(MISS) / count / 2, 1e-300)))
-        for count in (1, queries)
+def _approximate(events: Sequence[TableEvent], question: Question, sd: float) -> _Error:
+    """Errors of several tables together.
+
+    Adding independent noises makes tails lighter, so the law of the sum over the best single
+    table, scaled, is rather too wide than too narrow far out. Rounding: half widths upwards.
+    """
+    misses = float(MISS), float(MISS / question.queries)
+    alone = [
+        event
+        for event in events
+        if question.is_table
+        and set(question.attributes) <= set(event.table)
+        and not any(event.coarsening)
     ]
+    best = min(alone, key=lambda event: noise_variance(event) * event.cells, default=None)
+    if best is not None and best.epsilon is not None:
+        rate = min(max(float(1 / best.noise_scale_records), SMALLEST_RATE), float(LARGEST_RATE))
+        shape = _noise_sum(rate, best.cells // question.queries)
+        scale = sd / shape.sd
+        widths = [math.ceil(scale * (shape.half_width(miss) + 1)) for miss in misses]
+        return _Error(sd, widths[0], widths[1], scale * shape.mean_absolute, None, "scaled")
+    normal = NormalDist()
+    widths = [math.ceil(-sd * normal.inv_cdf(max(miss / 2, 1e-300))) for miss in misses]
     return _Error(sd, widths[0], widths[1], MEAN_ABSOLUTE * sd, None, "normal")
+
+
+@cache
+def _noise_sum(rate: float, count: int) -> NoiseSum:
+    return NoiseSum(rate, count)
 
 
 def _sums_of_one_table(event: TableEvent, questions: Sequence[Question]) -> dict[int, _Error]:

@@ -103,8 +103,8 @@ def _print_queries(plan: Forecast, console: Console) -> None:
     if plan.unanswered:
         _say(
             console,
-            f"{len(plan.unanswered):,} queries of the workload are not answered by sums of these "
-            "tables; the published rows follow a model there.",
+            f"Not answered by sums of these tables: {len(plan.unanswered):,} of the workload's "
+            "tables and sets of ranges. The published rows follow a model there.",
         )
     if len(plan.queries) > _LISTED:
         ordered = sorted(plan.queries, key=lambda q: -q.sd_records)
@@ -207,7 +207,7 @@ def _estimate_of(plan: Forecast) -> str:
     laws = {query.law for query in plan.queries + plan.ranges}
     if laws == {"exact"}:
         return "sums over the noisy table"
-    return "the least squares of all noisy tables (95 %: by the normal law)"
+    return "the least squares of all noisy tables (95 %: approximate)"
 
 
 def _say(console: Console, sentence: str, *, style: str = "") -> None:

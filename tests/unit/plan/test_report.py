@@ -125,8 +125,8 @@ def test_several_tables_and_what_they_do_not_answer_are_said(configure):
     text = rendered(forecast(configure((2, 5, 7), strategy=tables, delta="1/1000")))
     assert "1-way           3" in text
     words = " ".join(text.split())
-    assert "4 queries of the workload are not answered by sums of these tables" in words
-    assert "least squares of all noisy tables (95 %: by the normal law)" in words
+    assert "Not answered by sums of these tables: 4 of the workload" in words
+    assert "least squares of all noisy tables (95 %: approximate)" in words
     assert "in every empty cell" not in words
     plain = json.loads(to_json(forecast(configure((2, 5, 7), strategy=tables))))
     assert plain["unanswered"][0] == ["column-0", "column-1"]
