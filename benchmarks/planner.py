@@ -316,11 +316,13 @@ def squared_error(universe: Universe, query: QueryForecast, errors: Floats) -> f
     return float((table_of_sums**2).mean())
 
 
-def forecasts(repeats: int) -> None:
-    """Print standard deviations as forecast and as drawn."""
+def forecasts(repeats: int, only: str) -> None:
+    """Print standard deviations as forecast and as drawn, of cases whose name holds `only`."""
     print("| case | tables | queries | draws | forecast sd | drawn sd | ratio |")
     print("|---|---|---|---|---|---|---|")
     for name, config, counts in cases():
+        if only not in name:
+            continue
         plan = forecast(config)
         universe = config.universe
         asked = [*plan.queries, *plan.ranges]
@@ -349,11 +351,12 @@ def main() -> None:
     """Read the command line and print tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--parts", default="optimum,time,forecast")
+    parser.add_argument("--only", default="", help="a part of the names of forecast cases")
     parser.add_argument("--repeats", type=int, default=60, help="draws; more on small universes")
     arguments = parser.parse_args()
     parts = {"optimum": optimum, "time": seconds_of_plans}
     for part in arguments.parts.split(","):
-        parts.get(part, lambda: forecasts(arguments.repeats))()
+        parts.get(part, lambda: forecasts(arguments.repeats, arguments.only))()
         print()
 
 
