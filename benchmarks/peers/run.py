@@ -65,7 +65,7 @@ ONE_THREAD = {
 }
 
 DELTA = "1e-9"
-WALL_PER_CPU_SECOND = 12
+WALL_PER_CPU_SECOND = 3
 """A run that waits this much longer than it computes is ended too."""
 
 
