@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import Budget, PrivacyEvent, SelectionEvent, TableEvent
+from synth.privacy import Budget, OpenTableEvent, PrivacyEvent, SelectionEvent, TableEvent
 
 
 class RunState(StrEnum):
@@ -39,7 +39,7 @@ class RunRecord:
     configuration_hash: str
     state: RunState
     tables: tuple[PrivacyEvent, ...]
-    """What was paid for: noisy tables, and private choices of tables."""
+    """What was paid for: noisy tables, private choices of tables, and the tables to be chosen."""
     charge: Budget
     position: LedgerPosition
     """What the ledger said at the reservation; never changes afterwards."""
@@ -81,7 +81,10 @@ def budget_from_plain(plain: Mapping[str, Any]) -> Budget:
 
 
 def tables_to_plain(events: Sequence[PrivacyEvent]) -> list[dict[str, Any]]:
-    """What was paid for as plain values; numbers as text, entries that say nothing left out."""
+    """What was paid for as plain values; numbers as text, entries that say nothing left out.
+
+    The `table` of one that is still to be chosen is null; which it became, the measurements say.
+    """
     return [
         _selection_to_plain(event) if isinstance(event, SelectionEvent) else _table_to_plain(event)
         for event in events
@@ -96,10 +99,9 @@ def tables_from_plain(plain: Sequence[Mapping[str, Any]]) -> tuple[PrivacyEvent,
     )
 
 
-def _table_to_plain(event: TableEvent) -> dict[str, Any]:
+def _table_to_plain(event: TableEvent | OpenTableEvent) -> dict[str, Any]:
     plain: dict[str, Any] = {
-        "table": list(event.table),
-        "cells": str(event.cells),
+        "table": None,
         "sensitivity_l1": event.sensitivity_l1,
         "mechanism": event.mechanism,
     }
@@ -109,22 +111,28 @@ def _table_to_plain(event: TableEvent) -> dict[str, Any]:
         plain["rho"] = str(event.rho)
     if event.sensitivity_l2_squared is not None:
         plain["sensitivity_l2_squared"] = event.sensitivity_l2_squared
-    if any(event.coarsening):
-        plain["coarsening"] = list(event.coarsening)
+    if isinstance(event, TableEvent):
+        plain |= {"table": list(event.table), "cells": str(event.cells)}
+        if any(event.coarsening):
+            plain["coarsening"] = list(event.coarsening)
     return plain
 
 
-def _table_from_plain(entry: Mapping[str, Any]) -> TableEvent:
+def _table_from_plain(entry: Mapping[str, Any]) -> TableEvent | OpenTableEvent:
     squared = entry.get("sensitivity_l2_squared")
-    return TableEvent(
-        table=tuple(str(name) for name in entry["table"]),
-        cells=int(entry["cells"]),
+    event = OpenTableEvent(
         sensitivity_l1=int(entry["sensitivity_l1"]),
         epsilon=_fraction(entry["epsilon"]) if "epsilon" in entry else None,
         mechanism=str(entry["mechanism"]),
-        coarsening=tuple(int(step) for step in entry.get("coarsening", ())),
         rho=_fraction(entry["rho"]) if "rho" in entry else None,
         sensitivity_l2_squared=None if squared is None else int(squared),
+    )
+    if entry["table"] is None:
+        return event
+    return event.over(
+        tuple(str(name) for name in entry["table"]),
+        int(entry["cells"]),
+        tuple(int(step) for step in entry.get("coarsening", ())),
     )
 
 

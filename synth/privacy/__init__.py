@@ -2,6 +2,7 @@
 
 from synth.privacy.accounting import (
     Budget,
+    OpenTableEvent,
     PrivacyEvent,
     SelectionEvent,
     TableEvent,
@@ -12,6 +13,7 @@ from synth.privacy.sensitivity import sensitivity_l1, sensitivity_l2_squared
 
 __all__ = [
     "Budget",
+    "OpenTableEvent",
     "PrivacyEvent",
     "SelectionEvent",
     "TableEvent",

@@ -58,17 +58,7 @@ class TableEvent:
             object.__setattr__(self, "coarsening", (0,) * len(self.table))
         if len(self.coarsening) != len(self.table):
             raise ValueError("a table needs one coarsening per attribute")
-        gaussian = self.mechanism == GAUSSIAN
-        given, absent = (self.rho, self.epsilon) if gaussian else (self.epsilon, self.rho)
-        if type(given) is not Fraction or absent is not None:
-            raise TypeError("the budget of a table must be an exact fraction, of its mechanism")
-        whole = [self.cells, self.sensitivity_l1]
-        if gaussian:
-            whole.append(self.sensitivity_l2_squared)  # type: ignore[arg-type]
-        if any(type(number) is not int for number in whole):
-            raise TypeError("the cells and the sensitivity of a table are whole numbers")
-        if given <= 0 or min(whole) < 1:
-            raise ValueError("the budget, cells and sensitivity of a table are positive")
+        _check_noise(self, [self.cells])
 
     @property
     def noise_scale_records(self) -> Fraction:
@@ -83,6 +73,54 @@ class TableEvent:
         if self.rho is None or self.sensitivity_l2_squared is None:
             raise ValueError("only Gaussian noise has a sigma")
         return self.sensitivity_l2_squared / (2 * self.rho)
+
+
+@dataclass(frozen=True)
+class OpenTableEvent:
+    """One noisy table that a private choice is still to name; its noise is fixed.
+
+    Privacy: costs what `TableEvent` of the same noise costs, whichever table is chosen, because
+    neither the sensitivity nor the budget depends on the table.
+    Raises: as `TableEvent`.
+    """
+
+    sensitivity_l1: int
+    epsilon: Fraction | None = None
+    mechanism: str = LAPLACE
+    rho: Fraction | None = None
+    sensitivity_l2_squared: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_noise(self, [])
+
+    def over(
+        self, table: tuple[str, ...], cells: int, coarsening: tuple[int, ...] = ()
+    ) -> TableEvent:
+        """The event once the table is named."""
+        return TableEvent(
+            table,
+            cells,
+            self.sensitivity_l1,
+            self.epsilon,
+            self.mechanism,
+            coarsening,
+            self.rho,
+            self.sensitivity_l2_squared,
+        )
+
+
+def _check_noise(event: TableEvent | OpenTableEvent, whole: list[int]) -> None:
+    gaussian = event.mechanism == GAUSSIAN
+    given, absent = (event.rho, event.epsilon) if gaussian else (event.epsilon, event.rho)
+    if type(given) is not Fraction or absent is not None:
+        raise TypeError("the budget of a table must be an exact fraction, of its mechanism")
+    whole = [*whole, event.sensitivity_l1]
+    if gaussian:
+        whole.append(event.sensitivity_l2_squared)  # type: ignore[arg-type]
+    if any(type(number) is not int for number in whole):
+        raise TypeError("the cells and the sensitivity of a table are whole numbers")
+    if given <= 0 or min(whole) < 1:
+        raise ValueError("the budget, cells and sensitivity of a table are positive")
 
 
 @dataclass(frozen=True)
@@ -108,7 +146,7 @@ class SelectionEvent:
             raise ValueError(f"no accounting rule for mechanism {self.mechanism!r}")
 
 
-PrivacyEvent = TableEvent | SelectionEvent
+PrivacyEvent = TableEvent | OpenTableEvent | SelectionEvent
 """Whatever spends budget."""
 
 
@@ -130,8 +168,9 @@ def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:
     """
     pure, rho, as_rho = Fraction(0), Fraction(0), Fraction(0)
     for event in events:
-        if event.mechanism == GAUSSIAN and isinstance(event, TableEvent) and event.rho is not None:
-            rho += event.rho
+        spent_rho = None if isinstance(event, SelectionEvent) else event.rho
+        if event.mechanism == GAUSSIAN and spent_rho is not None:
+            rho += spent_rho
         elif event.mechanism in (LAPLACE, PERMUTE_AND_FLIP) and event.epsilon is not None:
             pure += event.epsilon
             as_rho += event.epsilon**2 / 2

@@ -10,7 +10,7 @@ from synth.ledger import Ledger
 from synth.ledger.event import LedgerEvent
 from synth.ledger.recount import recount
 from synth.ledger.run import tables_from_plain, tables_to_plain
-from synth.privacy import Budget, SelectionEvent, TableEvent, total_budget
+from synth.privacy import Budget, OpenTableEvent, SelectionEvent, TableEvent, total_budget
 
 DELTA = Fraction(1, 10**9)
 CAP = Budget(Fraction(4), Fraction(1, 10**8))
@@ -33,6 +33,10 @@ EVENTS = (
     gaussian("1/200", coarsening=(1,)),
     TableEvent(("age", "sex"), 6, 1, Fraction(1, 10)),
     SelectionEvent(12, Fraction(1, 50)),
+    OpenTableEvent(1, Fraction(1, 7)),
+    OpenTableEvent(
+        2, mechanism="discrete-gaussian", rho=Fraction(1, 300), sensitivity_l2_squared=2
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from synth.privacy import Budget, TableEvent, total_budget
+from synth.privacy import Budget, OpenTableEvent, SelectionEvent, TableEvent, total_budget
 
 ZERO = Fraction(0)
 
@@ -96,3 +96,37 @@ def test_a_budget_holds_exact_fractions_only(wrong):
         Budget(wrong, Fraction(0))
     with pytest.raises(TypeError):
         Budget(Fraction(0), wrong)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"epsilon": Fraction(1, 3)},
+        {"mechanism": "discrete-gaussian", "rho": Fraction(1, 50), "sensitivity_l2_squared": 2},
+    ],
+)
+def test_a_table_that_is_still_to_be_chosen_costs_what_it_costs_once_it_is(noise):
+    delta = Fraction(1, 10**6)
+    choice = SelectionEvent(4, Fraction(1, 9))
+    place = OpenTableEvent(2, **noise)
+    for names, cells, coarsening in ((("a",), 2, (0,)), (("a", "b"), 10**6, (1, 0))):
+        named = place.over(names, cells, coarsening)
+        assert (named.table, named.cells, named.coarsening) == (names, cells, coarsening)
+        assert total_budget([choice, place], delta=delta) == total_budget(
+            [choice, named], delta=delta
+        )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({}, TypeError),
+        ({"epsilon": 1}, TypeError),
+        ({"epsilon": Fraction(0)}, ValueError),
+        ({"epsilon": Fraction(1), "rho": Fraction(1)}, TypeError),
+        ({"mechanism": "discrete-gaussian", "rho": Fraction(1)}, TypeError),
+    ],
+)
+def test_a_place_without_its_whole_noise_is_refused(wrong, error):
+    with pytest.raises(error):
+        OpenTableEvent(1, **wrong)
