@@ -47,8 +47,9 @@ def distances(counts: Ints, truth: Ints, shape: tuple[int, ...]) -> list[float]:
     """Mean total variation of the tables of order 1, 2 and 3, and that of the joint table."""
     gap = counts / max(1, counts.sum()) - truth / truth.sum()
     found: dict[int, list[float]] = {1: [], 2: [], 3: []}
-    for subset, sums in Interactions(shape).tables(gap, 3):
-        found[subset.bit_count()].append(0.5 * float(np.abs(sums).sum()))
+    interactions = Interactions(shape)
+    for subset, sums in interactions.tables(gap, 3):
+        found[interactions.component_order(subset)].append(0.5 * float(np.abs(sums).sum()))
     means = [float(np.mean(values)) if values else float("nan") for values in found.values()]
     return [*means, 0.5 * float(np.abs(gap).sum())]
 

@@ -10,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.config.types import Config
+from synth.domain import Margin, Universe
 from synth.domain.totals import Atoms
 from synth.errors import BugError
 from synth.estimate.anchoring import NoisySums
 from synth.estimate.interactions import Interactions
 from synth.estimate.loglinear import LogLinearFit, LogLinearModel
 from synth.estimate.posterior import CellPosterior
-from synth.estimate.raking import rake, required_atoms
+from synth.estimate.raking import rake, rake_one_way, required_atoms
 from synth.estimate.sharpening import BLOCK_RECORDS, STRENGTH, sharpen
+from synth.estimate.sums import noisy_coefficients
+from synth.estimate.tilt import tilt
+from synth.privacy.accounting import LAPLACE
 
 if TYPE_CHECKING:
     from synth.measurements import MeasuredTable, Measurements
@@ -50,16 +54,15 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
     """Fit one non-negative table of counts to the noisy tables.
 
     Privacy: post-processing of the measurements and the public configuration.
-    Requires: one measured table over the full universe, with discrete Laplace noise.
     Ensures: the same bytes for the same input, whatever the number of threads.
-    Raises: BugError if the measurements do not cover the universe.
+    Raises: BugError if there is no table, or one does not have the size of its margin.
     """
     universe = config.universe
-    table = _full_table(measurements, config)
+    _require_sizes(measurements, universe)
     possible = universe.possible()
     steps: list[dict[str, Any]] = []
     if possible.any():
-        values, fallback = _fit(table, universe.shape, possible, steps)
+        values, fallback = _fit(measurements, universe, possible, steps)
     else:
         values = np.zeros(universe.size)
         fallback = values
@@ -75,7 +78,7 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
             }
         )
     if config.workload.cells:
-        values = _sharpen(values, atoms)
+        values = _sharpen(values, atoms, universe.shape, keep_sums=len(measurements.tables) > 1)
         steps.append(
             {"step": "sharpen", "strength": STRENGTH, "block_records": BLOCK_RECORDS},
         )
@@ -83,70 +86,107 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
 
 
 def _fit(
-    table: MeasuredTable,
-    shape: tuple[int, ...],
+    measurements: Measurements,
+    universe: Universe,
     possible: NDArray[np.bool_],
     steps: list[dict[str, Any]],
 ) -> tuple[Floats, Floats]:
     """The posterior means of the cells, and the means that the model gives them."""
-    noisy = np.asarray(table.noisy_counts, dtype=np.int64)
-    interactions = Interactions(shape)
-    seen = np.where(possible, noisy, 0).astype(np.float64)
-    variance = max(table.variance, _LEAST_VARIANCE)
-    sums = NoisySums(interactions, seen, possible, variance)
-    posterior = CellPosterior(noisy, decay=float(table.event.epsilon / table.event.sensitivity_l1))
-    base = math.log(max(float(seen.sum()), 1.0) / int(possible.sum()))
-    best: tuple[float, LogLinearFit] | None = None
-    for discount in DISCOUNTS:
+    interactions = Interactions.of(universe)
+    full = _cell_table(measurements, universe)
+    sums = noisy_coefficients(
+        [table for table in measurements.tables if table is not full], interactions, universe
+    )
+    posterior, noisy_sums = None, None
+    variance = math.inf
+    total = 0.0
+    if full is not None:
+        noisy = np.asarray(full.noisy_counts, dtype=np.int64)
+        seen = np.where(possible, noisy, 0).astype(np.float64)
+        variance = max(full.variance, _LEAST_VARIANCE)
+        noisy_sums = NoisySums(interactions, seen, possible, variance)
+        posterior = CellPosterior(noisy, decay=float(1 / full.event.noise_scale_records))
+        total = float(seen.sum())
+    if sums is not None:
+        total = float(sums.values[0]) * math.sqrt(interactions.size)
+    base = math.log(max(total, 1.0) / int(possible.sum()))
+    best: tuple[float, LogLinearFit, Floats] | None = None
+    for discount in DISCOUNTS if full is not None else (0.0,):
         model = LogLinearModel(
             interactions,
             posterior,
+            sums,
             possible,
             noise_variance=variance,
             base=base,
             discount=discount,
         )
         fit = model.fit()
-        misfit = sums.misfit(fit.posterior_mean)
+        log_mean = fit.discounted
         steps.extend({**step, "discount": discount} for step in fit.steps)
+        values = model.expected(log_mean)
+        if sums is not None:
+            values, tilted = tilt(
+                sums, values, model.posterior_variance(log_mean), weigh=full is not None
+            )
+            steps.append(tilted)
+        misfit = 0.0 if noisy_sums is None else noisy_sums.misfit(values)
+        limit = math.inf if noisy_sums is None else noisy_sums.misfit_limit()
         steps.append(
             {
                 "step": "posterior mean of every cell",
                 "discount": discount,
                 "misfit": misfit,
-                "misfit_limit": sums.misfit_limit(),
+                "misfit_limit": limit,
             }
         )
         if best is None or misfit < best[0]:
-            best = misfit, fit
-        if misfit <= sums.misfit_limit():
+            best = misfit, fit, values
+        if misfit <= limit:
             break
     if best is None:
         raise BugError("no model was fitted")
-    values, anchored = sums.anchor(best[1].posterior_mean)
-    steps.append(anchored)
+    values = best[2]
+    if noisy_sums is not None and sums is None:
+        values, anchored = noisy_sums.anchor(values)
+        steps.append(anchored)
     means = np.exp(best[1].log_mean)
     means[~possible] = 0.0
     return values, means
 
 
-def _sharpen(values: Floats, atoms: Atoms | None) -> Floats:
-    """Sharpen in cell order, inside every atom of the required totals."""
+def _sharpen(
+    values: Floats, atoms: Atoms | None, shape: tuple[int, ...], *, keep_sums: bool
+) -> Floats:
+    """Sharpen in cell order, inside every atom of the required totals.
+
+    With `keep_sums` the one-way tables are then made what they were, unless totals are required.
+    """
     if atoms is None:
-        return sharpen(values)
+        sharper = sharpen(values)
+        return rake_one_way(sharper, values, shape) if keep_sums else sharper
     sharper = np.zeros(values.size)
     for cells in atoms.cells():
         sharper[cells] = sharpen(values[cells])
     return sharper
 
 
-def _full_table(measurements: Measurements, config: Config) -> MeasuredTable:
+def _cell_table(measurements: Measurements, universe: Universe) -> MeasuredTable | None:
+    """The table with Laplace noise on every cell of the universe, if there is one."""
     for table in measurements.tables:
-        if table.event.table == config.universe.names:
-            if table.noisy_counts.size != config.universe.size:
-                raise BugError("the measured table does not have the size of the universe")
+        finest = table.event.table == universe.names and not any(table.event.coarsening)
+        if finest and table.event.mechanism == LAPLACE:
             return table
-    raise BugError("no measured table covers the full universe")
+    return None
+
+
+def _require_sizes(measurements: Measurements, universe: Universe) -> None:
+    if not measurements.tables:
+        raise BugError("there is no measured table to estimate from")
+    for table in measurements.tables:
+        margin = Margin(table.event.table, table.event.coarsening)
+        if table.noisy_counts.size != margin.cells(universe):
+            raise BugError("a measured table does not have the size of its margin")
 
 
 def _residuals(measurements: Measurements, config: Config, values: Floats) -> list[dict[str, Any]]:
@@ -154,9 +194,7 @@ def _residuals(measurements: Measurements, config: Config, values: Floats) -> li
     universe = config.universe
     found: list[dict[str, Any]] = []
     for table in measurements.tables:
-        kept = set(universe.axes(table.event.table))
-        rest = tuple(axis for axis in range(len(universe.shape)) if axis not in kept)
-        fitted = values.reshape(universe.shape).sum(axis=rest).reshape(-1)
+        fitted = Margin(table.event.table, table.event.coarsening).sums(universe, values)
         residual = table.noisy_counts - fitted
         cells = max(1, residual.size)
         found.append(

@@ -3,106 +3,218 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.domain import Margin, Universe
+from synth.estimate.axis_basis import AxisBasis
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 class Interactions:
-    """The product of Helmert bases, one for each attribute.
+    """The product of the bases of the attributes; see `AxisBasis`.
 
-    For an attribute with n codes the basis holds the constant 1/sqrt(n) and n - 1 contrasts; the
-    contrast j compares code j with the mean of the codes before it. A product of contrasts of
-    the attributes in a set A, and constants elsewhere, belongs to the interaction of A. The
-    order of a coefficient is the number of attributes in its set.
+    A product of basis functions belongs to the component that says, for each attribute, at which
+    resolution of its hierarchy the function appears: 0 for the constant. Without hierarchies a
+    component is the set of attributes that interact, as a bit mask. The order of a component is
+    the number of attributes that are not constant.
 
     All work is running sums along axes: no matrix product, so no result depends on the number of
     threads, and a transform takes time and memory linear in the number of cells.
     """
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        """Set up for a table of this shape."""
+    def __init__(self, shape: tuple[int, ...], axes: Sequence[AxisBasis] | None = None) -> None:
+        """Set up for a table of this shape; without `axes`, no attribute has a hierarchy."""
         self.shape = shape
         self.size = math.prod(shape)
+        self.axes = tuple(axes) if axes is not None else tuple(map(AxisBasis, shape))
+        strides = [1]
+        for basis in self.axes:
+            strides.append(strides[-1] * (max(basis.depth, 1) + 1))
+        self.strides = tuple(strides[:-1])
+        self.component_count = strides[-1]
+        """Components are numbered below this; attribute i adds its resolution times strides[i]."""
+
+    @classmethod
+    def of(cls, universe: Universe) -> Interactions:
+        """The interactions of a universe, with the hierarchies of its attributes."""
+        axes = [
+            AxisBasis(each.size, tuple(level.group_of for level in each.hierarchy))
+            for each in universe.attributes
+        ]
+        return cls(universe.shape, axes)
 
     def forward(self, cells: Floats) -> Floats:
         """The coefficient of every basis function: the inner product with the cells."""
         table = cells.reshape((*self.shape, 1))
-        for axis, size in enumerate(self.shape):
-            if size > 1:
+        for axis, basis in enumerate(self.axes):
+            if not basis.is_flat:
+                table = _along(partial(basis.forward, resolution=basis.depth), table, axis)
+            elif basis.size > 1:
                 table = _contrasts(table, axis)
         return table.reshape(-1)
 
     def inverse(self, coefficients: Floats) -> Floats:
         """The function on the cells that has these coefficients (the transpose of forward)."""
         table = coefficients.reshape((*self.shape, 1))
-        for axis, size in enumerate(self.shape):
-            if size > 1:
+        for axis, basis in enumerate(self.axes):
+            if not basis.is_flat:
+                table = _along(basis.inverse, table, axis)
+            elif basis.size > 1:
                 table = _expand(table, axis)
         return table.reshape(-1)
 
     def squares(self, weights: Floats) -> Floats:
         """For every basis function the sum over the cells of its square times the weight."""
         table = weights.reshape((*self.shape, 1))
-        for axis, size in enumerate(self.shape):
-            if size > 1:
+        for axis, basis in enumerate(self.axes):
+            if not basis.is_flat:
+                table = _along(partial(basis.squares, resolution=basis.depth), table, axis)
+            elif basis.size > 1:
                 table = _squared_contrasts(table, axis)
         return table.reshape(-1)
 
+    def margin_places(self, resolutions: Sequence[int]) -> Ints:
+        """Where the functions that are constant on the cells of a margin stand, in C order.
+
+        `resolutions` has one entry per attribute, 0 for one that is summed out.
+        """
+        places = np.zeros(1, dtype=np.int64)
+        for basis, resolution in zip(self.axes, resolutions, strict=True):
+            kept = np.arange(basis.group_count(resolution))
+            places = (places[:, None] * basis.size + kept).reshape(-1)
+        return places
+
+    def margin_sums(self, resolutions: Sequence[int], cells: Floats) -> Floats:
+        """The sums over the cells of a margin, in C order."""
+        rest = tuple(axis for axis, level in enumerate(resolutions) if level == 0)
+        table = cells.reshape(self.shape).sum(axis=rest, keepdims=True)
+        for axis, (basis, level) in enumerate(zip(self.axes, resolutions, strict=True)):
+            if 0 < level < basis.depth:
+                table = _grouped(table, axis, basis.groups[level], basis.group_count(level))
+        return np.asarray(table).reshape(-1)
+
+    def margin_forward(self, resolutions: Sequence[int], sums: NDArray[Any]) -> Floats:
+        """The coefficients at `margin_places`, from the sums of the margin's cells."""
+        return self._margin(resolutions, sums, squared=False)
+
+    def margin_noise(self, resolutions: Sequence[int]) -> Floats:
+        """The variance of these coefficients if every cell of the margin has noise of variance 1.
+
+        Exact for each coefficient; those of one margin are uncorrelated if its groups are equal.
+        """
+        shape = [b.group_count(r) for b, r in zip(self.axes, resolutions, strict=True)]
+        return self._margin(resolutions, np.ones(math.prod(shape)), squared=True)
+
+    def _margin(self, resolutions: Sequence[int], sums: NDArray[Any], *, squared: bool) -> Floats:
+        shape = [b.group_count(r) for b, r in zip(self.axes, resolutions, strict=True)]
+        table = sums.astype(np.float64).reshape((*shape, 1))
+        for axis, (basis, resolution) in enumerate(zip(self.axes, resolutions, strict=True)):
+            change = basis.squares if squared else basis.forward
+            table = _along(partial(change, resolution=resolution), table, axis)
+        return table.reshape(-1)
+
+    def resolutions(self, margin: Margin, universe: Universe) -> tuple[int, ...]:
+        """The resolution of every attribute in a margin; 0 if it is summed out."""
+        found = [0] * len(self.shape)
+        for name, step in zip(margin.names, margin.coarsening, strict=True):
+            axis = universe.names.index(name)
+            found[axis] = max(0, self.axes[axis].depth - step)
+        return tuple(found)
+
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """The number of attributes that a coefficient belongs to, for every coefficient."""
-        return self._per_axis([1] * len(self.shape))
+        return self._per_axis([np.minimum(basis.level, 1) for basis in self.axes])
 
     @cached_property
-    def subset(self) -> NDArray[np.int64]:
-        """The set of attributes of every coefficient, as a bit mask (bit i is attribute i)."""
-        return self._per_axis([1 << axis for axis in range(len(self.shape))])
+    def component(self) -> Ints:
+        """The component of every coefficient, as its number."""
+        pairs = zip(self.axes, self.strides, strict=True)
+        return self._per_axis([basis.level * stride for basis, stride in pairs])
 
-    def dimension(self, subset: int) -> int:
-        """The number of coefficients of an interaction: the product of n - 1."""
-        return math.prod(n - 1 for axis, n in enumerate(self.shape) if subset >> axis & 1)
+    def levels(self, component: int) -> tuple[int, ...]:
+        """The resolution of every attribute in a component."""
+        pairs = zip(self.axes, self.strides, strict=True)
+        return tuple(component // stride % (basis.depth + 1) for basis, stride in pairs)
 
-    def cells(self, subset: int) -> int:
-        """The number of cells of the table over a set of attributes."""
-        return math.prod(n for axis, n in enumerate(self.shape) if subset >> axis & 1)
+    def component_order(self, component: int) -> int:
+        """The number of attributes that are not constant."""
+        return sum(level > 0 for level in self.levels(component))
+
+    def dimension(self, component: int) -> int:
+        """The number of coefficients of a component."""
+        found = 1
+        for basis, level in zip(self.axes, self.levels(component), strict=True):
+            found *= int(basis.starts[level + 1] - basis.starts[level])
+        return found
+
+    def cells(self, component: int) -> int:
+        """The number of cells of the margin in which a component appears first."""
+        levels = self.levels(component)
+        return math.prod(b.group_count(level) for b, level in zip(self.axes, levels, strict=True))
 
     def tables(self, cells: Floats, max_order: int) -> Iterator[tuple[int, Floats]]:
-        """Every table of sums over 1 to `max_order` attributes, with its set as a bit mask.
+        """The table of sums of every component of order 1 to `max_order`, with its number.
 
         Nested: a table is summed from a larger one that was summed before.
         """
         yield from self._tables(cells.reshape(self.shape), 0, 0, 0, max_order)
 
     def _tables(
-        self, table: Floats, axis: int, position: int, subset: int, left: int
+        self, table: Floats, axis: int, position: int, component: int, left: int
     ) -> Iterator[tuple[int, Floats]]:
         if axis == len(self.shape):
-            if subset:
-                yield subset, table.reshape(-1)
+            if component:
+                yield component, table.reshape(-1)
             return
-        if left and self.shape[axis] > 1:
-            bit = 1 << axis
-            kept = subset | bit
+        basis = self.axes[axis]
+        for level in range(1, basis.depth + 1 if left else 1):
+            kept = component + level * self.strides[axis]
+            part = table
+            if level < basis.depth:
+                part = _grouped(table, position, basis.groups[level], basis.group_count(level))
             if left == 1:
                 rest = tuple(range(position + 1, table.ndim))
-                yield kept, table.sum(axis=rest).reshape(-1)
+                yield kept, part.sum(axis=rest).reshape(-1)
             else:
-                yield from self._tables(table, axis + 1, position + 1, kept, left - 1)
-        yield from self._tables(table.sum(axis=position), axis + 1, position, subset, left)
+                yield from self._tables(part, axis + 1, position + 1, kept, left - 1)
+        yield from self._tables(table.sum(axis=position), axis + 1, position, component, left)
 
-    def _per_axis(self, values: list[int]) -> NDArray[np.int64]:
-        """For every coefficient the sum of the values of the attributes in its set."""
+    def spread_out(self, component: int, table: Floats) -> Floats:
+        """A table of a component's margin as an array that broadcasts over the cells."""
+        levels = self.levels(component)
+        counts = [b.group_count(level) for b, level in zip(self.axes, levels, strict=True)]
+        out = table.reshape(counts)
+        for axis, (basis, level) in enumerate(zip(self.axes, levels, strict=True)):
+            if 0 < level < basis.depth:
+                out = out.take(basis.groups[level], axis=axis)
+        return out
+
+    def _per_axis(self, values: list[Ints]) -> Ints:
+        """For every coefficient the sum of one value per attribute."""
         total = np.zeros(self.shape, dtype=np.int64)
-        for axis, size in enumerate(self.shape):
-            step = np.full(size, values[axis], dtype=np.int64)
-            step[0] = 0
+        for axis, step in enumerate(values):
             total += step.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
         return total.reshape(-1)
+
+
+def _along(change: Callable[[Floats], Floats], table: Floats, axis: int) -> Floats:
+    """Apply a change of the first axis to another one."""
+    return np.moveaxis(change(np.moveaxis(table, axis, 0)), 0, axis)
+
+
+def _grouped(table: Floats, axis: int, groups: Ints, count: int) -> Floats:
+    source = np.moveaxis(table, axis, 0)
+    out = np.zeros((count, *source.shape[1:]))
+    np.add.at(out, groups, source)
+    return np.moveaxis(out, 0, axis)
 
 
 def _contrasts(table: Floats, axis: int) -> Floats:

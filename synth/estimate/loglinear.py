@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from synth.estimate.interactions import Interactions
 from synth.estimate.posterior import CellPosterior
-from synth.estimate.solver import solve
+from synth.estimate.solver import Map, solve
+from synth.estimate.sums import NoisyCoefficients, trusted
+from synth.estimate.tilt import tilt
 
 Floats = NDArray[np.float64]
 
@@ -27,16 +29,20 @@ _EVIDENCE_ITERATIONS = 120
 _TOLERANCE = 0.1
 _MODEST_SIZE = 2_000_000
 """Above this number of cells the iterations are cut in proportion, to bound the time."""
+_SHAPE = 20.0
+"""About the shape of the prior's mixture: a count varies around its mean by 1 / sqrt(20) more."""
+_SMALL_MATRIX = 80
+"""Up to this many noisy coefficients their common uncertainty is a full matrix."""
 _LARGEST_DISCOUNT = 5.0
 _LOG_MEAN_RANGE = (-60.0, 60.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LogLinearFit:
-    """The fitted log mean of every cell and the posterior mean of its count."""
+    """The fitted log mean of every cell, and the same less what its uncertainty exaggerates."""
 
     log_mean: Floats
-    posterior_mean: Floats
+    discounted: Floats
     steps: tuple[dict[str, Any], ...]
 
 
@@ -54,7 +60,8 @@ class LogLinearModel:
     def __init__(
         self,
         interactions: Interactions,
-        posterior: CellPosterior,
+        posterior: CellPosterior | None,
+        sums: NoisyCoefficients | None,
         possible: NDArray[np.bool_],
         *,
         noise_variance: float,
@@ -64,10 +71,13 @@ class LogLinearModel:
         """Set up; `discount` is the share of the uncertainty that is discounted (see `fit`)."""
         self.interactions = interactions
         self.posterior = posterior
+        self.sums = sums
+        self._gain: Map = lambda gap: gap
+        self._ratio = np.zeros(0)
         self.impossible = np.flatnonzero(~possible)
         self.noise_variance = noise_variance
         self.base = base
-        self.max_order = min(MAX_ORDER, int(interactions.order.max(initial=0)))
+        self.max_order = max((self._order(c) for c in self._components()), default=0)
         self._share = discount
         self._discount: Floats | float = 0.0
         self._steps: list[dict[str, Any]] = []
@@ -82,43 +92,129 @@ class LogLinearModel:
         variance of its log mean, since the most probable log mean of an uncertain cell
         exaggerates what its noise suggests; all are then raised so that their total stays.
         """
-        sets = [int(s) for s in np.unique(self.interactions.subset)]
-        spread = {s: _FIRST_SPREAD[s.bit_count()] for s in sets if s.bit_count() <= self.max_order}
-        theta = np.zeros(self.interactions.size)
-        for order in range(min(1, self.max_order), self.max_order + 1):
-            stage = {s: value for s, value in spread.items() if s.bit_count() <= order}
+        spread = {c: _FIRST_SPREAD[min(self._order(c), MAX_ORDER)] for c in self._components()}
+        theta = self._start()
+        first = min(1, self.max_order) if self.sums is None else min(2, self.max_order)
+        for order in range(first, self.max_order + 1):
+            stage = {c: value for c, value in spread.items() if self._order(c) <= order}
             name = f"fit interactions of up to {order} attributes"
-            theta = self._solve(theta, stage, _STAGE_ITERATIONS[order], name)
+            theta = self._solve(theta, stage, _STAGE_ITERATIONS[min(order, MAX_ORDER)], name)
         for _ in range(_EVIDENCE_ROUNDS if self.max_order else 0):
             spread = self._weigh_evidence(theta, spread)
             theta = self._solve(theta, spread, _EVIDENCE_ITERATIONS, "spreads set by the evidence")
         log_mean = self._log_mean(theta)
-        mean = self.posterior.mean(log_mean - self._discount)
-        mean[self.impossible] = 0.0
-        return LogLinearFit(log_mean, mean, tuple(self._steps))
+        return LogLinearFit(log_mean, log_mean - self._discount, tuple(self._steps))
+
+    def _start(self) -> Floats:
+        """The coefficients of the table of largest entropy that fits the noisy sums."""
+        if self.sums is None:
+            return np.zeros(self.interactions.size)
+        even = self._mean(np.full(self.interactions.size, self.base))
+        low = self.interactions.order[self.sums.places] <= 1
+        variance = self.sums.interactions.squares(even)[self.sums.places]
+        firm = replace(
+            self.sums,
+            places=self.sums.places[low],
+            values=self.sums.values[low],
+            precision=np.maximum(self.sums.precision, 30.0 / variance)[low],
+        )
+        fitted, report = tilt(firm, even, even, weigh=False)
+        self._steps.append({**report, "step": "start from the noisy sums"})
+        ratio = np.divide(fitted, even, out=np.ones(even.size), where=even > 0.0)
+        return self.interactions.forward(np.log(np.maximum(ratio, 1e-12)))
+
+    def _components(self) -> list[int]:
+        """The components in the model: of low order, and only what some table speaks about."""
+        interactions = self.interactions
+        measured = set() if self.sums is None else set(interactions.component[self.sums.places])
+        if self.posterior is not None:
+            every = np.unique(interactions.component[interactions.order <= MAX_ORDER])
+            measured |= set(every)
+        return sorted(int(c) for c in measured)
+
+    def _order(self, component: int) -> int:
+        return self.interactions.component_order(component)
 
     def _log_mean(self, theta: Floats) -> Floats:
         log_mean = self.interactions.inverse(theta)
         log_mean += self.base
         return np.clip(log_mean, *_LOG_MEAN_RANGE, out=log_mean)
 
-    def _information(self, log_mean: Floats) -> Floats:
-        """About what a noisy cell says of its log mean: m^2 / (m + noise variance)."""
+    def _mean(self, log_mean: Floats) -> Floats:
         mean = np.exp(log_mean)
-        information = mean * (mean / (mean + self.noise_variance))
-        information[self.impossible] = 0.0
-        return information
+        mean[self.impossible] = 0.0
+        return mean
 
-    def _prior_variance(self, subset: int, spread: float) -> float:
-        cells = self.interactions.size / max(1, self.interactions.dimension(subset))
+    def expected(self, log_mean: Floats) -> Floats:
+        """The posterior mean of every count, given its noisy count and this log mean."""
+        if self.posterior is None:
+            return self._mean(log_mean)
+        expected = self.posterior.mean(log_mean)
+        expected[self.impossible] = 0.0
+        return expected
+
+    def _information(self, mean: Floats) -> Floats:
+        """About what a noisy cell says of its log mean: m^2 / (m + noise variance)."""
+        if self.posterior is None:
+            return np.zeros(mean.size)
+        return np.asarray(mean * (mean / (mean + self.noise_variance)))
+
+    def posterior_variance(self, log_mean: Floats) -> Floats:
+        """The variance of every count, once its noisy count is known."""
+        if self.posterior is None:
+            return self._mean(log_mean)
+        mean = self.expected(log_mean)
+        prior = mean + mean * mean / _SHAPE
+        return np.asarray(prior * (self.noise_variance / (prior + self.noise_variance)))
+
+    def _weigh_sums(self, log_mean: Floats) -> None:
+        """Renew what turns a difference in the noisy sums into a move of the expected counts.
+
+        Known are counts with these variances and sums with noise; by the Gaussian rule
+        their difference d moves the counts by variance * S' (S variance S' + 1 / precision)^-1 d,
+        S the map from counts to coefficients. The matrix is inverted while it is small; else its
+        diagonal stands for it.
+        """
+        if self.sums is None:
+            return
+        sums = self.sums
+        variance = self.posterior_variance(log_mean - self._discount)
+        expected = self.expected(log_mean - self._discount)
+        self._ratio = np.divide(variance, expected, out=np.zeros(variance.size), where=expected > 0)
+        spread = sums.interactions.squares(variance)[sums.places]
+        firm = trusted(sums, sums.values - sums.of(expected), spread)
+        noise = 1.0 / firm.precision
+        if sums.places.size <= _SMALL_MATRIX:
+            matrix = np.diag(noise)
+            for column in range(sums.places.size):
+                unit = np.zeros(sums.places.size)
+                unit[column] = 1.0
+                matrix[:, column] += sums.of(variance * sums.expand(unit))
+            inverse = _inverse(matrix)
+            self._gain = lambda gap: np.asarray((inverse * gap).sum(axis=1))
+        else:
+            weight = 1.0 / (spread + noise)
+            self._gain = lambda gap: weight * gap
+        if self.posterior is None:
+            self._gain = lambda gap: gap * sums.precision
+
+    def _moved(self, expected: Floats) -> Floats:
+        """The expected counts, moved by what the noisy sums say."""
+        if self.sums is None:
+            return expected
+        gap = self.sums.values - self.sums.of(expected)
+        return expected * (1.0 + self._ratio * self.sums.expand(self._gain(gap)))
+
+    def _prior_variance(self, component: int, spread: float) -> float:
+        cells = self.interactions.size / max(1, self.interactions.dimension(component))
         return spread * spread * cells
 
     def _solve(self, theta: Floats, spread: dict[int, float], iterations: int, name: str) -> Floats:
-        interactions = self.interactions
-        variance = np.zeros(1 << len(interactions.shape))
-        for subset, value in spread.items():
-            variance[subset] = self._prior_variance(subset, value)
-        scale = np.sqrt(variance)[interactions.subset]
+        interactions, sums = self.interactions, self.sums
+        variance = np.zeros(interactions.component_count)
+        for component, value in spread.items():
+            variance[component] = self._prior_variance(component, value)
+        scale = np.sqrt(variance)[interactions.component]
         active = np.flatnonzero(scale)
         unit = scale[active]
 
@@ -129,14 +225,22 @@ class LogLinearModel:
 
         def field(point: Floats) -> Floats:
             log_mean = self._log_mean(coefficients(point))
-            pull = self.posterior.mean(log_mean - self._discount)
-            pull -= np.exp(log_mean)
-            pull[self.impossible] = 0.0
-            return np.asarray(interactions.forward(pull)[active] * unit - point)
+            mean = self._mean(log_mean)
+            expected = self._moved(self.expected(log_mean - self._discount))
+            pull = interactions.forward(expected - mean)
+            return np.asarray(pull[active] * unit - point)
 
         def curvature(point: Floats) -> Floats:
-            information = self._information(self._log_mean(coefficients(point)))
-            return np.asarray(1.0 + unit * unit * interactions.squares(information)[active])
+            log_mean = self._log_mean(coefficients(point))
+            self._weigh_sums(log_mean)
+            mean = self._mean(log_mean)
+            information = interactions.squares(self._information(mean))
+            if sums is not None:
+                places = sums.places
+                information[places] = _with_sums(
+                    interactions.squares(mean)[places], information[places], sums.precision
+                )
+            return np.asarray(1.0 + unit * unit * information[active])
 
         solution = solve(
             field,
@@ -159,30 +263,71 @@ class LogLinearModel:
     def _weigh_evidence(self, theta: Floats, spread: dict[int, float]) -> dict[int, float]:
         """Renew every spread, and the discount of every cell."""
         interactions = self.interactions
-        log_mean = self._log_mean(theta)
-        energy = np.bincount(interactions.subset, weights=theta * theta)
+        mean = self._mean(self._log_mean(theta))
+        energy = np.bincount(
+            interactions.component, weights=theta * theta, minlength=interactions.component_count
+        )
         renewed = dict(spread)
         uncertainty = np.zeros(interactions.shape)
-        information = self._information(log_mean)
-        for subset, table in interactions.tables(information, self.max_order):
-            dimension, cells = interactions.dimension(subset), interactions.cells(subset)
-            known = table * (cells / interactions.size)
-            precision = 1.0 / self._prior_variance(subset, spread[subset])
+        precise = self._precision_of_components()
+        expected = interactions.tables(mean, self.max_order)
+        informed = interactions.tables(self._information(mean), self.max_order)
+        for (component, table), (_, known) in zip(expected, informed, strict=True):
+            if component not in spread:
+                continue
+            dimension, cells = interactions.dimension(component), interactions.cells(component)
+            share = cells / interactions.size
+            known = _with_sums(table * share, known * share, precise[component])
+            precision = 1.0 / self._prior_variance(component, spread[component])
             determined = float((known / (known + precision)).sum()) * dimension / cells
-            variance = float(energy[subset]) / max(determined, 1e-9) * dimension
+            variance = float(energy[component]) / max(determined, 1e-9) * dimension
             value = math.sqrt(variance / interactions.size)
             value = min(max(value, _SMALLEST_SPREAD), _LARGEST_SPREAD)
-            renewed[subset] = value
-            precision = 1.0 / self._prior_variance(subset, value)
+            renewed[component] = value
+            precision = 1.0 / self._prior_variance(component, value)
             part = (dimension / interactions.size) / (known + precision)
-            uncertainty += part.reshape(
-                [n if subset >> axis & 1 else 1 for axis, n in enumerate(interactions.shape)]
-            )
+            uncertainty += interactions.spread_out(component, part)
         discount = np.minimum(0.5 * self._share * uncertainty.reshape(-1), _LARGEST_DISCOUNT)
-        mean = np.exp(log_mean)
-        mean[self.impossible] = 0.0
         total = float(mean.sum())
         if total > 0.0:
             discount += math.log(float((mean * np.exp(-discount)).sum()) / total)
         self._discount = discount
         return renewed
+
+    def _precision_of_components(self) -> Floats:
+        """The mean precision of the noisy sums about the coefficients of every component."""
+        interactions = self.interactions
+        total = np.zeros(interactions.component_count)
+        if self.sums is not None:
+            components = interactions.component[self.sums.places]
+            np.add.at(total, components, self.sums.precision)
+            present = np.flatnonzero(total)
+            total[present] /= [interactions.dimension(int(c)) for c in present]
+        return total
+
+
+def _with_sums(mean: Floats, information: Floats, precision: Floats | float) -> Floats:
+    """Information about a log mean from cells and noisy sums together.
+
+    What the cells say amounts to seeing the count with noise of variance mean^2 / information -
+    mean; the noisy sum sees the same count, so their precisions add.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        noise = np.where(information > 0.0, mean * (mean / information) - mean, np.inf)
+        together = 1.0 / np.maximum(noise, 1e-12) + precision
+        found = np.where(mean > 0.0, mean * mean / (mean + 1.0 / together), 0.0)
+    return np.asarray(np.nan_to_num(found, nan=0.0, posinf=0.0))
+
+
+def _inverse(matrix: Floats) -> Floats:
+    """The inverse of a positive definite matrix, by elimination in a fixed order of operations.
+
+    Not LAPACK: its last digits depend on the number of threads.
+    """
+    work = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
+    for row in range(len(matrix)):
+        work[row] /= work[row, row]
+        factors = work[:, row].copy()
+        factors[row] = 0.0
+        work -= factors[:, None] * work[row]
+    return work[:, len(matrix) :]

@@ -13,6 +13,7 @@ from synth.errors import BugError
 Floats = NDArray[np.float64]
 
 _ROUNDS = 500
+_SWEEPS = 3
 _TOLERANCE = 1e-10
 
 
@@ -87,3 +88,15 @@ def rake(values: Floats, atoms: Atoms, fallback: Floats) -> tuple[Floats, NDArra
     raked = np.zeros(values.size)
     raked[inside] = source * factor[atom]
     return raked, whole
+
+
+def rake_one_way(values: Floats, aim: Floats, shape: tuple[int, ...]) -> Floats:
+    """Scale the values so that their one-way tables are nearly those of `aim`."""
+    table, wanted = values.reshape(shape).copy(), aim.reshape(shape)
+    for _ in range(_SWEEPS):
+        for axis in range(len(shape)):
+            rest = tuple(other for other in range(len(shape)) if other != axis)
+            now = table.sum(axis=rest, keepdims=True)
+            sums = wanted.sum(axis=rest, keepdims=True)
+            table *= np.divide(sums, now, out=np.ones(now.shape), where=now > 0.0)
+    return table.reshape(-1)

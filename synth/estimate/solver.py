@@ -35,7 +35,12 @@ def dot(a: Floats, b: Floats) -> float:
 
 
 def solve(
-    field: Map, start: Floats, curvature: Map, *, max_iterations: int, tolerance: float
+    field: Map,
+    start: Floats,
+    curvature: Map,
+    *,
+    max_iterations: int,
+    tolerance: float,
 ) -> Solution:
     """Follow a field, the slope of a log posterior or nearly so, to where it vanishes.
 
@@ -45,14 +50,15 @@ def solve(
     renewed now and then. The search stops when the inner product of field and step, twice the
     gain that the quadratic model promises, is below `tolerance`.
     """
-    point, slope = start, field(start)
-    diagonal = curvature(point)
+    point, diagonal = start, curvature(start)
+    slope = field(point)
     moves: list[Floats] = []
     bends: list[Floats] = []
     promise = math.inf
     for iteration in range(max_iterations):
         if 0 < iteration < 3 or (iteration and iteration % _REFRESH == 0):
             diagonal = curvature(point)
+            slope = field(point)
         direction = _direction(slope, diagonal, moves, bends)
         promise = dot(slope, direction)
         if promise <= 0.0:

@@ -38,13 +38,13 @@ def test_a_coefficient_belongs_to_the_attributes_that_it_varies_with() -> None:
         function = interactions.inverse(unit).reshape(shape)
         varies = [bool(np.ptp(function, axis=axis).max() > 1e-12) for axis in range(3)]
         subset = sum(1 << axis for axis in range(3) if varies[axis])
-        assert interactions.subset[number] == subset
+        assert interactions.component[number] == subset
         assert interactions.order[number] == sum(varies)
 
 
 def test_dimensions_count_the_coefficients_of_each_set() -> None:
     interactions = Interactions((3, 2, 4, 1))
-    sets, counts = np.unique(interactions.subset, return_counts=True)
+    sets, counts = np.unique(interactions.component, return_counts=True)
     assert [interactions.dimension(int(s)) for s in sets] == counts.tolist()
 
 

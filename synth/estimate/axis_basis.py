@@ -1,0 +1,159 @@
+"""The basis of one attribute: contrasts between the groups of its hierarchy, level by level."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """How one resolution splits the groups of the next coarser one.
+
+    Group g has the children child[g, 0], child[g, 1], ...; -1 where it has fewer. The contrast j
+    of a group is `before` on its children before j and -`own` on child j, of unit length.
+    """
+
+    child: Ints
+    before: Floats
+    own: Floats
+    rows: Ints
+    """Where the contrast stands among the contrasts of this split."""
+
+    @property
+    def contrasts(self) -> int:
+        return int((self.child[:, 1:] >= 0).sum())
+
+    def steps(self) -> list[tuple[int, Ints | slice]]:
+        """Every j from 1, with the groups that have such a child."""
+        found: list[tuple[int, Ints | slice]] = []
+        for j in range(1, self.child.shape[1]):
+            has = self.child[:, j] >= 0
+            found.append((j, slice(None) if has.all() else np.flatnonzero(has)))
+        return found
+
+
+class AxisBasis:
+    """An orthonormal basis of the functions of one attribute's codes.
+
+    The first function is constant. Then come, for every resolution from the coarsest, the
+    contrasts between the groups of that resolution that lie in one group of the resolution
+    before: contrast j of a group compares its child j with the mean of the children before it.
+    Without a hierarchy these are the Helmert contrasts. A function of resolution r is constant
+    on the groups of r, so it can be computed from their sums alone.
+    """
+
+    def __init__(self, size: int, levels: tuple[tuple[int, ...], ...] = ()) -> None:
+        """`levels` holds the group of every code for each coarser resolution, coarsest first."""
+        self.size = size
+        self.depth = len(levels) + 1 if size > 1 else 0
+        chain = [np.zeros(size, dtype=np.int64), *map(np.array, levels), np.arange(size)]
+        sizes = [np.bincount(groups).astype(np.float64) for groups in chain]
+        self._splits = tuple(
+            _split(chain[i], chain[i + 1], sizes[i + 1]) for i in range(len(chain) - 1)
+        )
+        counts = [1, *(split.contrasts for split in self._splits)]
+        self.starts = np.cumsum([0, *counts])
+        """Where the functions of each resolution begin; resolution 0 is the constant."""
+        self.level = np.repeat(np.arange(len(counts)), counts)
+        """The resolution of every basis function."""
+        self.groups = tuple(chain)
+        """The group of every code at every resolution."""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether there is no coarser resolution."""
+        return len(self._splits) == 1
+
+    def group_count(self, resolution: int) -> int:
+        """The number of groups at a resolution, which is the number of functions up to it."""
+        return int(self.starts[resolution + 1])
+
+    def forward(self, sums: Floats, resolution: int) -> Floats:
+        """Inner products with the functions up to `resolution`, from the sums of its groups.
+
+        Shapes: the first axis is that of the attribute, in and out.
+        """
+        out = np.empty(sums.shape)
+        for number in range(resolution - 1, -1, -1):
+            split = self._splits[number]
+            part = out[self.starts[number + 1] : self.starts[number + 2]]
+            running = sums[split.child[:, 0]]
+            for j, groups in split.steps():
+                child = sums[split.child[groups, j]]
+                rows = split.rows[groups, j]
+                part[rows] = _times(split.before[groups, j], running[groups])
+                part[rows] -= _times(split.own[groups, j], child)
+                running[groups] += child
+            sums = running
+        out[0] = sums[0] * (1.0 / math.sqrt(self.size))
+        return out
+
+    def inverse(self, coefficients: Floats) -> Floats:
+        """The function of the codes that has these coefficients."""
+        values = coefficients[:1] * (1.0 / math.sqrt(self.size))
+        for number, split in enumerate(self._splits):
+            part = coefficients[self.starts[number + 1] : self.starts[number + 2]]
+            children = np.empty((self.group_count(number + 1), *coefficients.shape[1:]))
+            running = values.copy()
+            for j, groups in reversed(split.steps()):
+                contrast = part[split.rows[groups, j]]
+                own = _times(split.own[groups, j], contrast)
+                children[split.child[groups, j]] = running[groups] - own
+                running[groups] += _times(split.before[groups, j], contrast)
+            children[split.child[:, 0]] = running
+            values = children
+        return values
+
+    def squares(self, weights: Floats, resolution: int) -> Floats:
+        """The sum of weight times squared value over groups, for every function up to a resolution.
+
+        `weights` has one entry per group of the resolution: sums over its codes for the sum over
+        codes, ones for the sum over groups.
+        """
+        out = np.empty(weights.shape)
+        for number in range(resolution - 1, -1, -1):
+            split = self._splits[number]
+            part = out[self.starts[number + 1] : self.starts[number + 2]]
+            running = weights[split.child[:, 0]]
+            for j, groups in split.steps():
+                child = weights[split.child[groups, j]]
+                rows = split.rows[groups, j]
+                part[rows] = _times(split.before[groups, j] ** 2, running[groups])
+                part[rows] += _times(split.own[groups, j] ** 2, child)
+                running[groups] += child
+            weights = running
+        out[0] = weights[0] * (1.0 / self.size)
+        return out
+
+
+def _times(factors: Floats, rows: Floats) -> Floats:
+    return np.asarray(factors.reshape(-1, *[1] * (rows.ndim - 1)) * rows)
+
+
+def _split(parent: Ints, groups: Ints, weights: Floats) -> _Split:
+    """The children of every parent group, in the order of their first code."""
+    parent_of = np.zeros(weights.size, dtype=np.int64)
+    parent_of[groups] = parent
+    children = [np.flatnonzero(parent_of == group) for group in range(int(parent.max()) + 1)]
+    width = max(map(len, children))
+    child = np.full((len(children), width), -1)
+    before, own = np.zeros(child.shape), np.zeros(child.shape)
+    rows = np.full(child.shape, -1)
+    row = 0
+    for group, members in enumerate(children):
+        child[group, : len(members)] = members
+        weight = weights[members]
+        earlier = np.cumsum(weight)[:-1]
+        added = weight[1:]
+        before[group, 1 : len(members)] = np.sqrt(added / (earlier * (earlier + added)))
+        own[group, 1 : len(members)] = np.sqrt(earlier / (added * (earlier + added)))
+        rows[group, 1 : len(members)] = np.arange(row, row + len(members) - 1)
+        row += len(members) - 1
+    return _Split(child, before, own, rows)

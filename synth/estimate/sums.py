@@ -1,0 +1,125 @@
+"""Noisy sums: everything that the tables of sums say, as coefficients with their precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain import Margin, Universe
+from synth.estimate.interactions import Interactions
+from synth.measurements import MeasuredTable
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_LARGEST_EXCESS = 1e4
+_LEAST_VARIANCE = 1e-12
+"""Stands for the noise of a budget so large that there is none, where it is divided by."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCoefficients:
+    """For some coefficients of the true counts: what the noisy sums say, and how precisely.
+
+    Shapes and units: `places` are the numbers of the coefficients, ascending; `values` their
+    estimates by inverse-variance means over the tables, in the unit of the orthonormal basis;
+    `precision` one over the variance of the noise of each.
+    """
+
+    interactions: Interactions
+    places: Ints
+    values: Floats
+    precision: Floats
+    margins: tuple[tuple[int, ...], ...]
+    """The resolutions of the margins that no other one contains."""
+
+    def of(self, cells: Floats) -> Floats:
+        """The same coefficients of a table of cells."""
+        interactions = self.interactions
+        if len(self.margins) > len(interactions.shape):
+            return interactions.forward(cells)[self.places]
+        found = np.empty(interactions.size)
+        for resolutions in self.margins:
+            sums = interactions.margin_sums(resolutions, cells)
+            places = interactions.margin_places(resolutions)
+            found[places] = interactions.margin_forward(resolutions, sums)
+        return found[self.places]
+
+    def expand(self, coefficients: Floats) -> Floats:
+        """The function on the cells with these coefficients at `places`, and none elsewhere."""
+        full = np.zeros(self.interactions.size)
+        full[self.places] = coefficients
+        return self.interactions.inverse(full)
+
+
+def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoefficients:
+    """The same sums, with more weight where the expected counts are off by more than they should.
+
+    A difference between noisy and expected sums has the variance of both: `variance`, if the
+    expected counts are as uncertain as they say, and 1 / precision. Where the squared differences
+    of one component are larger than that, the counts are more uncertain by a factor k that makes
+    them as large as expected; k times the precision has the same effect.
+    """
+    component = sums.interactions.component[sums.places]
+    precision = sums.precision.copy()
+    for number in np.unique(component):
+        here = component == number
+        precision[here] *= _excess(gap[here], variance[here], 1.0 / sums.precision[here])
+    return replace(sums, precision=precision)
+
+
+def _excess(gap: Floats, variance: Floats, noise: Floats) -> float:
+    """The k >= 1 with mean of gap^2 / (k variance + noise) = 1, at most _LARGEST_EXCESS."""
+    low, high = 0.0, math.log(_LARGEST_EXCESS)
+    square = gap * gap
+    if float((square / (variance + noise)).mean()) <= 1.0:
+        return 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        if float((square / (math.exp(middle) * variance + noise)).mean()) > 1.0:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def noisy_coefficients(
+    tables: Sequence[MeasuredTable], interactions: Interactions, universe: Universe
+) -> NoisyCoefficients | None:
+    """Combine tables of sums into one estimate for every coefficient that they determine.
+
+    A table with independent noise of equal variance in all its cells has independent noise in its
+    coefficients (McKenna et al. 2021; Xiao et al. 2023); for hierarchies with unequal groups their
+    small correlations are left out.
+    """
+    if not tables:
+        return None
+    weighted = np.zeros(interactions.size)
+    precision = np.zeros(interactions.size)
+    margins: list[tuple[int, ...]] = []
+    for table in tables:
+        margin = Margin(table.event.table, table.event.coarsening)
+        resolutions = interactions.resolutions(margin, universe)
+        places = interactions.margin_places(resolutions)
+        noise = interactions.margin_noise(resolutions) * max(table.variance, _LEAST_VARIANCE)
+        values = interactions.margin_forward(resolutions, table.noisy_counts)
+        weighted[places] += values / noise
+        precision[places] += 1.0 / noise
+        margins.append(resolutions)
+    places = np.flatnonzero(precision)
+    return NoisyCoefficients(
+        interactions,
+        places,
+        weighted[places] / precision[places],
+        precision[places],
+        tuple(m for m in dict.fromkeys(margins) if not any(_inside(m, other) for other in margins)),
+    )
+
+
+def _inside(margin: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether a margin says nothing that another, different one does not."""
+    return margin != other and all(a <= b for a, b in zip(margin, other, strict=True))
