@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.estimate.axis_basis import AxisBasis
+from synth.estimate.helmert import contrasts, expand, squared_contrasts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,7 +58,7 @@ class Interactions:
             if not basis.is_flat:
                 table = _along(partial(basis.forward, resolution=basis.depth), table, axis)
             elif basis.size > 1:
-                table = _contrasts(table, axis)
+                table = contrasts(table, axis)
         return table.reshape(-1)
 
     def inverse(self, coefficients: Floats) -> Floats:
@@ -67,7 +68,7 @@ class Interactions:
             if not basis.is_flat:
                 table = _along(basis.inverse, table, axis)
             elif basis.size > 1:
-                table = _expand(table, axis)
+                table = expand(table, axis)
         return table.reshape(-1)
 
     def squares(self, weights: Floats) -> Floats:
@@ -77,7 +78,7 @@ class Interactions:
             if not basis.is_flat:
                 table = _along(partial(basis.squares, resolution=basis.depth), table, axis)
             elif basis.size > 1:
-                table = _squared_contrasts(table, axis)
+                table = squared_contrasts(table, axis)
         return table.reshape(-1)
 
     def margin_places(self, resolutions: Sequence[int]) -> Ints:
@@ -214,46 +215,4 @@ def _grouped(table: Floats, axis: int, groups: Ints, count: int) -> Floats:
     source = np.moveaxis(table, axis, 0)
     out = np.zeros((count, *source.shape[1:]))
     np.add.at(out, groups, source)
-    return np.moveaxis(out, 0, axis)
-
-
-def _contrasts(table: Floats, axis: int) -> Floats:
-    source = np.moveaxis(table, axis, 0)
-    size = source.shape[0]
-    out = np.empty(source.shape)
-    running = source[0].copy()
-    for j in range(1, size):
-        np.multiply(source[j], -float(j), out=out[j])
-        out[j] += running
-        out[j] *= 1.0 / math.sqrt(j * (j + 1))
-        running += source[j]
-    np.multiply(running, 1.0 / math.sqrt(size), out=out[0])
-    return np.moveaxis(out, 0, axis)
-
-
-def _expand(table: Floats, axis: int) -> Floats:
-    source = np.moveaxis(table, axis, 0)
-    size = source.shape[0]
-    out = np.empty(source.shape)
-    running = source[0] * (1.0 / math.sqrt(size))
-    for j in range(size - 1, 0, -1):
-        part = source[j] * (1.0 / math.sqrt(j * (j + 1)))
-        np.multiply(part, -float(j), out=out[j])
-        out[j] += running
-        running += part
-    out[0] = running
-    return np.moveaxis(out, 0, axis)
-
-
-def _squared_contrasts(table: Floats, axis: int) -> Floats:
-    source = np.moveaxis(table, axis, 0)
-    size = source.shape[0]
-    out = np.empty(source.shape)
-    running = source[0].copy()
-    for j in range(1, size):
-        np.multiply(source[j], float(j * j), out=out[j])
-        out[j] += running
-        out[j] *= 1.0 / (j * (j + 1))
-        running += source[j]
-    np.multiply(running, 1.0 / size, out=out[0])
     return np.moveaxis(out, 0, axis)

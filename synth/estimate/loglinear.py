@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.estimate.evidence import joint_information, prior_variance, weigh_evidence
+from synth.estimate.gain import Gain, joint_gain, plain_gain
 from synth.estimate.interactions import Interactions
 from synth.estimate.posterior import CellPosterior
-from synth.estimate.solver import Map, solve
-from synth.estimate.sums import NoisyCoefficients, trusted
+from synth.estimate.solver import solve
+from synth.estimate.sums import NoisyCoefficients
 from synth.estimate.tilt import tilt
 
 Floats = NDArray[np.float64]
@@ -22,7 +24,6 @@ MAX_ORDER = 3
 
 _FIRST_SPREAD = {0: 3.0, 1: 2.0, 2: 0.2, 3: 0.05}
 """Standard deviation of an interaction's effect on the log mean, before any evidence."""
-_SMALLEST_SPREAD, _LARGEST_SPREAD = 0.003, 10.0
 _STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
 _EVIDENCE_ITERATIONS = 120
@@ -31,8 +32,6 @@ _MODEST_SIZE = 2_000_000
 """Above this number of cells the iterations are cut in proportion, to bound the time."""
 _SHAPE = 20.0
 """About the shape of the prior's mixture: a count varies around its mean by 1 / sqrt(20) more."""
-_SMALL_MATRIX = 80
-"""Up to this many noisy coefficients their common uncertainty is a full matrix."""
 _LARGEST_DISCOUNT = 5.0
 _LOG_MEAN_RANGE = (-60.0, 60.0)
 
@@ -72,8 +71,7 @@ class LogLinearModel:
         self.interactions = interactions
         self.posterior = posterior
         self.sums = sums
-        self._gain: Map = lambda gap: gap
-        self._ratio = np.zeros(0)
+        self._gain: Gain | None = None
         self.impossible = np.flatnonzero(~possible)
         self.noise_variance = noise_variance
         self.base = base
@@ -168,52 +166,21 @@ class LogLinearModel:
         return np.asarray(prior * (self.noise_variance / (prior + self.noise_variance)))
 
     def _weigh_sums(self, log_mean: Floats) -> None:
-        """Renew what turns a difference in the noisy sums into a move of the expected counts.
-
-        Known are counts with these variances and sums with noise; by the Gaussian rule
-        their difference d moves the counts by variance * S' (S variance S' + 1 / precision)^-1 d,
-        S the map from counts to coefficients. The matrix is inverted while it is small; else its
-        diagonal stands for it.
-        """
+        """Renew how a difference in the noisy sums moves the expected counts."""
         if self.sums is None:
             return
-        sums = self.sums
-        variance = self.posterior_variance(log_mean - self._discount)
-        expected = self.expected(log_mean - self._discount)
-        self._ratio = np.divide(variance, expected, out=np.zeros(variance.size), where=expected > 0)
-        spread = sums.interactions.squares(variance)[sums.places]
-        firm = trusted(sums, sums.values - sums.of(expected), spread)
-        noise = 1.0 / firm.precision
-        if sums.places.size <= _SMALL_MATRIX:
-            matrix = np.diag(noise)
-            for column in range(sums.places.size):
-                unit = np.zeros(sums.places.size)
-                unit[column] = 1.0
-                matrix[:, column] += sums.of(variance * sums.expand(unit))
-            inverse = _inverse(matrix)
-            self._gain = lambda gap: np.asarray((inverse * gap).sum(axis=1))
-        else:
-            weight = 1.0 / (spread + noise)
-            self._gain = lambda gap: weight * gap
+        log_mean = log_mean - self._discount
+        expected = self.expected(log_mean)
         if self.posterior is None:
-            self._gain = lambda gap: gap * sums.precision
-
-    def _moved(self, expected: Floats) -> Floats:
-        """The expected counts, moved by what the noisy sums say."""
-        if self.sums is None:
-            return expected
-        gap = self.sums.values - self.sums.of(expected)
-        return expected * (1.0 + self._ratio * self.sums.expand(self._gain(gap)))
-
-    def _prior_variance(self, component: int, spread: float) -> float:
-        cells = self.interactions.size / max(1, self.interactions.dimension(component))
-        return spread * spread * cells
+            self._gain = plain_gain(self.sums, expected)
+        else:
+            self._gain = joint_gain(self.sums, expected, self.posterior_variance(log_mean))
 
     def _solve(self, theta: Floats, spread: dict[int, float], iterations: int, name: str) -> Floats:
         interactions, sums = self.interactions, self.sums
         variance = np.zeros(interactions.component_count)
         for component, value in spread.items():
-            variance[component] = self._prior_variance(component, value)
+            variance[component] = prior_variance(interactions, component, value)
         scale = np.sqrt(variance)[interactions.component]
         active = np.flatnonzero(scale)
         unit = scale[active]
@@ -226,7 +193,9 @@ class LogLinearModel:
         def field(point: Floats) -> Floats:
             log_mean = self._log_mean(coefficients(point))
             mean = self._mean(log_mean)
-            expected = self._moved(self.expected(log_mean - self._discount))
+            expected = self.expected(log_mean - self._discount)
+            if self._gain is not None:
+                expected = self._gain.move(expected)
             pull = interactions.forward(expected - mean)
             return np.asarray(pull[active] * unit - point)
 
@@ -237,7 +206,7 @@ class LogLinearModel:
             information = interactions.squares(self._information(mean))
             if sums is not None:
                 places = sums.places
-                information[places] = _with_sums(
+                information[places] = joint_information(
                     interactions.squares(mean)[places], information[places], sums.precision
                 )
             return np.asarray(1.0 + unit * unit * information[active])
@@ -262,72 +231,18 @@ class LogLinearModel:
 
     def _weigh_evidence(self, theta: Floats, spread: dict[int, float]) -> dict[int, float]:
         """Renew every spread, and the discount of every cell."""
-        interactions = self.interactions
         mean = self._mean(self._log_mean(theta))
-        energy = np.bincount(
-            interactions.component, weights=theta * theta, minlength=interactions.component_count
+        evidence = weigh_evidence(
+            self.interactions,
+            theta,
+            spread,
+            mean=mean,
+            information=self._information(mean),
+            sums=self.sums,
         )
-        renewed = dict(spread)
-        uncertainty = np.zeros(interactions.shape)
-        precise = self._precision_of_components()
-        expected = interactions.tables(mean, self.max_order)
-        informed = interactions.tables(self._information(mean), self.max_order)
-        for (component, table), (_, known) in zip(expected, informed, strict=True):
-            if component not in spread:
-                continue
-            dimension, cells = interactions.dimension(component), interactions.cells(component)
-            share = cells / interactions.size
-            known = _with_sums(table * share, known * share, precise[component])
-            precision = 1.0 / self._prior_variance(component, spread[component])
-            determined = float((known / (known + precision)).sum()) * dimension / cells
-            variance = float(energy[component]) / max(determined, 1e-9) * dimension
-            value = math.sqrt(variance / interactions.size)
-            value = min(max(value, _SMALLEST_SPREAD), _LARGEST_SPREAD)
-            renewed[component] = value
-            precision = 1.0 / self._prior_variance(component, value)
-            part = (dimension / interactions.size) / (known + precision)
-            uncertainty += interactions.spread_out(component, part)
-        discount = np.minimum(0.5 * self._share * uncertainty.reshape(-1), _LARGEST_DISCOUNT)
+        discount = np.minimum(0.5 * self._share * evidence.uncertainty, _LARGEST_DISCOUNT)
         total = float(mean.sum())
         if total > 0.0:
             discount += math.log(float((mean * np.exp(-discount)).sum()) / total)
         self._discount = discount
-        return renewed
-
-    def _precision_of_components(self) -> Floats:
-        """The mean precision of the noisy sums about the coefficients of every component."""
-        interactions = self.interactions
-        total = np.zeros(interactions.component_count)
-        if self.sums is not None:
-            components = interactions.component[self.sums.places]
-            np.add.at(total, components, self.sums.precision)
-            present = np.flatnonzero(total)
-            total[present] /= [interactions.dimension(int(c)) for c in present]
-        return total
-
-
-def _with_sums(mean: Floats, information: Floats, precision: Floats | float) -> Floats:
-    """Information about a log mean from cells and noisy sums together.
-
-    What the cells say amounts to seeing the count with noise of variance mean^2 / information -
-    mean; the noisy sum sees the same count, so their precisions add.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        noise = np.where(information > 0.0, mean * (mean / information) - mean, np.inf)
-        together = 1.0 / np.maximum(noise, 1e-12) + precision
-        found = np.where(mean > 0.0, mean * mean / (mean + 1.0 / together), 0.0)
-    return np.asarray(np.nan_to_num(found, nan=0.0, posinf=0.0))
-
-
-def _inverse(matrix: Floats) -> Floats:
-    """The inverse of a positive definite matrix, by elimination in a fixed order of operations.
-
-    Not LAPACK: its last digits depend on the number of threads.
-    """
-    work = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
-    for row in range(len(matrix)):
-        work[row] /= work[row, row]
-        factors = work[:, row].copy()
-        factors[row] = 0.0
-        work -= factors[:, None] * work[row]
-    return work[:, len(matrix) :]
+        return evidence.spread
