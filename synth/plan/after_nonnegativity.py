@@ -6,16 +6,18 @@ n and the shapes of the tables:
 * **Counts.** The k-th largest of the N cells of a table is expected to hold n k^-1.2 / H records
   (Zipf), H the sum over all cells.
 * **Noise.** A cell with noise variance v and expected count m keeps the variance
-  min(v, m + (4 m)^2): where next to nothing is expected, the fit takes the noise away. The mean
-  over the cells is the effective variance of a table, and all tables are combined as in the
-  linear theory.
-* **Tables.** Half the L1 error of a table with N cells and effective standard deviation s is the
-  sum over its cells of min(0.8 s, 2 m) / 2.
+  min(v, m + (3 v^0.25 m)^2): where next to nothing is expected, the fit takes the noise away, and
+  the less the more noise there is. The mean over the cells is the effective variance of a table,
+  and all tables are combined as in the linear theory.
+* **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
+  its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
+  square.
 * **Structure.** A table of q attributes of which only groups of k < q were measured together is off
-  by 0.4 x 0.75^(k-1) (1 - k/q)^2.5 of the records besides, for what the interactions of more than
+  by 0.6 x 0.5^(k-1) (1 - k/q)^2.5 of the records besides, for what the interactions of more than
   k attributes hold. A table that was measured is never worse than this model of it.
 
-The numbers 1.2, 4, 0.4, 0.75 and 2.5 are rough fits to the errors in docs/benchmarks.md.
+The numbers 1.2, 3, the power 0.25, and 0.6, 0.5 and 2.5 are rough fits to the errors in
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-ZIPF, SPREAD = 1.2, 4.0
-STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.4, 0.75, 2.5
+ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 0.25
+STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.6, 0.5, 2.5
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
@@ -73,11 +75,26 @@ def expected_total_variation(
     return tuple(min(1.0, error) for error in found)
 
 
+def resampling_total_variation(question: Question, records: float) -> float:
+    """The total variation of a fresh sample of as many records: an error that nobody minds.
+
+    Half the L1 error of a table whose cells are Poisson counts; for ranges, the share of the
+    records in one standard deviation of them all.
+    """
+    import numpy as np
+
+    if not question.is_table:
+        return 0.5 / math.sqrt(records)
+    counts, cells = _expected_counts(question.queries, records)
+    return float(cells @ np.minimum(MEAN_ABSOLUTE * np.sqrt(counts), 2 * counts)) / (2 * records)
+
+
 def _effective_variance(event: TableEvent, records: float) -> float:
     import numpy as np
 
     counts, cells = _expected_counts(event.cells, records)
-    left = np.minimum(noise_variance(event), counts + (SPREAD * counts) ** 2)
+    noise = noise_variance(event)
+    left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
     return max(float(cells @ left) / event.cells, 1e-12)
 
 
@@ -97,7 +114,7 @@ def _errors(
     structure = _structure(components, questions)
     errors = []
     for question, variance, missing in zip(questions, variances, structure, strict=True):
-        absolute = MEAN_ABSOLUTE * math.sqrt(variance)
+        absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), variance)
         if question.is_table:
             counts, cells = _expected_counts(question.queries, records)
             noise = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)

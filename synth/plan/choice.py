@@ -10,15 +10,20 @@ from functools import lru_cache
 
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.plan.adaptive_start import initial_events
-from synth.plan.after_nonnegativity import expected_total_variation
+from synth.plan.after_nonnegativity import (
+    expected_total_variation,
+    resampling_total_variation,
+)
 from synth.plan.problem import Problem
 from synth.plan.questions import Question
 from synth.plan.shares import Noise, Purse
 from synth.plan.splits import best_shares, in_order, margins_of_order, workload_margins
 from synth.privacy import TableEvent
 
-LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 35, 50, 60))
+LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 30, 40, 50))
 """What part of epsilon the smaller tables may get beside the universe."""
+HARMLESS = 0.5
+"""The part of the resampling error below which it hardly matters how small an error is."""
 LEAST_SHARE = 0.01
 """A table that the configuration names gets at least this part of an equal share."""
 
@@ -45,7 +50,9 @@ class Alternative:
     """A way to spend the budget, and the errors that are expected after the fit.
 
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
-    workload is. `score`: their geometric mean; the smallest is chosen.
+    workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
+    fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
+    cells with weight 1/2; the smallest is chosen.
     """
 
     spending: Spending
@@ -170,8 +177,15 @@ def _judge(problem: Problem, spending: Spending) -> Alternative:
         problem.axes, spending.events, questions, max(1, problem.records)
     )
     errors = _by_group(questions, expected)
-    logs = [math.log(max(error, 1e-300)) for _, error in errors]
-    return Alternative(spending, errors, math.exp(sum(logs) / len(logs)) if logs else 0.0)
+    free = [resampling_total_variation(q, max(1, problem.records)) for q in questions]
+    harmless = _by_group(questions, free)
+    weights = [1 / (2 if kind == "cells" else max(1, order)) for (kind, order), _ in errors]
+    logs = [
+        math.log(max(error + HARMLESS * unseen, 1e-300))
+        for (_, error), (_, unseen) in zip(errors, harmless, strict=True)
+    ]
+    mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / max(sum(weights), 1e-300)
+    return Alternative(spending, errors, math.exp(mean) if logs else 0.0)
 
 
 def _by_group(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from synth.config.types import Config
 from synth.plan.choice import choose
-from synth.plan.problem import Problem, problem_of
+from synth.plan.problem import problem_of
 from synth.privacy import TableEvent
 
 
@@ -21,10 +19,4 @@ def plan_events(config: Config) -> tuple[TableEvent, ...]:
     the Gaussian ones together with delta, add up to at most `privacy.epsilon`.
     Ensures: the universe, if it is measured, comes first.
     """
-    return choose(planned_problem(config)).chosen.spending.events
-
-
-def planned_problem(config: Config) -> Problem:
-    """The problem that is solved: `auto` is `identity` while only one table can be fitted."""
-    problem = problem_of(config)
-    return replace(problem, strategy="identity") if problem.strategy == "auto" else problem
+    return choose(problem_of(config)).chosen.spending.events

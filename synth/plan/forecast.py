@@ -15,11 +15,11 @@ from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
 from synth.plan.choice import Alternative, alternatives
 from synth.plan.costs import Costs, forecast_costs
-from synth.plan.events import plan_events, planned_problem
+from synth.plan.events import plan_events
 from synth.plan.noise_sum import NoiseSum
 from synth.plan.noise_variance import noise_variance
 from synth.plan.possible import possible_cells
-from synth.plan.problem import Problem
+from synth.plan.problem import Problem, problem_of
 from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.plan.questions import cells_of, questions_of
 from synth.privacy import TableEvent
@@ -109,7 +109,7 @@ def forecast(
             raise ValueError("epsilon must be positive")
         _refuse_unsuitable(config.privacy, epsilon)
         config = replace(config, privacy=replace(config.privacy, epsilon=epsilon))
-    problem, events = planned_problem(config), plan_events(config)
+    problem, events = problem_of(config), plan_events(config)
     marginals, ranges, unanswered, single_cell = _queries(problem, events)
     possible = possible_cells(config.universe)
     full = next((event for event in events if _is_universe(problem, event)), None)
