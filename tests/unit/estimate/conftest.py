@@ -18,9 +18,12 @@ from synth.config.types import (
     ReleaseConfig,
     WorkloadConfig,
 )
-from synth.domain import Attribute, Conjunction, PublicTotal, Universe
+from synth.domain import Attribute, Conjunction, HierarchyLevel, Margin, PublicTotal, Universe
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN
+
+Levels = tuple[tuple[int, ...], ...]
 
 
 def make_universe(
@@ -31,6 +34,74 @@ def make_universe(
         for i, size in enumerate(shape)
     )
     return Universe(attributes, tuple(Conjunction(rule) for rule in impossible))
+
+
+def make_deep_universe(
+    axes: Sequence[tuple[int, Levels]], impossible: Sequence[dict[str, tuple[int, ...]]] = ()
+) -> Universe:
+    """Attributes a0, a1, ... of these sizes; the groups of every code, coarsest level first."""
+    attributes = []
+    for i, (size, levels) in enumerate(axes):
+        hierarchy = tuple(
+            HierarchyLevel(f"h{j}", groups, tuple(f"g{g}" for g in range(max(groups) + 1)))
+            for j, groups in enumerate(levels)
+        )
+        codes = tuple(f"level{code}" for code in range(size))
+        attributes.append(Attribute(f"a{i}", "categorical", codes, hierarchy=hierarchy))
+    return Universe(tuple(attributes), tuple(Conjunction(rule) for rule in impossible))
+
+
+def explicit_axis(size: int, levels: Levels) -> tuple[NDArray[np.float64], list[int]]:
+    """The basis of one attribute by its definition: one function a row, and their resolutions."""
+    rows, resolutions = [np.full(size, size**-0.5)], [0]
+    chain = [(0,) * size, *levels, tuple(range(size))]
+    for resolution in range(1, len(chain)):
+        parent, own = np.array(chain[resolution - 1]), np.array(chain[resolution])
+        for group in range(parent.max() + 1):
+            children = sorted(set(own[parent == group].tolist()))
+            for j in range(1, len(children)):
+                before, child = np.isin(own, children[:j]), own == children[j]
+                contrast = before / before.sum() - child / child.sum()
+                rows.append(contrast / np.linalg.norm(contrast))
+                resolutions.append(resolution)
+    return np.array(rows), resolutions
+
+
+def measure(
+    universe: Universe,
+    names: Sequence[str],
+    counts: NDArray[np.int64],
+    *,
+    coarsening: Sequence[int] = (),
+    seed: int | None = 0,
+    epsilon: Fraction | None = None,
+    rho: Fraction | None = None,
+) -> MeasuredTable:
+    """A noisy table of sums of these counts: Laplace noise for epsilon, rounded Gaussian for rho.
+
+    Without a seed there is no noise, whatever the variance says.
+    """
+    steps = tuple(coarsening) or (0,) * len(names)
+    sums = Margin(tuple(names), steps).sums(universe, counts)
+    if epsilon is not None:
+        event = TableEvent(tuple(names), sums.size, 1, epsilon, coarsening=steps)
+        variance = 0.5 / sinh(0.5 * float(epsilon)) ** 2
+        noise = draw_noise(sums.size, decay=float(epsilon), seed=seed or 0)
+    else:
+        assert rho is not None
+        event = TableEvent(
+            tuple(names),
+            sums.size,
+            1,
+            mechanism=GAUSSIAN,
+            coarsening=steps,
+            rho=rho,
+            sensitivity_l2_squared=1,
+        )
+        variance = float(1 / (2 * rho))
+        generator = np.random.default_rng(seed)
+        noise = np.rint(generator.normal(0.0, variance**0.5, sums.size)).astype(np.int64)
+    return MeasuredTable(event, sums if seed is None else sums + noise, variance)
 
 
 def make_config(
@@ -111,3 +182,18 @@ def _draw_table() -> Callable[..., NDArray[np.int64]]:
 @pytest.fixture(name="make_universe")
 def _make_universe() -> Callable[..., Any]:
     return make_universe
+
+
+@pytest.fixture(name="make_deep_universe")
+def _make_deep_universe() -> Callable[..., Universe]:
+    return make_deep_universe
+
+
+@pytest.fixture(name="explicit_axis")
+def _explicit_axis() -> Callable[..., tuple[NDArray[np.float64], list[int]]]:
+    return explicit_axis
+
+
+@pytest.fixture(name="measure")
+def _measure() -> Callable[..., MeasuredTable]:
+    return measure
