@@ -48,9 +48,11 @@ def _errors(description: str, *, one: str, **fields: Schema) -> Schema:
             "The bound that holds for all of them at once with probability 95 %, in records."
         ),
         law=one_of(
-            "Whether the bounds come from the exact law of the noise, or from a normal law with "
-            "the same variance.",
+            "Whether the bounds come from the exact law of the noise, from the law of the noise "
+            "in the best table scaled to the variance of all tables together, or from a normal law "
+            "with the same variance.",
             "exact",
+            "scaled",
             "normal",
         ),
     )
