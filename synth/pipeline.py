@@ -25,13 +25,16 @@ from synth.measurements.durable import (
     remove_partial_files,
     translate_write_errors,
 )
-from synth.plan import Forecast, forecast, plan_events
+from synth.plan import Forecast, forecast, plan_events, plan_schedule
 from synth.privacy import Budget
 from synth.stage_log import Log, StageLog
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from synth.ledger import Ledger, RunState
-    from synth.measurements import SelfTest
+    from synth.measurements import Measurements, SelfTest
     from synth.noise import NoiseStream
     from synth.release import VerificationReport
 
@@ -151,7 +154,8 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
     from synth.measurements import write_measurements
     from synth.noise import NoiseStream
 
-    source, charged, events = config.source, _ledger(config), plan_events(config)
+    source, charged, schedule = config.source, _ledger(config), plan_schedule(config)
+    events = plan_events(config)
     if source is None:
         raise BugError("a configuration without a source cannot be measured")
     directory = run_directory(config)
@@ -167,7 +171,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
                 configuration_hash=config.hash,
                 population=charged.population,
                 cap=Budget(charged.epsilon_cap, charged.delta_cap),
-                events=events,
+                events=events if schedule is None else schedule.events,
                 delta=config.privacy.delta,
             )
             if state in (RunState.DISCARDED, RunState.PUBLISHED):
@@ -181,14 +185,18 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
                     measurements = curator.measure(
                         config,
                         source,
-                        events,
+                        schedule or events,
                         files=files,
                         stream=stream or NoiseStream.from_operating_system(),
                         directory=directory,
+                        fit=lambda noisy: _guess(noisy, config),
                     )
                 write_measurements(measured, measurements)
             ledger.advance(config.release.id, RunState.MEASURED, {"sha256": file_sha256(measured)})
-            log.done(f"measured: {sum(event.cells for event in events):,} noisy counts")
+            measured_cells = f"{sum(event.cells for event in events):,} noisy counts"
+            if schedule is not None and schedule.rounds:
+                measured_cells += f", and {len(schedule.rounds)} tables chosen with noise"
+            log.done(f"measured: {measured_cells}")
             disposal = curator.discard(source, directory)
             write_receipt(
                 directory, config, position=position, self_tests=self_tests, disposal=disposal
@@ -197,6 +205,13 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
             kept_or_deleted = "kept" if source.disposal == "keep" else "deleted"
             log.done(f"discarded: source {kept_or_deleted}, no temporary file left")
     return Outcome(directory, was_there=False)
+
+
+def _guess(noisy: Measurements, config: Config) -> NDArray[np.float64]:
+    """The counts of the universe as far as noisy tables tell: what an adaptive choice goes by."""
+    from synth.estimate.maximum_entropy import maximum_entropy
+
+    return maximum_entropy(noisy, config.universe)
 
 
 def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcome:

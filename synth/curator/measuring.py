@@ -10,8 +10,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from synth.config.types import Config, SourceConfig
+from synth.curator.adaptive_rounds import measure_in_rounds
 from synth.curator.boundary import measure_table
 from synth.curator.margins import margin_counts, margins_of
 from synth.curator.seal import silenced_output
@@ -19,7 +21,11 @@ from synth.curator.tabulate import tabulate
 from synth.errors import BugError, SourceError, SynthError
 from synth.measurements import Measurements
 from synth.noise import NoiseStream
+from synth.plan import Schedule
 from synth.privacy import TableEvent
+
+if TYPE_CHECKING:
+    from synth.curator.adaptive_rounds import Fit
 
 SCRATCH_PREFIX = "scratch-"
 
@@ -27,19 +33,24 @@ SCRATCH_PREFIX = "scratch-"
 def measure(
     config: Config,
     source: SourceConfig,
-    events: Sequence[TableEvent],
+    plan: Sequence[TableEvent] | Schedule,
     *,
     files: Sequence[Path],
     stream: NoiseStream,
     directory: Path,
+    fit: Fit | None = None,
 ) -> Measurements:
     """Count the records of the source and return the counts with noise, nothing else.
 
-    Privacy: the result has the privacy of `privacy.total_budget(events)` for the configured unit
-    and neighbours; each table that of its event, see `boundary.measure_table`. Exceptions carry
-    words of the configuration only, and no reference to anything that was read.
+    `plan` is the list of tables, or the schedule by which they are chosen; then `fit` makes a
+    public guess from the noisy tables so far.
 
-    Requires: the charge for `events` is already reserved in the ledger.
+    Privacy: the result has the privacy of `privacy.total_budget` of all events of the plan for
+    the configured unit and neighbours; each table that of its event, see `boundary.measure_table`
+    and `adaptive_rounds.measure_in_rounds`. Exceptions carry words of the configuration only, and
+    no reference to anything that was read.
+
+    Requires: the charge for all events of the plan is already reserved in the ledger.
     Ensures: what the engine spills goes to a private directory under `directory`, which is gone
     when this returns or raises.
     Raises: SourceError, SynthError (no memory), KeyboardInterrupt, BugError: always raised
@@ -48,7 +59,9 @@ def measure(
     failure: BaseException
     try:
         with silenced_output(), quiet_libraries(), scratch_directory(directory) as scratch:
-            return _measure(config, source, events, files, stream, scratch)
+            if isinstance(plan, Schedule):
+                return _measure_in_rounds(config, source, plan, files, stream, scratch, fit)
+            return _measure(config, source, plan, files, stream, scratch)
     except BaseException as error:  # everything is scrubbed, whatever it is
         failure = _scrubbed(error)
     finally:
@@ -74,6 +87,22 @@ def _measure(
     }
     in_order = tuple(tables[number] for number in range(len(events)))
     return Measurements(config.release.id, config.hash, in_order)
+
+
+def _measure_in_rounds(
+    config: Config,
+    source: SourceConfig,
+    schedule: Schedule,
+    files: Sequence[Path],
+    stream: NoiseStream,
+    scratch: Path,
+    fit: Fit | None,
+) -> Measurements:
+    """Count once; tables are chosen among sums of that one count."""
+    if fit is None:
+        raise BugError("tables cannot be chosen without a way to fit those before")
+    sensitive_counts = tabulate(config, source, files, scratch)
+    return measure_in_rounds(sensitive_counts, schedule, config=config, stream=stream, fit=fit)
 
 
 def _scrubbed(error: BaseException) -> BaseException:

@@ -1,5 +1,7 @@
 """The planner: measured tables, budget split and forecast of errors; never opens the data."""
 
+from synth.plan.adaptive_candidates import RULE as CANDIDATES_RULE
+from synth.plan.adaptive_schedule import Schedule, plan_schedule
 from synth.plan.adaptive_start import selection_budget
 from synth.plan.costs import Costs
 from synth.plan.events import plan_events
@@ -8,12 +10,15 @@ from synth.plan.plot import write_plot
 from synth.plan.report import render, to_json
 
 __all__ = [
+    "CANDIDATES_RULE",
     "Costs",
     "Forecast",
     "QueryForecast",
+    "Schedule",
     "compare",
     "forecast",
     "plan_events",
+    "plan_schedule",
     "render",
     "selection_budget",
     "to_json",

@@ -1,9 +1,10 @@
-"""What the adaptive strategy spends before it looks at scores, and what is then left."""
+"""How the adaptive strategy starts: the first tables, the number of rounds, and what is left."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+from synth.plan.adaptive_candidates import candidates_of
 from synth.plan.problem import Problem
 from synth.plan.shares import Purse
 from synth.plan.splits import margins_of_order
@@ -12,6 +13,17 @@ from synth.privacy import TableEvent
 START = Fraction(1, 10)
 """The part of an adaptive budget that is spent on the 1-way tables."""
 
+ROUNDS_PER_ATTRIBUTE = 2
+MOST_ROUNDS = 16
+"""Every round fits a model anew, which takes a few seconds."""
+
+
+def round_count(problem: Problem) -> int:
+    """How many tables are chosen, whatever the data: there is no stopping rule."""
+    return min(
+        len(candidates_of(problem)), ROUNDS_PER_ATTRIBUTE * len(problem.attributes), MOST_ROUNDS
+    )
+
 
 def adaptive_purse(problem: Problem) -> Purse:
     """The whole budget of the adaptive strategy: Gaussian where delta allows it."""
@@ -19,8 +31,10 @@ def adaptive_purse(problem: Problem) -> Purse:
 
 
 def initial_events(problem: Problem) -> tuple[TableEvent, ...]:
-    """All 1-way tables alike, with the first part of the budget."""
+    """All 1-way tables alike, with the first part of the budget; with all if nothing follows."""
     ones = margins_of_order(problem, 1)
+    if not round_count(problem):
+        return adaptive_purse(problem).events(problem, ones, [1.0] * len(ones))
     share = float(START) / len(ones)
     shares = [1 - float(START), *[share] * len(ones)]
     return adaptive_purse(problem).events(problem, [problem.full, *ones], shares)[1:]

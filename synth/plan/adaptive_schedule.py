@@ -1,0 +1,159 @@
+"""What the adaptive strategy will spend, round by round: fixed before any data are seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from synth.config.types import Config
+from synth.plan.adaptive_candidates import Candidate, candidates_of
+from synth.plan.adaptive_start import initial_events, round_count, selection_budget
+from synth.plan.noise_variance import noise_variance
+from synth.plan.objective import MEAN_ABSOLUTE
+from synth.plan.problem import Problem, problem_of
+from synth.privacy import (
+    OpenTableEvent,
+    PrivacyEvent,
+    SelectionEvent,
+    TableEvent,
+    sensitivity_l1,
+    sensitivity_l2_squared,
+)
+from synth.privacy.accounting import GAUSSIAN
+
+CHOICE_SHARE = Fraction(1, 8)
+"""The part of a round's budget that pays for the choice; the rest pays for the table."""
+
+_STEPS = 1 << 48
+"""Square roots are rounded down to whole parts of this."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One private choice of a table, and the noise of the table that is chosen."""
+
+    selection: SelectionEvent
+    table: OpenTableEvent
+
+    def event(self, candidate: Candidate) -> TableEvent:
+        """The event of the table, if `candidate` is chosen."""
+        return self.table.over(candidate.margin.names, candidate.cells, candidate.margin.coarsening)
+
+    def expected_l1(self, candidate: Candidate) -> int:
+        """About how far, in records, the noise alone would bring the table of the candidate.
+
+        The mean absolute value of a normal noise of the same variance, for every cell; the sum
+        is rounded to whole records. A function of public numbers.
+        """
+        deviation = math.sqrt(noise_variance(self.event(candidate)))
+        return round(MEAN_ABSOLUTE * deviation * candidate.cells)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Everything that an adaptive run will spend.
+
+    Privacy: all events are known before the source is opened: how many rounds there are, and
+    what each of them costs, depends on the configuration alone. Which tables are chosen does
+    not change their cost. So the budget can be charged in full beforehand.
+    """
+
+    first: tuple[TableEvent, ...]
+    """Measured before anything is chosen: all 1-way tables."""
+    candidates: tuple[Candidate, ...]
+    rounds: tuple[Round, ...]
+
+    @property
+    def events(self) -> tuple[PrivacyEvent, ...]:
+        """What is charged: the first tables, then choice and table of every round."""
+        later = (event for each in self.rounds for event in (each.selection, each.table))
+        return (*self.first, *later)
+
+
+def plan_schedule(config: Config) -> Schedule | None:
+    """The schedule of a configuration with `strategy: adaptive`; None for any other strategy.
+
+    Privacy: no data are seen and nothing is spent.
+    """
+    return schedule_of(problem_of(config)) if config.strategy == "adaptive" else None
+
+
+@lru_cache(maxsize=64)
+def schedule_of(problem: Problem) -> Schedule:
+    """First tables, candidates and rounds of the adaptive strategy.
+
+    Every round has the same part of what the first tables leave. Without delta, `CHOICE_SHARE` of
+    its epsilon is for the choice. With delta, the round has a rho; the choice gets the epsilon
+    whose epsilon^2 / 2 is about that share of it, and the table exactly the rest.
+
+    Privacy: without delta, the epsilons add up to exactly `privacy.epsilon`. With delta, the rhos
+    of the tables and epsilon^2 / 2 of the choices add up to exactly
+    `largest_rho(epsilon, delta)`, so that the total of all events is at most
+    (`privacy.epsilon`, `privacy.delta`).
+    Rounding: square roots down.
+    """
+    candidates = candidates_of(problem)
+    count = round_count(problem)
+    if not count:
+        return Schedule(initial_events(problem), candidates, ())
+    budget = selection_budget(problem) / count
+    split = _gaussian_round if problem.privacy.delta else _laplace_round
+    choice, table = split(problem, budget)
+    rounds = tuple(
+        Round(SelectionEvent(len(candidates) - number, choice), table) for number in range(count)
+    )
+    return Schedule(initial_events(problem), candidates, rounds)
+
+
+def likely_tables(problem: Problem) -> tuple[TableEvent, ...]:
+    """The first tables and those that would be chosen if all dependences were alike.
+
+    Round by round the candidate is taken that tells most about pairs of attributes of the
+    workload that no earlier table tells about, less its noise; a forecast of an adaptive run
+    can be formed from them.
+
+    Privacy: a function of the public problem; which tables a run chooses depends on the data.
+    """
+    schedule = schedule_of(problem)
+    left = list(schedule.candidates)
+    told: dict[frozenset[str], int] = {}
+    events = list(schedule.first)
+    for each in schedule.rounds:
+        chosen = max(left, key=lambda one: _promise(problem, each, one, told))
+        left.remove(chosen)
+        events.append(each.event(chosen))
+        for pair in _pairs(chosen.margin.names):
+            told[pair] = told.get(pair, 0) + 1
+    return tuple(events)
+
+
+def _promise(
+    problem: Problem, each: Round, candidate: Candidate, told: dict[frozenset[str], int]
+) -> Fraction:
+    new = sum(Fraction(1, 2 ** (2 * told.get(pair, 0))) for pair in _pairs(candidate.margin.names))
+    noise = min(Fraction(each.expected_l1(candidate), 2 * max(1, problem.records)), Fraction(1))
+    return candidate.weight * new * (1 - noise)
+
+
+def _pairs(names: Sequence[str]) -> list[frozenset[str]]:
+    return [frozenset((one, other)) for i, one in enumerate(names) for other in names[:i]]
+
+
+def _laplace_round(problem: Problem, epsilon: Fraction) -> tuple[Fraction, OpenTableEvent]:
+    choice = epsilon * CHOICE_SHARE
+    return choice, OpenTableEvent(sensitivity_l1(problem.privacy), epsilon - choice)
+
+
+def _gaussian_round(problem: Problem, rho: Fraction) -> tuple[Fraction, OpenTableEvent]:
+    square = 2 * CHOICE_SHARE * rho * _STEPS**2
+    choice = Fraction(math.isqrt(square.numerator // square.denominator), _STEPS)
+    table = OpenTableEvent(
+        sensitivity_l1(problem.privacy),
+        mechanism=GAUSSIAN,
+        rho=rho - choice**2 / 2,
+        sensitivity_l2_squared=sensitivity_l2_squared(problem.privacy),
+    )
+    return choice, table
