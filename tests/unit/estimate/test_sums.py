@@ -1,0 +1,184 @@
+"""Noisy sums as coefficients, against generalised least squares with explicit matrices."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from synth.domain import Margin, Universe
+from synth.estimate import sums as module
+from synth.estimate.interactions import Interactions
+from synth.estimate.sums import NoisyCoefficients, noisy_coefficients, trusted
+from synth.measurements import MeasuredTable
+
+Levels = tuple[tuple[int, ...], ...]
+Measure = Callable[..., MeasuredTable]
+MakeUniverse = Callable[..., Universe]
+Explicit = Callable[..., tuple[NDArray[np.float64], list[int]]]
+
+BALANCED: list[tuple[int, Levels]] = [
+    (8, ((0, 0, 0, 0, 1, 1, 1, 1), (0, 0, 1, 1, 2, 2, 3, 3))),
+    (3, ()),
+    (4, ((0, 0, 1, 1),)),
+]
+UNEVEN: list[tuple[int, Levels]] = [(5, ((0, 0, 0, 1, 1),)), (3, ())]
+
+Tables = list[tuple[tuple[str, ...], tuple[int, ...], Fraction]]
+FAMILIES: list[Tables] = [
+    [(("a0",), (0,), Fraction(1, 2))],
+    [(("a0", "a1"), (0, 0), Fraction(1, 2)), (("a0",), (0,), Fraction(1, 30))],
+    [
+        (("a0", "a1"), (1, 0), Fraction(1, 8)),
+        (("a0", "a2"), (2, 1), Fraction(1, 2)),
+        (("a1", "a2"), (0, 0), Fraction(1, 50)),
+        (("a0",), (0,), Fraction(1, 3)),
+    ],
+    [
+        ((), (), Fraction(1, 4)),
+        (("a2",), (1,), Fraction(1)),
+        (("a2",), (1,), Fraction(1, 9)),
+        (("a0", "a1", "a2"), (0, 0, 0), Fraction(1, 99)),
+    ],
+]
+
+
+def measured(
+    universe: Universe, family: Tables, measure: Measure
+) -> tuple[NDArray[np.int64], list[MeasuredTable]]:
+    counts = np.random.default_rng(1).poisson(6.0, size=universe.size)
+    return counts, [
+        measure(universe, names, counts, coarsening=steps, rho=rho, seed=i)
+        for i, (names, steps, rho) in enumerate(family)
+    ]
+
+
+def combined(universe: Universe, tables: list[MeasuredTable]) -> NoisyCoefficients:
+    found = noisy_coefficients(tables, Interactions.of(universe), universe)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_coefficients_are_generalised_least_squares_where_groups_are_equal(
+    family: Tables, make_deep_universe: MakeUniverse, measure: Measure, explicit_axis: Explicit
+) -> None:
+    universe = make_deep_universe(BALANCED)
+    _, tables = measured(universe, family, measure)
+    found = combined(universe, tables)
+
+    basis = reduce(np.kron, [explicit_axis(*axis)[0] for axis in BALANCED])
+    unit = np.eye(universe.size)
+    normal = np.zeros((universe.size, universe.size))
+    right = np.zeros(universe.size)
+    for table in tables:
+        margin = Margin(table.event.table, table.event.coarsening)
+        sums = np.array([margin.sums(universe, cell) for cell in unit]).T
+        normal += sums.T @ sums / table.variance
+        right += sums.T @ table.noisy_counts / table.variance
+    covariance = np.linalg.pinv(normal, rcond=1e-10)
+    known = np.linalg.norm(basis @ normal, axis=1) > 1e-9
+    assert found.places.tolist() == np.flatnonzero(known).tolist()
+    functions = basis[found.places]
+    assert np.allclose(found.values, functions @ covariance @ right)
+    assert np.allclose(np.diag(1.0 / found.precision), functions @ covariance @ functions.T)
+
+
+def test_coefficients_of_unequal_groups_have_the_stated_precision(
+    make_deep_universe: MakeUniverse, measure: Measure, explicit_axis: Explicit
+) -> None:
+    universe = make_deep_universe(UNEVEN)
+    basis = reduce(np.kron, [explicit_axis(*axis)[0] for axis in UNEVEN])
+    counts = np.arange(15)
+    table = measure(universe, ("a0", "a1"), counts, coarsening=(1, 0), rho=Fraction(2), seed=None)
+    found = combined(universe, [table])
+    assert np.allclose(found.values, (basis @ counts)[found.places])
+    # From a cell of the margin to the coefficients: the function's value there, noise as it is.
+    group = np.repeat([0, 0, 0, 1, 1], 3) * 3 + np.tile(range(3), 5)
+    on_sums = np.array([basis[found.places][:, group == g][:, 0] for g in range(6)])
+    assert np.allclose(1.0 / found.precision, 0.25 * (on_sums**2).sum(axis=0))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_expand_is_the_transpose_of_the_coefficients_of_a_table(
+    family: Tables, make_deep_universe: MakeUniverse, measure: Measure, explicit_axis: Explicit
+) -> None:
+    universe = make_deep_universe(BALANCED)
+    basis = reduce(np.kron, [explicit_axis(*axis)[0] for axis in BALANCED])
+    _, tables = measured(universe, family, measure)
+    found = combined(universe, tables)
+    cells = np.random.default_rng(2).normal(size=universe.size)
+    assert np.allclose(found.of(cells), (basis @ cells)[found.places])
+    coefficients = np.random.default_rng(3).normal(size=found.places.size)
+    assert np.allclose(found.expand(coefficients), coefficients @ basis[found.places])
+
+
+def test_margins_inside_others_are_not_summed_again(
+    make_deep_universe: MakeUniverse, measure: Measure
+) -> None:
+    universe = make_deep_universe(BALANCED)
+
+    def margins(*tables: tuple[tuple[str, ...], tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+        counts = np.zeros(universe.size, dtype=np.int64)
+        family = [measure(universe, n, counts, coarsening=c, rho=Fraction(1)) for n, c in tables]
+        return combined(universe, family).margins
+
+    assert margins((("a0",), (0,)), (("a0",), (1,)), (("a1",), (0,))) == ((3, 0, 0), (0, 1, 0))
+    assert margins((("a0", "a1"), (2, 0)), (("a0",), (1,))) == ((1, 1, 0), (2, 0, 0))
+    assert margins((("a0", "a1"), (1, 0)), (("a0",), (1,)), ((), ())) == ((2, 1, 0),)
+    assert margins((("a2",), (1,)), (("a2",), (1,))) == ((0, 0, 1),)
+
+
+def test_no_tables_say_nothing_and_no_noise_is_no_division_by_zero(
+    make_deep_universe: MakeUniverse, measure: Measure
+) -> None:
+    universe = make_deep_universe(UNEVEN)
+    interactions = Interactions.of(universe)
+    assert noisy_coefficients([], interactions, universe) is None
+    counts = np.arange(15)
+    exact = MeasuredTable(measure(universe, ("a0",), counts, rho=Fraction(1)).event, counts[:5], 0)
+    found = combined(universe, [exact])
+    assert np.all(np.isfinite(found.values))
+    assert np.all(np.isfinite(found.precision))
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("off_by", [0.1, 1.0, 3.0, 40.0])
+def test_excess_makes_the_squared_differences_as_large_as_expected(
+    size: int, off_by: float
+) -> None:
+    generator = np.random.default_rng(4)
+    for _ in range(20):
+        variance, noise = generator.gamma(1.0, 3.0, size=(2, size)) + 0.01
+        gap = off_by * generator.normal(size=size) * np.sqrt(variance + noise)
+        excess = module._excess(gap, variance, noise)
+        share = float((gap**2 / (excess * variance + noise)).mean())
+        assert 1.0 <= excess <= module._LARGEST_EXCESS
+        if excess == 1.0:
+            assert share <= 1.0
+        elif excess < 0.999 * module._LARGEST_EXCESS:
+            assert share == pytest.approx(1.0, abs=1e-6)
+        else:
+            assert share > 0.99
+
+
+def test_trust_is_set_for_each_component_and_never_below_what_the_noise_allows(
+    make_deep_universe: MakeUniverse, measure: Measure
+) -> None:
+    universe = make_deep_universe(BALANCED)
+    _, tables = measured(universe, FAMILIES[2], measure)
+    found = combined(universe, tables)
+    component = found.interactions.component[found.places]
+    wrong = int(component.max())
+    variance = np.full(found.places.size, 2.0)
+    gap = np.where(component == wrong, 50.0, 0.5) * np.sqrt(variance + 1.0 / found.precision)
+    firm = trusted(found, gap, variance)
+    factor = firm.precision / found.precision
+    assert np.array_equal(factor[component != wrong], np.ones((component != wrong).sum()))
+    here = component == wrong
+    wanted = module._excess(gap[here], variance[here], 1.0 / found.precision[here])
+    assert wanted > 100.0
+    assert factor[here] == pytest.approx(wanted)
+    assert np.array_equal(firm.values, found.values)
