@@ -181,7 +181,7 @@ def test_the_prediction_has_an_entry_for_every_query_or_says_that_there_is_none(
     assert told["unanswered"] == [["age", "sex"]]
     assert [(each["attributes"], each["kind"]) for each in told["ranges"]] == [(["age"], "prefix")]
     assert told["ranges"][0]["intervals"] == planned.ranges[0].cells == 5
-    assert {each["law"] for each in told["queries"]} == {"normal"}
+    assert {each["law"] for each in told["queries"]} == {"scaled"}
     assert "noise_sd_per_cell" not in told
     schema = manifest_schema()["properties"]["quality"]["properties"]["prediction"]
     jsonschema.Draft202012Validator(schema).validate(told)
