@@ -137,7 +137,7 @@ def _fit(
                 "step": "posterior mean of every cell",
                 "discount": discount,
                 "misfit": misfit,
-                "misfit_limit": limit,
+                "misfit_limit": limit if math.isfinite(limit) else None,
             }
         )
         if best is None or misfit < best[0]:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from synth.config.types import Config
-from synth.plan.adaptive_candidates import Candidate, candidates_of
+from synth.plan.adaptive_candidates import RULE, Candidate, candidates_of
 from synth.plan.adaptive_start import initial_events, round_count, selection_budget
 from synth.plan.noise_variance import noise_variance
 from synth.plan.objective import MEAN_ABSOLUTE
@@ -71,6 +72,29 @@ class Schedule:
         """What is charged: the first tables, then choice and table of every round."""
         later = (event for each in self.rounds for event in (each.selection, each.table))
         return (*self.first, *later)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Rounds and candidates in JSON values; budgets are exact fractions in text."""
+        return {
+            "rule": RULE,
+            "rounds": [
+                {
+                    "epsilon_of_choice": str(each.selection.epsilon),
+                    "mechanism": each.table.mechanism,
+                    "epsilon": None if each.table.epsilon is None else str(each.table.epsilon),
+                    "rho": None if each.table.rho is None else str(each.table.rho),
+                }
+                for each in self.rounds
+            ],
+            "candidates": [
+                {
+                    "attributes": list(candidate.margin.names),
+                    "cells": candidate.cells,
+                    "weight": str(candidate.weight),
+                }
+                for candidate in self.candidates
+            ],
+        }
 
 
 def plan_schedule(config: Config) -> Schedule | None:

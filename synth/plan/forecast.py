@@ -13,6 +13,7 @@ from synth.config.types import Config, PrivacyConfig
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
+from synth.plan.adaptive_schedule import Schedule, plan_schedule
 from synth.plan.choice import Alternative, alternatives
 from synth.plan.costs import Costs, forecast_costs
 from synth.plan.events import plan_events
@@ -64,6 +65,8 @@ class Forecast:
     costs: Costs
     alternatives: tuple[Alternative, ...] = ()
     """The best of every kind that could be measured, what is measured first; if asked for."""
+    schedule: Schedule | None = None
+    """What `adaptive` chooses among, and what that costs."""
 
     def to_plain(self) -> dict[str, Any]:
         """The forecast in JSON values; budgets are exact fractions in text."""
@@ -92,13 +95,20 @@ class Forecast:
                 "seconds": self.costs.seconds,
             },
             "alternatives": [_alternative_to_plain(each) for each in self.alternatives],
+            "choices": self.schedule and self.schedule.to_plain(),
         }
 
 
 def forecast(
-    config: Config, epsilon: Fraction | None = None, *, with_alternatives: bool = False
+    config: Config,
+    epsilon: Fraction | None = None,
+    *,
+    events: Sequence[TableEvent] | None = None,
+    with_alternatives: bool = False,
 ) -> Forecast:
     """Forecast the errors and costs of a release, with its own epsilon or another one.
+
+    `events`: the tables that were measured, where some were chosen during the measurement.
 
     Privacy: reads the configuration only; opens no data and spends nothing.
     Raises: ValueError for an epsilon that is not positive, ConfigError for one that no
@@ -109,7 +119,8 @@ def forecast(
             raise ValueError("epsilon must be positive")
         _refuse_unsuitable(config.privacy, epsilon)
         config = replace(config, privacy=replace(config.privacy, epsilon=epsilon))
-    problem, events = problem_of(config), plan_events(config)
+    problem = problem_of(config)
+    events = plan_events(config) if events is None else tuple(events)
     marginals, ranges, unanswered, single_cell = _queries(problem, events)
     possible = possible_cells(config.universe)
     full = next((event for event in events if _is_universe(problem, event)), None)
@@ -146,6 +157,7 @@ def forecast(
             config.universe, events, formats=config.output.formats, total=problem.total
         ),
         alternatives=alternatives(problem) if with_alternatives else (),
+        schedule=plan_schedule(config),
     )
 
 

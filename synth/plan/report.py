@@ -49,6 +49,7 @@ def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = N
         _print_comparison(several, console)
     else:
         print_tables(first, console)
+        _print_choices(first, console)
         _print_queries(first, console)
         _print_phantoms(first, console)
         print_alternatives(first, console)
@@ -74,6 +75,24 @@ def _print_universe(plan: Forecast, console: Console) -> None:
     for label, text in rows:
         grid.add_row(label, text)
     console.print(grid)
+
+
+def _print_choices(plan: Forecast, console: Console) -> None:
+    if plan.schedule is None or not plan.schedule.rounds:
+        return
+    spending, rounds = plan.schedule.rounds[0], len(plan.schedule.rounds)
+    noise = spending.table
+    budget = (
+        f"epsilon {float(noise.epsilon):.4g}"
+        if noise.epsilon
+        else f"rho {float(noise.rho or 0):.4g}"
+    )
+    _say(
+        console,
+        f"Then {rounds} times one of {len(plan.schedule.candidates):,} candidates is chosen by "
+        f"what the tables before it leave wrong (epsilon {float(spending.selection.epsilon):.4g}) "
+        f"and measured ({budget}). The figures below are about the first tables alone.",
+    )
 
 
 def _print_queries(plan: Forecast, console: Console) -> None:

@@ -57,4 +57,6 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
     seeds = {purpose: public_seed(measurements, purpose) for purpose in (ROUNDING, BINS)}
     estimated = estimate(measurements, config)
     counts = round_counts(estimated, config, seeds[ROUNDING])
-    return Derivation(counts.values, estimated.report, seeds, forecast(config))
+    chosen = measurements.selections != ()
+    events = tuple(table.event for table in measurements.tables) if chosen else None
+    return Derivation(counts.values, estimated.report, seeds, forecast(config, events=events))

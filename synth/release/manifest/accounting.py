@@ -7,6 +7,7 @@ from typing import Any
 from synth.config.types import Config
 from synth.domain import Universe
 from synth.measurements import LedgerPosition, MeasuredTable, Measurements
+from synth.plan import CANDIDATES_RULE
 from synth.privacy import total_budget
 from synth.privacy.accounting import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP
 from synth.release.manifest.exact_numbers import exact_budget, exact_number
@@ -41,7 +42,8 @@ NOT_TUNED = (
 SELECTED = (
     "tables were chosen by looking at the raw data through the mechanism of `selections`, whose "
     "cost is part of the total; the domain, the candidates and the split of the budget follow "
-    "from the configuration alone, and nothing else was tuned on the raw data"
+    "from the configuration alone, and nothing else was tuned on the raw data. Candidates: "
+    f"{CANDIDATES_RULE}"
 )
 
 
@@ -95,6 +97,7 @@ ACCOUNTING = record(
             "One choice.",
             mechanism=one_of("The mechanism.", PERMUTE_AND_FLIP),
             candidates=whole("The number of tables that could be chosen.", minimum=1),
+            chosen=whole("The place in `events`, from 0, of the table that was chosen."),
             epsilon=exact("The privacy loss of the choice."),
         ),
     ),
@@ -163,9 +166,13 @@ def build_accounting(
             {
                 "mechanism": selection.mechanism,
                 "candidates": selection.candidates,
+                "chosen": number,
                 "epsilon": exact_number(selection.epsilon),
             }
-            for selection in measurements.selections
+            for number, selection in enumerate(
+                measurements.selections,
+                start=len(measurements.tables) - len(measurements.selections),
+            )
         ],
         "total": exact_budget(total),
         "preprocessing_and_hyperparameter_tuning": SELECTED

@@ -31,8 +31,8 @@ EXPLANATION = (
     "the measurements closely"
 )
 AFTER_CHOICES = (
-    "; the prediction reckons with the tables that were measured first, and those that were "
-    "chosen after them only make its errors smaller"
+    "; the prediction is about the tables that were measured, and some of them were chosen "
+    "by private choices, so which queries it covers was not known before"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from synth.config import Config
 from synth.measurements import Measurements, read_measurements
-from synth.plan import plan_events
+from synth.plan import Schedule, plan_events, plan_schedule
 from synth.privacy import TableEvent
 from synth.release.contents import MEASUREMENTS
 from synth.release.verification.folder import Folder, FolderError
@@ -25,18 +25,18 @@ def read_measured(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    planned = plan_events(config)
+    planned, schedule = plan_events(config), plan_schedule(config)
     try:
         with folder.open(MEASUREMENTS) as file:
             footer = pq.ParquetFile(file).metadata
             size = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-        _check_size(config, planned, footer.num_rows, size)
+        _check_size(planned, schedule, footer.num_rows, size)
         measurements = read_measurements(folder.path / MEASUREMENTS, config.universe)
         if measurements.release_id != config.release.id:
             raise ValueError("belongs to another release")
         if measurements.configuration_hash != config.hash:
             raise ValueError("answers to another configuration than the manifest holds")
-        found = plan_findings(config, planned, measurements, other_arithmetic=other_arithmetic)
+        found = plan_findings(planned, schedule, measurements, other_arithmetic=other_arithmetic)
         if reason := "; ".join(found):
             raise ValueError(reason)
     except (ValueError, OSError, pa.ArrowException) as error:
@@ -51,15 +51,20 @@ def read_measured(
 
 
 def _check_size(
-    config: Config, planned: tuple[TableEvent, ...], rows: int, size_bytes: int
+    planned: tuple[TableEvent, ...], schedule: Schedule | None, rows: int, size_bytes: int
 ) -> None:
     """Refuse a file that cannot hold the tables of the configuration. Raises: ValueError.
 
-    How many cells `adaptive` measures, only the file says: its list of tables is checked against
-    its rows when it is read.
+    How many cells were chosen, only the file says: between those of the smallest candidates and
+    those of the largest. Its list of tables is checked against its rows when it is read.
     """
-    expected = sum(event.cells for event in planned)
-    if rows != expected and (config.strategy != "adaptive" or rows < expected):
+    least = most = sum(event.cells for event in planned)
+    if schedule is not None:
+        sizes = sorted(candidate.cells for candidate in schedule.candidates)
+        chosen = len(schedule.rounds)
+        least, most = least + sum(sizes[:chosen]), most + sum(sizes[len(sizes) - chosen :])
+    if not least <= rows <= most:
+        expected = f"{least}" if least == most else f"{least} to {most}"
         raise ValueError(f"holds {rows} rows, expected {expected} cells")
     if rows > MAX_CELLS or size_bytes > rows * BYTES_PER_ROW + (1 << 20):
         raise ValueError(f"unpacks to {size_bytes} bytes, more than this version reads")

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from synth.config import Config
+from synth.domain import Margin
 from synth.measurements import Measurements
-from synth.privacy import TableEvent
+from synth.plan import Schedule
+from synth.privacy import SelectionEvent, TableEvent
 
 SPLIT_TOLERANCE = Fraction(1, 2**16)
 """Under other numeric libraries the budget of a table may differ by this part of all that tables
@@ -18,8 +19,8 @@ OTHER = "lists other events than the configuration asks for"
 
 
 def plan_findings(
-    config: Config,
     planned: tuple[TableEvent, ...],
+    schedule: Schedule | None,
     measurements: Measurements,
     *,
     other_arithmetic: bool,
@@ -27,29 +28,46 @@ def plan_findings(
     """Every measured table or private choice that the configuration does not ask for.
 
     `planned` are the events that the planner gives for it. A strategy that does not look at the
-    data has one list of tables, in order. `adaptive` starts with its list; each table after it
-    must have been up for choice, and be paid for by a choice. That all of them cost no more than
-    the configuration allows is checked elsewhere.
+    data has one list of tables, in order, and no schedule. An adaptive one starts with its list;
+    then every round has one choice and one table. How many rounds there are, what each costs and
+    which tables are candidates follows from the configuration; only which of them was chosen does
+    not.
     """
     events = tuple(table.event for table in measurements.tables)
     first, later = events[: len(planned)], events[len(planned) :]
     same = first == planned
     if not same and not (other_arithmetic and _alike(first, planned)):
         yield OTHER
-        return
-    if config.strategy != "adaptive":
+    elif schedule is None:
         if later:
             yield OTHER
         if measurements.selections:
             yield "lists private choices, and the strategy makes none"
+    else:
+        yield from _round_findings(schedule, later, measurements.selections)
+
+
+def _round_findings(
+    schedule: Schedule, later: Sequence[TableEvent], selections: Sequence[SelectionEvent]
+) -> Iterator[str]:
+    """Every choice, and every chosen table, that is not as the schedule has it."""
+    if tuple(selections) != tuple(each.selection for each in schedule.rounds):
+        yield "lists other private choices than the configuration asks for"
+    if len(later) != len(schedule.rounds):
+        yield f"lists {len(later)} chosen tables, and there were {len(schedule.rounds)} choices"
         return
-    if len(measurements.selections) < len(later):
-        yield f"lists {len(later)} tables beyond the first ones, and fewer choices of them"
-    for number, event in enumerate(later, start=len(planned)):
-        if not _is_asked_for(config, event):
-            yield f"table {number} ({', '.join(event.table)}) lies in no table of the workload"
-        if event.mechanism != planned[0].mechanism:
-            yield f"table {number} has another mechanism than the first tables"
+    left = list(schedule.candidates)
+    for number, (event, spending) in enumerate(
+        zip(later, schedule.rounds, strict=True), start=len(schedule.first)
+    ):
+        margin = Margin(event.table, event.coarsening)
+        chosen = next((each for each in left if each.margin == margin), None)
+        if chosen is None:
+            yield f"table {number} ({', '.join(event.table)}) was not up for choice, or twice"
+        elif event != spending.event(chosen):
+            yield f"table {number} ({', '.join(event.table)}) has other noise than was paid for"
+        else:
+            left.remove(chosen)
 
 
 def _alike(found: Sequence[TableEvent], planned: Sequence[TableEvent]) -> bool:
@@ -68,13 +86,3 @@ def _alike(found: Sequence[TableEvent], planned: Sequence[TableEvent]) -> bool:
 def _budget(event: TableEvent) -> Fraction:
     """The epsilon or the rho of an event."""
     return event.epsilon or event.rho or Fraction(0)
-
-
-def _is_asked_for(config: Config, event: TableEvent) -> bool:
-    """Whether one table or set of ranges of the workload has all attributes of the event."""
-    workload = config.workload
-    asked = [
-        *(marginal.attributes for marginal in workload.marginals),
-        *(queries.attributes for queries in workload.ranges),
-    ]
-    return any(set(event.table) <= set(attributes) for attributes in asked)
