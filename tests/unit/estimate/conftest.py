@@ -1,7 +1,9 @@
 """Made-up measurements and configurations, built straight from the types."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 from math import prod, sinh
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from synth.config.types import (
     WorkloadConfig,
 )
 from synth.domain import Attribute, Conjunction, HierarchyLevel, Margin, PublicTotal, Universe
+from synth.estimate import estimate, round_counts
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
@@ -159,6 +162,28 @@ def draw_table(shape: Sequence[int], records: int, seed: int) -> NDArray[np.int6
     return generator.multinomial(records, probability / probability.sum())
 
 
+def digest_of_estimates() -> str:
+    """A digest of estimates from cells and sums: few sums, many sums, and sums alone."""
+    axes = [(12, ((0,) * 5 + (1,) * 7,)), (11, ()), (10, ()), (4, ((0, 0, 1, 1),))]
+    universe = make_deep_universe(axes)
+    config = replace(make_config((2, 2)), universe=universe)
+    counts = draw_table(universe.shape, 9000, 1)
+    cells = measure(universe, universe.names, counts, epsilon=Fraction(1, 2), seed=2)
+    few = [
+        measure(universe, (name,), counts, rho=Fraction(1, 50), seed=3) for name in universe.names
+    ]
+    many = [
+        measure(universe, ("a0", "a1"), counts, rho=Fraction(1, 50), seed=4),
+        measure(universe, ("a0", "a3"), counts, coarsening=(1, 1), rho=Fraction(1, 9), seed=5),
+    ]
+    digest = sha256()
+    for tables in ([cells, *few], [cells, *few, *many], [*few, *many]):
+        result = estimate(Measurements("t", "0" * 64, tuple(tables)), config)
+        digest.update(result.values.tobytes())
+        digest.update(round_counts(result, config, 3).values.tobytes())
+    return digest.hexdigest()
+
+
 @pytest.fixture(name="make_config")
 def _make_config() -> Callable[..., Config]:
     return make_config
@@ -197,3 +222,8 @@ def _explicit_axis() -> Callable[..., tuple[NDArray[np.float64], list[int]]]:
 @pytest.fixture(name="measure")
 def _measure() -> Callable[..., MeasuredTable]:
     return measure
+
+
+@pytest.fixture(name="digest_of_estimates")
+def _digest_of_estimates() -> Callable[[], str]:
+    return digest_of_estimates
