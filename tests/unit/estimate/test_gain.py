@@ -19,14 +19,16 @@ Measure = Callable[..., MeasuredTable]
 MakeUniverse = Callable[..., Universe]
 
 
-@pytest.fixture(name="sums")
-def _sums(make_deep_universe: MakeUniverse, measure: Measure) -> NoisyCoefficients:
+@pytest.fixture(name="sums", params=[0, 1])
+def _sums(
+    request: pytest.FixtureRequest, make_deep_universe: MakeUniverse, measure: Measure
+) -> NoisyCoefficients:
+    """One-way tables: both attributes, the deep one at its codes or at its groups."""
     universe = make_deep_universe([(5, ((0, 0, 1, 1, 1),)), (3, ())])
     counts = np.random.default_rng(1).poisson(4.0, size=15)
     tables = [
-        measure(universe, ("a0",), counts, rho=Fraction(1, 8), seed=2),
+        measure(universe, ("a0",), counts, coarsening=(request.param,), rho=Fraction(1, 8), seed=2),
         measure(universe, ("a1",), counts, rho=Fraction(1, 2), seed=3),
-        measure(universe, ("a0", "a1"), counts, coarsening=(1, 0), rho=Fraction(1, 2), seed=4),
     ]
     found = noisy_coefficients(tables, Interactions.of(universe), universe)
     assert found is not None
