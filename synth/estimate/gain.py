@@ -12,8 +12,8 @@ from synth.estimate.sums import NoisyCoefficients, trusted
 
 Floats = NDArray[np.float64]
 
-_SMALL_MATRIX = 80
-"""Up to this many noisy coefficients their common uncertainty is a full matrix."""
+_SMALL_MATRIX = 200
+"""Up to this many coefficients of one-way tables their common uncertainty is a full matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,24 +38,49 @@ def joint_gain(sums: NoisyCoefficients, expected: Floats, variance: Floats) -> G
     """The gain where the counts are known too, with these means and variances.
 
     By the Gaussian rule a difference d in the sums moves the counts by
-    variance * S' (S variance S' + 1 / precision)^-1 d. The matrix is inverted while it is small;
-    else its diagonal stands for it.
+    variance * S' (S variance S' + 1 / precision)^-1 d. For one-way tables the matrix is inverted
+    while it is small; else its diagonal stands for it.
     """
     spread = sums.interactions.squares(variance)[sums.places]
     firm = trusted(sums, sums.values - sums.of(expected), spread)
     noise = 1.0 / firm.precision
-    if sums.places.size > _SMALL_MATRIX:
+    if not sums.is_one_way or sums.places.size > _SMALL_MATRIX:
         weight = 1.0 / (spread + noise)
         return Gain(sums, _ratio(variance, expected), lambda gap: weight * gap)
-    matrix = np.diag(noise)
-    for column in range(sums.places.size):
-        unit = np.zeros(sums.places.size)
-        unit[column] = 1.0
-        matrix[:, column] += sums.of(variance * sums.expand(unit))
+    matrix = np.diag(noise) + _common_variance(sums, variance)
     inverse = _inverse(matrix)
     return Gain(
         sums, _ratio(variance, expected), lambda gap: np.asarray((inverse * gap).sum(axis=1))
     )
+
+
+def _common_variance(sums: NoisyCoefficients, variance: Floats) -> Floats:
+    """S variance S' for one-way tables: from the two-way tables of the variance."""
+    interactions = sums.interactions
+    matrix = np.zeros((sums.places.size, sums.places.size))
+    pairs: dict[tuple[int, ...], Floats] = {}
+    depths = tuple(basis.depth for basis in interactions.axes)
+    for component, table in interactions.tables(variance, 2):
+        levels = interactions.levels(component)
+        axes = tuple(axis for axis, level in enumerate(levels) if level)
+        if all(levels[axis] == depths[axis] for axis in axes):
+            pairs[axes] = table.reshape([interactions.shape[axis] for axis in axes])
+    for axis, functions, rows in sums.one_way:
+        for other, others, columns in sums.one_way:
+            if axis < other:
+                block = _sandwich(functions, pairs[axis, other], others)
+            elif axis > other:
+                block = _sandwich(others, pairs[other, axis], functions).T
+            else:
+                block = _sandwich(functions, np.diag(pairs[(axis,)]), others)
+            matrix[np.ix_(rows, columns)] = block
+    return matrix
+
+
+def _sandwich(left: Floats, table: Floats, right: Floats) -> Floats:
+    """The product left @ table @ right.T, summed in an order that no number of threads changes."""
+    half = (left[:, :, None] * table[None, :, :]).sum(axis=1)
+    return np.asarray((half[:, None, :] * right[None, :, :]).sum(axis=2))
 
 
 def plain_gain(sums: NoisyCoefficients, expected: Floats) -> Gain:

@@ -114,12 +114,13 @@ class Interactions:
         return self._margin(resolutions, np.ones(math.prod(shape)), squared=True)
 
     def _margin(self, resolutions: Sequence[int], sums: NDArray[Any], *, squared: bool) -> Floats:
-        shape = [b.group_count(r) for b, r in zip(self.axes, resolutions, strict=True)]
-        table = sums.astype(np.float64).reshape((*shape, 1))
-        for axis, (basis, resolution) in enumerate(zip(self.axes, resolutions, strict=True)):
+        kept = [(b, r) for b, r in zip(self.axes, resolutions, strict=True) if r]
+        summed_out = math.prod(b.size for b, r in zip(self.axes, resolutions, strict=True) if not r)
+        table = sums.astype(np.float64).reshape([b.group_count(r) for b, r in kept] + [1])
+        for axis, (basis, resolution) in enumerate(kept):
             change = basis.squares if squared else basis.forward
             table = _along(partial(change, resolution=resolution), table, axis)
-        return table.reshape(-1)
+        return table.reshape(-1) * (1.0 / (summed_out if squared else math.sqrt(summed_out)))
 
     def resolutions(self, margin: Margin, universe: Universe) -> tuple[int, ...]:
         """The resolution of every attribute in a margin; 0 if it is summed out."""

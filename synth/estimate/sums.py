@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.estimate.interactions import Interactions
+from synth.estimate.one_way import added_up, one_way_sums
 from synth.measurements import MeasuredTable
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LARGEST_EXCESS = 1e4
+_LONGEST = 500
+"""The codes of an attribute for whose one-way table a matrix of its basis is used."""
 _LEAST_VARIANCE = 1e-12
 """Stands for the noise of a budget so large that there is none, where it is divided by."""
 
@@ -37,23 +41,55 @@ class NoisyCoefficients:
     margins: tuple[tuple[int, ...], ...]
     """The resolutions of the margins that no other one contains."""
 
+    @cached_property
+    def is_one_way(self) -> bool:
+        """Whether no table holds more than one attribute, and none of them is very long."""
+        return all(
+            sum(level > 0 for level in margin) <= 1
+            and max(b.size for b in self.interactions.axes) <= _LONGEST
+            for margin in self.margins
+        )
+
     def of(self, cells: Floats) -> Floats:
         """The same coefficients of a table of cells."""
         interactions = self.interactions
-        if len(self.margins) > len(interactions.shape):
+        if not self.is_one_way:
             return interactions.forward(cells)[self.places]
-        found = np.empty(interactions.size)
-        for resolutions in self.margins:
-            sums = interactions.margin_sums(resolutions, cells)
-            places = interactions.margin_places(resolutions)
-            found[places] = interactions.margin_forward(resolutions, sums)
-        return found[self.places]
+        found = np.empty(self.places.size)
+        sums = one_way_sums(cells, interactions.shape)
+        for axis, functions, rows in self.one_way:
+            found[rows] = (functions * sums[axis]).sum(axis=1)
+        return found
 
     def expand(self, coefficients: Floats) -> Floats:
         """The function on the cells with these coefficients at `places`, and none elsewhere."""
-        full = np.zeros(self.interactions.size)
-        full[self.places] = coefficients
-        return self.interactions.inverse(full)
+        if not self.is_one_way:
+            full = np.zeros(self.interactions.size)
+            full[self.places] = coefficients
+            return self.interactions.inverse(full)
+        left = coefficients.copy()
+        parts = [np.zeros(size) for size in self.interactions.shape]
+        for axis, functions, rows in self.one_way:
+            parts[axis] = (functions * left[rows, None]).sum(axis=0)
+            left[rows] = 0.0  # the constant belongs to all attributes, and is added once
+        return added_up(parts)
+
+    @cached_property
+    def one_way(self) -> list[tuple[int, Floats, Ints]]:
+        """Of every measured attribute: its axis, basis functions by code, and their numbers here.
+
+        A function is multiplied by the constants of all other attributes.
+        """
+        found = []
+        for margin in self.margins:
+            axis = max(range(len(margin)), key=lambda i: margin[i])
+            basis = self.interactions.axes[axis]
+            functions = basis.forward(np.eye(basis.size), basis.depth)
+            functions = functions[: basis.group_count(margin[axis])]
+            others = self.interactions.size / basis.size
+            rows = np.searchsorted(self.places, self.interactions.margin_places(margin))
+            found.append((axis, functions / math.sqrt(others), rows))
+        return found
 
 
 def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoefficients:

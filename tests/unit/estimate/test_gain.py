@@ -35,6 +35,20 @@ def _sums(
     return found
 
 
+@pytest.fixture(name="one_way")
+def _one_way(make_deep_universe: MakeUniverse, measure: Measure) -> NoisyCoefficients:
+    universe = make_deep_universe([(5, ((0, 0, 1, 1, 1),)), (3, ())])
+    counts = np.random.default_rng(1).poisson(4.0, size=15)
+    tables = [
+        measure(universe, ("a0",), counts, coarsening=(1,), rho=Fraction(1, 8), seed=2),
+        measure(universe, ("a1",), counts, rho=Fraction(1, 2), seed=3),
+    ]
+    found = noisy_coefficients(tables, Interactions.of(universe), universe)
+    assert found is not None
+    assert found.is_one_way
+    return found
+
+
 @pytest.fixture(name="expected")
 def _expected() -> Floats:
     expected = np.random.default_rng(5).gamma(2.0, 2.0, size=15)
@@ -46,7 +60,16 @@ def explicit(sums: NoisyCoefficients) -> Floats:
     return np.array([sums.of(cell) for cell in np.eye(sums.interactions.size)]).T
 
 
-def test_counts_move_by_the_gaussian_rule(sums: NoisyCoefficients, expected: Floats) -> None:
+def test_one_way_sums_are_those_of_the_transform(one_way: NoisyCoefficients) -> None:
+    cells = np.random.default_rng(7).normal(size=15)
+    assert np.allclose(one_way.of(cells), one_way.interactions.forward(cells)[one_way.places])
+    full = np.zeros(15)
+    full[one_way.places] = np.random.default_rng(8).normal(size=one_way.places.size)
+    assert np.allclose(one_way.expand(full[one_way.places]), one_way.interactions.inverse(full))
+
+
+def test_counts_move_by_the_gaussian_rule(one_way: NoisyCoefficients, expected: Floats) -> None:
+    sums = one_way
     variance = expected * np.random.default_rng(6).uniform(0.2, 0.9, size=15)
     matrix = explicit(sums)
     gap = sums.values - matrix @ expected
