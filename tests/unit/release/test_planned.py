@@ -8,6 +8,7 @@ import pytest
 
 from synth.config import load_config
 from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.plan import plan_schedule
 from synth.privacy import SelectionEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.release.verification.planned import OTHER, SPLIT_TOLERANCE, plan_findings
@@ -18,8 +19,8 @@ SMALL = TableEvent(
 )
 LARGE = replace(SMALL, table=("age",), cells=5, rho=Fraction(2, 100))
 CHOICE = SelectionEvent(6, Fraction(1, 20))
-FIRST = LARGE, SMALL
-PAIR = replace(SMALL, table=("age", "sex"), coarsening=(0, 0), cells=15)
+FIRST_NAMES = ("age", "sex", "town")
+ROUNDS = (0, 1, 2, 3)
 
 
 @pytest.fixture
@@ -28,17 +29,33 @@ def config(project):
 
 
 @pytest.fixture
-def adaptive(config):
-    return replace(config, strategy="adaptive")
+def schedule(project):
+    """The arguments of `findings` for an adaptive configuration."""
+    config = load_config(project(people=None, strategy="adaptive", workload={"marginals": 3}))
+    found = plan_schedule(config)
+    return config, found.first, found
 
 
-def findings(config, planned, events, *, selections=(), other_arithmetic=False):
+def chosen(schedule, order):
+    """All events, if the candidates were chosen in this order."""
+    _, first, found = schedule
+    rounds = zip(found.rounds, order, strict=True)
+    return (*first, *(each.event(found.candidates[place]) for each, place in rounds))
+
+
+def choices(schedule):
+    return tuple(each.selection for each in schedule[2].rounds)
+
+
+def findings(config, planned, *rest, selections=(), other_arithmetic=False):
+    *schedule, events = rest
     tables = tuple(
         MeasuredTable(event, np.zeros(event.cells, dtype=np.int64), noise_variance(event))
         for event in events
     )
     measurements = Measurements("small", config.hash, tables, tuple(selections))
-    return list(plan_findings(config, planned, measurements, other_arithmetic=other_arithmetic))
+    (known,) = schedule or (None,)
+    return list(plan_findings(planned, known, measurements, other_arithmetic=other_arithmetic))
 
 
 def test_the_planned_events_in_their_order_are_right_and_no_others(config):
@@ -62,22 +79,39 @@ def test_the_last_digits_of_the_split_may_differ_under_other_arithmetic_alone(co
         assert findings(config, planned, events, other_arithmetic=True) == [OTHER]
 
 
-def test_adaptive_goes_on_from_its_first_tables_by_choices_that_were_paid(adaptive):
-    assert findings(adaptive, FIRST, (*FIRST, PAIR), selections=[CHOICE]) == []
-    assert findings(adaptive, FIRST, FIRST) == []
-    assert findings(adaptive, FIRST, FIRST[:1]) == [OTHER]
-    (finding,) = findings(adaptive, FIRST, (*FIRST, PAIR))
-    assert finding == "lists 1 tables beyond the first ones, and fewer choices of them"
+def test_adaptive_is_its_schedule_with_any_choice_of_tables(schedule):
+    for order in (ROUNDS, ROUNDS[::-1]):
+        assert findings(*schedule, chosen(schedule, order), selections=choices(schedule)) == []
+    assert findings(*schedule, schedule[1], selections=choices(schedule))[0].startswith("lists 0 ")
+    assert findings(*schedule, chosen(schedule, ROUNDS)[1:], selections=choices(schedule)) == [
+        OTHER
+    ]
 
 
-@pytest.mark.parametrize(
-    ("later", "message"),
-    [
-        (replace(SMALL, table=FULL.table, coarsening=(0, 0, 0), cells=45), "no table of the work"),
-        (TableEvent(("age", "sex"), 15, 1, Fraction(1, 10)), "another mechanism"),
-    ],
-)
-def test_adaptive_chooses_among_what_the_workload_asks_for(adaptive, later, message):
-    (finding,) = findings(adaptive, FIRST, (*FIRST, later), selections=[CHOICE])
-    assert finding.startswith("table 2 ")
-    assert message in finding
+def test_adaptive_pays_for_every_choice_what_the_schedule_says(schedule):
+    events, right = chosen(schedule, ROUNDS), choices(schedule)
+    other = (
+        right[:-1],
+        (*right, right[-1]),
+        right[::-1],
+        (replace(right[0], epsilon=right[0].epsilon / 2), *right[1:]),
+        (),
+    )
+    for selections in other:
+        (finding,) = findings(*schedule, events, selections=selections)
+        assert finding == "lists other private choices than the configuration asks for"
+
+
+def test_adaptive_chooses_candidates_once_and_with_the_noise_of_their_round(schedule):
+    events, right = chosen(schedule, ROUNDS), choices(schedule)
+    first = events[len(FIRST_NAMES)]
+    budget = first.epsilon * Fraction(1001, 1000)
+    for wrong, message in (
+        (replace(first, epsilon=budget), "has other noise than was paid for"),
+        (events[0], "was not up for choice, or twice"),
+        (events[-1], "was not up for choice, or twice"),
+        (replace(first, sensitivity_l1=2), "has other noise than was paid for"),
+    ):
+        changed = (*events[:3], wrong, *events[4:])
+        found = findings(*schedule, changed, selections=right, other_arithmetic=True)
+        assert any(message in each for each in found), (wrong, found)
