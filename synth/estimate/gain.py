@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.estimate.one_way import one_way_sums
 from synth.estimate.solver import Map
 from synth.estimate.sums import NoisyCoefficients, trusted
 
@@ -57,13 +58,14 @@ def joint_gain(sums: NoisyCoefficients, expected: Floats, variance: Floats) -> G
 def _common_variance(sums: NoisyCoefficients, variance: Floats) -> Floats:
     """S variance S' for one-way tables: from the two-way tables of the variance."""
     interactions = sums.interactions
+    single = one_way_sums(variance, interactions.shape)
     matrix = np.zeros((sums.places.size, sums.places.size))
     pairs: dict[tuple[int, ...], Floats] = {}
     depths = tuple(basis.depth for basis in interactions.axes)
     for component, table in interactions.tables(variance, 2):
         levels = interactions.levels(component)
         axes = tuple(axis for axis, level in enumerate(levels) if level)
-        if all(levels[axis] == depths[axis] for axis in axes):
+        if len(axes) == 2 and all(levels[axis] == depths[axis] for axis in axes):
             pairs[axes] = table.reshape([interactions.shape[axis] for axis in axes])
     for axis, functions, rows in sums.one_way:
         for other, others, columns in sums.one_way:
@@ -72,7 +74,7 @@ def _common_variance(sums: NoisyCoefficients, variance: Floats) -> Floats:
             elif axis > other:
                 block = _sandwich(others, pairs[other, axis], functions).T
             else:
-                block = _sandwich(functions, np.diag(pairs[(axis,)]), others)
+                block = _sandwich(functions, np.diag(single[axis]), others)
             matrix[np.ix_(rows, columns)] = block
     return matrix
 

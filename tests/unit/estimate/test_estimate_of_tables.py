@@ -265,3 +265,16 @@ def test_the_same_bytes_with_any_number_of_threads(digest_of_estimates: Callable
         return done.stdout.strip()
 
     assert in_subprocess("1") == in_subprocess("4") == digest_of_estimates()
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 4), (4, 1), (1, 1, 3)])
+@pytest.mark.parametrize("names", [(), ("a0",)])
+def test_the_total_and_attributes_of_one_level_can_be_measured(
+    shape: tuple[int, ...], names: tuple[str, ...], make_config: MakeConfig, measure: Measure
+) -> None:
+    config = make_config(shape, cells=False)
+    counts = np.full(config.universe.size, 20)
+    full = measure(config.universe, config.universe.names, counts, epsilon=Fraction(1, 5), seed=1)
+    known = measure(config.universe, names, counts, rho=Fraction(10**4), seed=None)
+    assert run(config, full, known).sum() == pytest.approx(counts.sum(), abs=0.5)
+    assert run(config, known).sum() == pytest.approx(counts.sum(), abs=0.5)

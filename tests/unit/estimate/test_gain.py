@@ -49,6 +49,20 @@ def _one_way(make_deep_universe: MakeUniverse, measure: Measure) -> NoisyCoeffic
     return found
 
 
+@pytest.fixture(name="several")
+def _several(make_deep_universe: MakeUniverse, measure: Measure) -> NoisyCoefficients:
+    """A table of two attributes beside one of one."""
+    universe = make_deep_universe([(5, ((0, 0, 1, 1, 1),)), (3, ())])
+    counts = np.random.default_rng(1).poisson(4.0, size=15)
+    tables = [
+        measure(universe, ("a0",), counts, rho=Fraction(1, 8), seed=2),
+        measure(universe, ("a0", "a1"), counts, coarsening=(1, 0), rho=Fraction(1, 2), seed=4),
+    ]
+    found = noisy_coefficients(tables, Interactions.of(universe), universe)
+    assert found is not None
+    return found
+
+
 @pytest.fixture(name="expected")
 def _expected() -> Floats:
     expected = np.random.default_rng(5).gamma(2.0, 2.0, size=15)
@@ -82,10 +96,18 @@ def test_counts_move_by_the_gaussian_rule(one_way: NoisyCoefficients, expected: 
     assert np.abs(moved - expected).max() > 0.1
 
 
-def test_a_large_matrix_is_replaced_by_its_diagonal(
-    sums: NoisyCoefficients, expected: Floats, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("more", [False, True])
+def test_else_the_matrix_is_replaced_by_its_diagonal(
+    more: bool,
+    sums: NoisyCoefficients,
+    several: NoisyCoefficients,
+    expected: Floats,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gain, "_SMALL_MATRIX", sums.places.size - 1)
+    if more:
+        sums = several
+    else:
+        monkeypatch.setattr(gain, "_SMALL_MATRIX", sums.places.size - 1)
     variance = 0.5 * expected
     matrix = explicit(sums)
     gap = sums.values - matrix @ expected

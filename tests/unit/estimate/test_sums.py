@@ -29,6 +29,12 @@ UNEVEN: list[tuple[int, Levels]] = [(5, ((0, 0, 0, 1, 1),)), (3, ())]
 Tables = list[tuple[tuple[str, ...], tuple[int, ...], Fraction]]
 FAMILIES: list[Tables] = [
     [(("a0",), (0,), Fraction(1, 2))],
+    [((), (), Fraction(1, 4))],
+    [
+        (("a2",), (1,), Fraction(1, 4)),
+        (("a0",), (0,), Fraction(1, 9)),
+        (("a0",), (1,), Fraction(2)),
+    ],
     [(("a0", "a1"), (0, 0), Fraction(1, 2)), (("a0",), (0,), Fraction(1, 30))],
     [
         (("a0", "a1"), (1, 0), Fraction(1, 8)),
@@ -115,6 +121,22 @@ def test_expand_is_the_transpose_of_the_coefficients_of_a_table(
     assert np.allclose(found.expand(coefficients), coefficients @ basis[found.places])
 
 
+def test_long_attributes_take_the_way_of_all_other_tables(
+    make_deep_universe: MakeUniverse, measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    universe = make_deep_universe(BALANCED)
+    _, tables = measured(universe, FAMILIES[2], measure)
+    short = combined(universe, tables)
+    assert short.is_one_way
+    monkeypatch.setattr(module, "_LONGEST", 7)
+    long = combined(universe, tables)
+    assert not long.is_one_way
+    cells = np.random.default_rng(5).normal(size=universe.size)
+    assert np.allclose(long.of(cells), short.of(cells))
+    coefficients = np.random.default_rng(6).normal(size=short.places.size)
+    assert np.allclose(long.expand(coefficients), short.expand(coefficients))
+
+
 def test_margins_inside_others_are_not_summed_again(
     make_deep_universe: MakeUniverse, measure: Measure
 ) -> None:
@@ -168,7 +190,7 @@ def test_trust_is_set_for_each_component_and_never_below_what_the_noise_allows(
     make_deep_universe: MakeUniverse, measure: Measure
 ) -> None:
     universe = make_deep_universe(BALANCED)
-    _, tables = measured(universe, FAMILIES[2], measure)
+    _, tables = measured(universe, FAMILIES[4], measure)
     found = combined(universe, tables)
     component = found.interactions.component[found.places]
     wrong = int(component.max())
