@@ -37,6 +37,9 @@ def maximum_entropy(measurements: Measurements, universe: Universe) -> Floats:
     is found cell by cell by Newton's method. Without noise this is iterative proportional fitting
     (Deming, Stephan 1940; Csiszar 1975).
 
+    The passes are few. Where tables contradict each other by their noise, that is not enough to
+    average them: the later ones are followed closer, which in an adaptive run are the better ones.
+
     Privacy: post-processing of the measurements.
     Requires: at least one table; every table at the resolution of the codes.
     Shapes and units: float64, flat in cell order, records; 0 on impossible cells.

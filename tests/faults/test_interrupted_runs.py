@@ -97,6 +97,31 @@ def test_killed_at_a_step_and_started_again(project, verb, when, module, name):
         assert measured.read_bytes() == before, "fresh noise was drawn for measured data"
 
 
+ADAPTIVE_STEPS = [
+    ("after", "synth.ledger", "Ledger.reserve"),
+    ("after", "synth.curator.adaptive_rounds", "choose_table"),
+    ("before", "synth.estimate.maximum_entropy", "maximum_entropy"),
+    ("before", "synth.measurements", "write_measurements"),
+    ("after", "synth.measurements", "write_measurements"),
+]
+
+
+@pytest.mark.parametrize(("when", "module", "name"), ADAPTIVE_STEPS)
+def test_an_adaptive_run_killed_between_its_choices_is_charged_once(project, when, module, name):
+    """What was chosen before the kill is gone with it; the same reservation pays for all anew."""
+    path = project(strategy="adaptive", source={"disposal": "delete"})
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLER, module, name, when, "measure", str(path)],
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    finished = synth("run", path)
+    assert finished.returncode == 0, finished.stderr
+    require_one_release_one_charge(path)
+
+
 def test_a_charge_stays_spent_when_the_run_never_comes_back(project):
     path = project(people=None)
     (path.parent / "people.csv").write_text("age,sex\n1,Male\n")  # lacks a column
