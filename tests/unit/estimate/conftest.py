@@ -164,7 +164,7 @@ def draw_table(shape: Sequence[int], records: int, seed: int) -> NDArray[np.int6
 
 def digest_of_estimates() -> str:
     """A digest of estimates from cells and sums: few sums, many sums, and sums alone."""
-    axes = [(12, ((0,) * 5 + (1,) * 7,)), (11, ()), (10, ()), (4, ((0, 0, 1, 1),))]
+    axes = [(9, ((0,) * 4 + (1,) * 5,)), (8, ()), (7, ()), (4, ((0, 0, 1, 1),))]
     universe = make_deep_universe(axes)
     config = replace(make_config((2, 2)), universe=universe)
     counts = draw_table(universe.shape, 9000, 1)

@@ -159,7 +159,7 @@ def test_sums_that_are_known_are_those_of_the_whole_counts(
 
 @pytest.mark.parametrize("tables", [ONE_WAY, PAIRS, COARSE, FULL, FULL + COARSE])
 @pytest.mark.parametrize("with_cells", [False, True])
-@pytest.mark.parametrize("records", [0, 3, 3000])
+@pytest.mark.parametrize("records", [0, 3000])
 def test_any_tables_give_counts_that_keep_every_promise(
     tables: Tables,
     with_cells: bool,

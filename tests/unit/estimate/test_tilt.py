@@ -144,7 +144,7 @@ def test_weak_sums_move_a_mean_by_power_times_variance() -> None:
 
 def test_counts_stay_non_negative_and_zeros_stay_zero(sums: NoisyCoefficients) -> None:
     impossible = NoisyCoefficients(
-        sums.interactions, sums.places, sums.values - 500.0, sums.precision * 1e6, sums.margins
+        sums.interactions, sums.places, sums.values - 500.0, sums.precision * 100.0, sums.margins
     )
     mean = np.random.default_rng(8).gamma(0.5, 2.0, size=15)
     mean[3] = 0.0
