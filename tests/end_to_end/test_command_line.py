@@ -91,7 +91,7 @@ BAD_CONFIGURATIONS = {
     "epsilon negative": {"privacy": {"epsilon": -1}},
     "epsilon missing": {"privacy": {"epsilon": None}},
     "epsilon no number": {"privacy": {"epsilon": "much"}},
-    "strategy of later": {"strategy": "adaptive"},
+    "strategy unknown": {"strategy": "best"},
     "database": {"source": {"path": None, "url": "postgresql://x/y", "table": "t"}},
 }
 
