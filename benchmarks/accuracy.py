@@ -4,11 +4,12 @@
     python benchmarks/accuracy.py --ways auto --tables flights,diamonds --delta 1e-9
 
 The first three measure one noisy table of the universe; `auto` measures what the planner chooses
-from the shipped configuration at that budget. All end with the same systematic rounding. Printed
+from the shipped configuration at that budget; `1-way 0.3` measures the universe with 70 % of the
+budget and all tables of one attribute with 30 %. All end with the same systematic rounding. Printed
 is the total variation distance to the true table (half the sum of absolute differences of shares),
 as a mean over all tables of one, two and three attributes and over the repeats, and of the joint
 table; seconds of one estimate with its rounding; the most memory that it held; by how many rows
-the total was off, over the repeats.
+the total was off, over the repeats. `--append FILE` also adds a line of JSON for every row.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
@@ -16,11 +17,13 @@ The noise has the exact law in floating point and a seed: for a benchmark, not f
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from baselines import clip_and_rescale, simplex_projection
@@ -33,6 +36,8 @@ from synth.estimate import Estimate, estimate, round_counts
 from synth.estimate.interactions import Interactions
 from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.plan import plan_events
+from synth.plan.choice import choose
+from synth.plan.problem import problem_of
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 
@@ -60,6 +65,20 @@ def budgeted(config: Config, epsilon: Fraction, delta: Fraction, strategy: Strat
     """The configuration with another budget and strategy."""
     privacy = replace(config.privacy, epsilon=epsilon, delta=delta)
     return replace(config, privacy=privacy, strategy=strategy)
+
+
+def events_of(config: Config, epsilon: Fraction, delta: Fraction, way: str) -> Sequence[TableEvent]:
+    """What a way measures."""
+    if not way.startswith(ONE_WAY):
+        strategy: Strategy = "auto" if way == "auto" else "identity"
+        return plan_events(budgeted(config, epsilon, delta, strategy))
+    share = Fraction(way.removeprefix(ONE_WAY))
+    weighed = choose(problem_of(budgeted(config, epsilon, delta, "auto"))).weighed
+    for spending in (each.spending for each in weighed):
+        split = (spending.tables, spending.noise, spending.low_order_share)
+        if split == ("universe + 1-way", "laplace", share):
+            return spending.events
+    raise SystemExit(f"the planner does not weigh a share of {share} for the 1-way tables")
 
 
 def distances(counts: Ints, truth: Ints, shape: tuple[int, ...]) -> list[float]:
@@ -94,17 +113,25 @@ WAYS: dict[str, Callable[[Measurements, Config, int], Ints]] = {
     "identity": ours,
     "auto": ours,
 }
+ONE_WAY = "1-way "
+"""A way that starts like this, followed by the share of the tables of one attribute."""
 
 
-def run(name: str, epsilon: Fraction, delta: Fraction, seeds: range, ways: list[str]) -> None:
-    """Measure some ways on one table at one budget, and print a row for each."""
+def run(
+    name: str,
+    epsilon: Fraction,
+    delta: Fraction,
+    seeds: range,
+    ways: list[str],
+    append: Path | None,
+) -> None:
+    """Measure some ways on one table at one budget; print a row for each, and append it."""
     declared, truth = table(name)
-    config = declared
-    shape = config.universe.shape
+    shape = declared.universe.shape
     for way in ways:
-        publish = WAYS[way]
+        publish = ours if way.startswith(ONE_WAY) else WAYS[way]
         config = budgeted(declared, epsilon, delta, "auto" if way == "auto" else "identity")
-        events = plan_events(config)
+        events = events_of(declared, epsilon, delta, way)
         results, seconds, extra_rows = [], [], []
         for seed in seeds:
             measured = measure(config, truth, events, seed)
@@ -117,15 +144,29 @@ def run(name: str, epsilon: Fraction, delta: Fraction, seeds: range, ways: list[
         publish(measure(config, truth, events, 0), config, 0)
         peak = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
-        means = " | ".join(f"{value:.4f}" for value in np.mean(results, axis=0))
-        spread = np.std(results, axis=0)
+        mean, spread = np.mean(results, axis=0), np.std(results, axis=0)
+        means = " | ".join(f"{value:.4f}" for value in mean)
         spreads = "/".join(f"{value:.4f}" for value in spread)
-        time_text = f"{np.median(seconds):.2f}"
+        seconds_text = f"{np.median(seconds):.2f}"
         print(
-            f"| {name} | {float(epsilon):g} | {float(delta):g} | {way} | {means} | {spreads} | {time_text} |"
-            f" {peak:.0f} | {min(extra_rows):+} to {max(extra_rows):+} |",
+            f"| {name} | {float(epsilon):g} | {float(delta):g} | {way} | {means} | {spreads} |"
+            f" {seconds_text} | {peak:.0f} | {min(extra_rows):+} to {max(extra_rows):+} |",
             flush=True,
         )
+        if append is not None:
+            line = {
+                "table": name,
+                "epsilon": f"{float(epsilon):g}",
+                "delta": f"{float(delta):g}",
+                "way": way,
+                "tvd": [round(float(value), 6) for value in mean],
+                "sd": [round(float(value), 6) for value in spread],
+                "seconds": round(float(np.median(seconds)), 2),
+                "repeats": len(seeds),
+                "first_seed": seeds.start,
+            }
+            with append.open("a") as file:
+                file.write(json.dumps(line) + "\n")
 
 
 def main() -> None:
@@ -134,14 +175,15 @@ def main() -> None:
     parser.add_argument("--tables", default="nltcs,adult", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--epsilons", default="1")
     parser.add_argument("--delta", default="0")
-    parser.add_argument("--ways", default=",".join(WAYS), help=f"of {', '.join(WAYS)}")
+    ways = f"of {', '.join(WAYS)}, {ONE_WAY}SHARE"
+    parser.add_argument("--ways", default=",".join(WAYS), help=ways)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--append", type=Path, help="a file of JSON lines to add the rows to")
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.repeats)
-    columns = (
-        "table, epsilon, delta, way, 1-way, 2-way, 3-way, joint, sd, seconds, MB, rows too many"
-    )
+    errors = "1-way, 2-way, 3-way, joint, sd"
+    columns = f"table, epsilon, delta, way, {errors}, seconds, MB, rows too many"
     print(f"| {columns.replace(', ', ' | ')} |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for name in arguments.tables.split(","):
@@ -152,6 +194,7 @@ def main() -> None:
                 Fraction(arguments.delta),
                 seeds,
                 arguments.ways.split(","),
+                arguments.append,
             )
 
 
