@@ -159,7 +159,7 @@ def run(
             line = {
                 "table": name,
                 "epsilon": f"{float(epsilon):g}",
-                "delta": f"{float(delta):g}",
+                "delta": f"{float(delta):g}".replace("e-0", "e-"),
                 "way": way,
                 "tvd": [round(float(value), 6) for value in mean],
                 "sd": [round(float(value), 6) for value in spread],
