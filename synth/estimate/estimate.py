@@ -15,7 +15,7 @@ from synth.domain.totals import Atoms
 from synth.errors import BugError
 from synth.estimate.anchoring import NoisySums
 from synth.estimate.interactions import Interactions
-from synth.estimate.loglinear import LogLinearFit, LogLinearModel
+from synth.estimate.loglinear import MODEST_SIZE, LogLinearFit, LogLinearModel
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.raking import rake, rake_one_way, required_atoms
 from synth.estimate.sharpening import BLOCK_RECORDS, STRENGTH, sharpen
@@ -111,7 +111,8 @@ def _fit(
         total = float(sums.values[0]) * math.sqrt(interactions.size)
     base = math.log(max(total, 1.0) / int(possible.sum()))
     best: tuple[float, LogLinearFit, Floats] | None = None
-    for discount in DISCOUNTS if full is not None else (0.0,):
+    discounts = DISCOUNTS if interactions.size <= 2 * MODEST_SIZE else DISCOUNTS[:1]
+    for discount in discounts if full is not None else (0.0,):
         model = LogLinearModel(
             interactions,
             posterior,

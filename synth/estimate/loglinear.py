@@ -28,8 +28,9 @@ _STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
 _EVIDENCE_ITERATIONS = 120
 _TOLERANCE = 0.1
-_MODEST_SIZE = 2_000_000
-"""Above this number of cells the iterations are cut in proportion, to bound the time."""
+MODEST_SIZE = 1_000_000
+"""Above this number of cells the iterations are cut in proportion, to bound the time; above twice
+this number only one round of evidence is done."""
 _SHAPE = 20.0
 """About the shape of the prior's mixture: a count varies around its mean by 1 / sqrt(20) more."""
 _LARGEST_DISCOUNT = 5.0
@@ -79,7 +80,7 @@ class LogLinearModel:
         self._share = discount
         self._discount: Floats | float = 0.0
         self._steps: list[dict[str, Any]] = []
-        self._effort = min(1.0, _MODEST_SIZE / interactions.size)
+        self._effort = min(1.0, MODEST_SIZE / interactions.size)
 
     def fit(self) -> LogLinearFit:
         """Main effects first, then pairs, then triples; then spreads set by the evidence, twice.
@@ -97,7 +98,8 @@ class LogLinearModel:
             stage = {c: value for c, value in spread.items() if self._order(c) <= order}
             name = f"fit interactions of up to {order} attributes"
             theta = self._solve(theta, stage, _STAGE_ITERATIONS[min(order, MAX_ORDER)], name)
-        for _ in range(_EVIDENCE_ROUNDS if self.max_order else 0):
+        rounds = _EVIDENCE_ROUNDS if self._effort >= 0.5 else min(1, _EVIDENCE_ROUNDS)
+        for _ in range(rounds if self.max_order else 0):
             spread = self._weigh_evidence(theta, spread)
             theta = self._solve(theta, spread, _EVIDENCE_ITERATIONS, "spreads set by the evidence")
         log_mean = self._log_mean(theta)

@@ -14,7 +14,6 @@ Map = Callable[[Floats], Floats]
 
 _MEMORY = 30
 _REFRESH = 20
-_OVERSHOOT = 0.5
 _SMALLEST_STEP = 1e-8
 
 
@@ -41,14 +40,16 @@ def solve(
     *,
     max_iterations: int,
     tolerance: float,
+    overshoot: float = 0.5,
 ) -> Solution:
     """Follow a field, the slope of a log posterior or nearly so, to where it vanishes.
 
     Steps are those of limited-memory BFGS (Nocedal 1980). Only slopes are used: a step is halved
-    while the field at its end points back by more than half of what it pointed forward at the
-    start. `curvature` gives a positive diagonal near the negative derivative of the field; it is
-    renewed now and then. The search stops when the inner product of field and step, twice the
-    gain that the quadratic model promises, is below `tolerance`.
+    while the field at its end points back by more than `overshoot` of what it pointed forward at
+    the start; with 0, every step up a concave function gains. `curvature` gives a positive diagonal
+    near the negative derivative of the field; it is renewed now and then. The search stops when
+    the inner product of field and step, twice the gain that the quadratic model
+    promises, is below `tolerance`.
     """
     point, diagonal = start, curvature(start)
     slope = field(point)
@@ -72,7 +73,7 @@ def solve(
         while True:
             trial = point + step * direction
             trial_slope = field(trial)
-            if dot(trial_slope, direction) >= -_OVERSHOOT * promise:
+            if dot(trial_slope, direction) >= -overshoot * promise:
                 break
             step *= 0.5
             if step < _SMALLEST_STEP:

@@ -18,7 +18,7 @@ from synth.measurements import MeasuredTable
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_LARGEST_EXCESS = 1e4
+_LARGEST_EXCESS = 100.0
 _LONGEST = 500
 """The codes of an attribute for whose one-way table a matrix of its basis is used."""
 _LEAST_VARIANCE = 1e-12

@@ -12,8 +12,8 @@ from synth.estimate.sums import NoisyCoefficients, trusted
 
 Floats = NDArray[np.float64]
 
-_ITERATIONS = 100
-_TOLERANCE = 1e-3
+_ITERATIONS = 200
+_TOLERANCE = 1e-5
 _LARGEST = 30.0
 _PASSES = 4
 
@@ -67,4 +67,11 @@ def _solve(sums: NoisyCoefficients, mean: Floats, ratio: Floats, start: Floats) 
             1.0 + sums.precision * sums.interactions.squares(tilted * ratio)[sums.places]
         )
 
-    return solve(field, start, curvature, max_iterations=_ITERATIONS, tolerance=_TOLERANCE)
+    return solve(
+        field,
+        start,
+        curvature,
+        max_iterations=_ITERATIONS,
+        tolerance=_TOLERANCE,
+        overshoot=0.0,
+    )
