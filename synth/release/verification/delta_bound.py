@@ -20,6 +20,9 @@ SAFETY = Decimal("1e-30")
 most 10^19 at the best alpha, and a sum of terms below 10^7, each known to 10^-53. So it is known
 to 10^-33, and the bound to as much of itself: raised by this, it is above the true one."""
 
+RAISED = DIGITS.add(Decimal(1), SAFETY)
+"""1 + SAFETY in 60 digits; the 28 of the default context would round it to 1."""
+
 STEPS = 200
 """Halvings of an interval of logarithms of length 1,400: more than a double can tell apart."""
 
@@ -44,7 +47,7 @@ def delta_bound(rho: Fraction, epsilon: Fraction) -> Decimal:
     if inner >= 0:
         return Decimal(1)
     bound = DIGITS.divide(DIGITS.exp(DIGITS.multiply(x, inner)), alpha)
-    return min(Decimal(1), max(LEAST, DIGITS.multiply(bound, 1 + SAFETY)))
+    return min(Decimal(1), max(LEAST, DIGITS.multiply(bound, RAISED)))
 
 
 def _best_order(rho: float, epsilon: float) -> float:

@@ -1,13 +1,23 @@
 """The verifier's own conversion and variances, against slow definitions and other software."""
 
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import pytest
 from dp_accounting.rdp import rdp_privacy_accountant
 
 from synth.noise import DiscreteLaplace
-from synth.release.verification.delta_bound import LARGEST, LEAST, SMALLEST, delta_bound, rounded_up
+from synth.release.verification import delta_bound as module
+from synth.release.verification.delta_bound import (
+    LARGEST,
+    LEAST,
+    RAISED,
+    SAFETY,
+    SMALLEST,
+    delta_bound,
+    rounded_up,
+)
 from synth.release.verification.ideal_variance import (
     LARGEST_SUMMED,
     gaussian_variance,
@@ -53,6 +63,21 @@ def test_no_true_delta_of_a_gaussian_is_above_the_bound(rho, epsilon):
 
     true = phi(-epsilon / mu + mu / 2) - math.exp(epsilon) * phi(-epsilon / mu - mu / 2)
     assert true <= float(delta_bound(Fraction(rho), Fraction(epsilon)))
+
+
+def test_the_bound_is_raised_by_all_of_the_safety():
+    assert Fraction(RAISED) == 1 + Fraction(SAFETY) > 1
+
+
+@pytest.mark.parametrize(("rho", "epsilon"), CASES)
+def test_the_bound_is_raised_above_what_more_digits_give(rho, epsilon, monkeypatch):
+    rho, epsilon = Fraction(rho), Fraction(epsilon)
+    found = delta_bound(rho, epsilon)
+    monkeypatch.setattr(module, "DIGITS", Context(prec=150))
+    monkeypatch.setattr(module, "RAISED", Decimal(1))
+    closer = delta_bound(rho, epsilon)
+    excess = Fraction(found) / Fraction(closer) - 1
+    assert Fraction(9, 10) < excess / Fraction(SAFETY) < Fraction(11, 10)
 
 
 def test_more_is_never_better():
