@@ -46,9 +46,9 @@ GUARANTEE = record(
     privacy_parameters=record(
         "The parameters, for the privacy unit above.",
         epsilon=exact("The privacy loss of the whole release."),
-        delta=exact("The probability with which the loss may be larger."),
+        delta=exact("What is added in the inequality; not the chance of a larger loss."),
     ),
-    delta_in_words=text("What that probability is and where it comes from."),
+    delta_in_words=text("What delta means and where it comes from."),
     conversions=listing(
         "The same guarantee in other variants.",
         record(
@@ -95,9 +95,14 @@ def _delta_in_words(budget: Budget) -> str:
     if not budget.delta:
         return "delta is zero: the bound holds for every possible release, without exception"
     return (
-        f"with probability at most {format_number(budget.delta)}, {rare(budget.delta)}, the loss "
-        "may be larger than epsilon; it comes from the Gaussian noise, whose loss has no hard "
-        "limit: the further beyond epsilon, the less probable, and at no point is all disclosed"
+        f"delta = {format_number(budget.delta)} is the term added in "
+        "P(S) <= e^epsilon Q(S) + delta, where P and Q are the probabilities under two neighbouring data sets, and S is any set of "
+        "releases. For these two the release can be thought of as made in two steps: the first "
+        f"allows, with probability delta ({rare(budget.delta)}), anything at all to be disclosed, "
+        "and the second keeps to epsilon (Kairouz, Oh, Viswanath 2015). Delta comes from the "
+        "Gaussian noise, whose loss has no hard limit: the further beyond epsilon, the less "
+        "probable, and at no point is all disclosed. How often the loss is beyond epsilon is "
+        "another number than delta, and may be a larger one"
     )
 
 

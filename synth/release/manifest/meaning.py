@@ -50,7 +50,7 @@ MEANING = record(
         "used (add-remove), or which of two records it had (replace-one)."
     ),
     formula=text("The bound from which the posteriors are computed."),
-    exception=text("When the belief may move further than that, and how rarely."),
+    exception=text("In what reading the belief may move further than that."),
     membership_tests=record(
         "How well any test can tell the two neighbouring data sets apart.",
         inequalities=listing(
@@ -136,10 +136,9 @@ def _exception(budget: Budget) -> str:
     if not budget.delta:
         return "never: the bounds hold for every possible release"
     return (
-        f"with probability at most delta, {rare(budget.delta)}: for any two neighbouring data "
-        "sets the release can be thought of as made in two steps, of which the first allows, with "
-        "probability delta, anything at all to be disclosed, and the second keeps to the bounds "
-        "(Kairouz, Oh, Viswanath 2015)"
+        "for any two neighbouring data sets the release can be thought of as made in two steps, of "
+        f"which the first allows, with probability delta ({rare(budget.delta)}), anything at all "
+        "to be disclosed, and the second keeps to the bounds (Kairouz, Oh, Viswanath 2015)"
     )
 
 

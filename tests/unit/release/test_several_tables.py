@@ -92,7 +92,8 @@ def test_the_guarantee_is_approximate_and_says_what_that_means(several):
     assert guarantee["privacy_parameters"]["epsilon"]["fraction"] == "1/1"
     assert guarantee["privacy_parameters"]["delta"]["fraction"] == "1/1000000000"
     assert guarantee["statement"].endswith("times that for the other, plus 0.000000001.")
-    assert "at most once in 1,000,000,000 releases" in guarantee["delta_in_words"]
+    assert "P(S) <= e^epsilon Q(S) + delta" in guarantee["delta_in_words"]
+    assert "two steps" in guarantee["delta_in_words"]
     assert Fraction(guarantee["conversions"][0]["rho"]["fraction"]) == Fraction(1, 1000) + Fraction(
         1, 4000
     ) + Fraction(9, 50)
@@ -337,7 +338,7 @@ def test_other_events_than_planned_are_found(several, monkeypatch):
 def test_the_card_lists_the_tables_with_their_noise(several):
     card = (several.folder / "README.md").read_text(encoding="utf-8")
     assert "Approximate DP with epsilon = 1 and delta = 0.000000001 for one" in card
-    assert "The exception: with probability at most delta" in card
+    assert "The exception: for any two neighbouring data sets" in card
     assert "| 0 | `age`, `sex`, `town` | 72 | discrete Laplace, epsilon 0.6 | " in card
     coarse = "| 1 | `age` by `half`, `town` by `line` | 6 | discrete Gaussian, rho 0.001 | 22.4 |"
     assert coarse in card
