@@ -96,11 +96,12 @@ def _delta_in_words(budget: Budget) -> str:
         return "delta is zero: the bound holds for every possible release, without exception"
     return (
         f"delta = {format_number(budget.delta)} is the term added in "
-        "P(S) <= e^epsilon Q(S) + delta, where P and Q are the probabilities under two neighbouring data sets, and S is any set of "
-        "releases. For these two the release can be thought of as made in two steps: the first "
-        f"allows, with probability delta ({rare(budget.delta)}), anything at all to be disclosed, "
-        "and the second keeps to epsilon (Kairouz, Oh, Viswanath 2015). Delta comes from the "
-        "Gaussian noise, whose loss has no hard limit: the further beyond epsilon, the less "
+        "P(S) <= e^epsilon Q(S) + delta, where P and Q are the probabilities under two "
+        "neighbouring data sets, and S is any set of releases. For these two the release can be "
+        "thought of as made in two steps: the first allows, with probability delta "
+        f"({rare(budget.delta)}), anything at all to be disclosed, and the second keeps to epsilon "
+        "(Kairouz, Oh, Viswanath 2015). Delta comes from the Gaussian noise, whose loss has no "
+        "hard limit: the further beyond epsilon, the less "
         "probable, and at no point is all disclosed. How often the loss is beyond epsilon is "
         "another number than delta, and may be a larger one"
     )
