@@ -185,7 +185,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
                     measurements = curator.measure(
                         config,
                         source,
-                        schedule or events,
+                        events if schedule is None else schedule,
                         files=files,
                         stream=stream or NoiseStream.from_operating_system(),
                         directory=directory,
