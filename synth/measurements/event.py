@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -42,11 +41,13 @@ def event_to_plain(event: TableEvent) -> dict[str, Any]:
     return plain
 
 
-def event_from_plain(plain: Mapping[str, Any]) -> TableEvent:
+def event_from_plain(plain: Any) -> TableEvent:
     """Read an event back; raises KeyError, TypeError or ValueError if it is damaged.
 
     Ensures: `event_to_plain` of the result is `plain`; an event has one written form only.
     """
+    if type(plain) is not dict:
+        raise ValueError("an event is not an object")
     mechanism = plain["mechanism"]
     if mechanism not in _BUDGET_KEYS:
         raise ValueError("an event has a mechanism that is not known")
@@ -87,8 +88,10 @@ def selection_to_plain(event: SelectionEvent) -> dict[str, Any]:
     }
 
 
-def selection_from_plain(plain: Mapping[str, Any]) -> SelectionEvent:
+def selection_from_plain(plain: Any) -> SelectionEvent:
     """Read a selection back; raises KeyError, TypeError or ValueError if it is damaged."""
+    if type(plain) is not dict:
+        raise ValueError("a selection is not an object")
     if plain.keys() != {"mechanism", "candidates", "epsilon"}:
         raise ValueError("a selection has other entries than it needs")
     if plain["mechanism"] != PERMUTE_AND_FLIP:

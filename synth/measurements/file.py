@@ -17,6 +17,7 @@ from synth.measurements.event import (
     selection_to_plain,
 )
 from synth.measurements.measurements import MeasuredTable, Measurements
+from synth.measurements.metadata import read_metadata
 from synth.privacy import TableEvent
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def read_measurements(path: Path, universe: Universe) -> Measurements:
         with pq.ParquetFile(path) as file:
             head = _read_head(file.schema_arrow)
             events = [event_from_plain(plain) for plain in head["tables"]]
-            selections = tuple(map(selection_from_plain, head.get("selections", [])))
+            selections = tuple(map(selection_from_plain, head["selections"]))
             _check_events(events, universe)
             expected_rows = sum(event.cells for event in events)
             if file.metadata.num_rows != expected_rows:
@@ -163,11 +164,13 @@ def _read_head(schema: pa.Schema) -> dict[str, Any]:
     expected = [("table", "int16"), ("cell", "int64"), ("noisy_count", "int64")]
     if [(field.name, str(field.type)) for field in schema] != expected:
         raise ValueError("does not have the columns table, cell, noisy_count")
-    head: dict[str, Any] = json.loads((schema.metadata or {})[METADATA_KEY])
+    head = {"selections": []} | read_metadata((schema.metadata or {})[METADATA_KEY])
     if head["format_version"] != FORMAT_VERSION:
         raise ValueError(f"has a format version other than {FORMAT_VERSION}")
     if not isinstance(head["release_id"], str) or not isinstance(head["configuration_hash"], str):
         raise ValueError("has no release id or configuration hash")
+    if type(head["tables"]) is not list or type(head["selections"]) is not list:
+        raise ValueError("has no list of tables or of selections")
     return head
 
 

@@ -112,6 +112,13 @@ def test_a_damaged_event_is_refused(wrong):
         event_from_plain(wrong)
 
 
+@pytest.mark.parametrize("wrong", [None, 1, "text", [], ["mechanism"], [["mechanism", "x"]]])
+@pytest.mark.parametrize("read", [event_from_plain, selection_from_plain])
+def test_what_is_no_object_is_refused(read, wrong):
+    with pytest.raises(ValueError, match="is not an object"):
+        read(wrong)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

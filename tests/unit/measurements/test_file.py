@@ -23,6 +23,7 @@ from synth.measurements import (
     read_measurements,
     write_measurements,
 )
+from synth.measurements.metadata import MOST_BYTES, read_metadata
 from synth.privacy import Budget, TableEvent
 
 UNIVERSE = Universe(
@@ -134,6 +135,43 @@ EVENT_PLAIN = {
 def test_a_file_that_is_not_as_it_says_is_refused(tmp_path, wrong):
     with pytest.raises(ValueError, match=r"has|lists|holds|is not|does not|event"):
         read_measurements(written_with(tmp_path, **wrong), UNIVERSE)
+
+
+@pytest.mark.parametrize("name", ["tables", "selections"])
+@pytest.mark.parametrize("value", [None, 1, "text", {}, {"a": 1}, [None], [1], ["text"], [[]]])
+def test_lists_of_anything_but_events_are_refused(tmp_path, name, value):
+    with pytest.raises(ValueError, match=r"no list of tables|is not an object"):
+        read_measurements(written_with(tmp_path, head={name: value}), UNIVERSE)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"release_id": "a", "release_id": "b"}', "twice"),
+        (b'{"tables": [{"cells": 1, "cells": 2}]}', "twice"),
+        (b'{"tables": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
+        (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
+        (b'{"format_version": 1.0}', "not whole"),
+        (b'{"format_version": NaN}', "not whole"),
+        (b"[]", "not an object"),
+        (b"1", "not an object"),
+        (b"{", "not JSON"),
+        (b"\xff", "not UTF-8"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_metadata_with_another_meaning_are_refused(tmp_path, content, reason):
+    path = written_with(tmp_path)
+    table = pq.read_table(path).replace_schema_metadata({b"synth": content})
+    pq.write_table(table, path)
+    with pytest.raises(ValueError, match=reason):
+        read_measurements(path, UNIVERSE)
+
+
+def test_metadata_that_are_too_long_are_refused():
+    assert read_metadata(b"{}") == {}
+    with pytest.raises(ValueError, match="too long"):
+        read_metadata(b"{}" + b" " * MOST_BYTES)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 100, b"{}"])
