@@ -140,8 +140,11 @@ def _print_json(plain: Any) -> None:
 def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
     """Report every problem of a configuration; print its universe. Opens no data."""
     from synth.config import describe, load_config, warnings
+    from synth.plan import plan_events, plan_schedule
 
     accepted = load_config(config, period=period)
+    plan_events(accepted)  # both refuse noise that is too wide to be drawn
+    plan_schedule(accepted)
     if as_json:
         _print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
         return

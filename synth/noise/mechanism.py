@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
-from synth.privacy import TableEvent
+from synth.privacy import OpenTableEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN, LAPLACE
 
 
-def noise_law(event: TableEvent) -> DiscreteLaplace | DiscreteGaussian:
+def noise_law(event: TableEvent | OpenTableEvent) -> DiscreteLaplace | DiscreteGaussian:
     """The law of the noise in every cell of a measured table.
 
     Privacy: the parameters of the law are those of the event, so what is drawn is what is paid.
+    Quick: limits are compared, and nothing is tabulated.
     Raises: ValueError for a mechanism that is not known, or noise too wide to be drawn.
     """
     if event.mechanism == LAPLACE and event.epsilon is not None:

@@ -12,6 +12,7 @@ from typing import Any
 from synth.config.types import Config
 from synth.plan.adaptive_candidates import RULE, Candidate, candidates_of
 from synth.plan.adaptive_start import initial_events, round_count, selection_budget
+from synth.plan.drawable import require_drawable
 from synth.plan.noise_variance import noise_variance
 from synth.plan.objective import MEAN_ABSOLUTE
 from synth.plan.problem import Problem, problem_of
@@ -101,8 +102,13 @@ def plan_schedule(config: Config) -> Schedule | None:
     """The schedule of a configuration with `strategy: adaptive`; None for any other strategy.
 
     Privacy: no data are seen and nothing is spent.
+    Raises: ConfigError if the noise of a table is too wide to be drawn.
     """
-    return schedule_of(problem_of(config)) if config.strategy == "adaptive" else None
+    if config.strategy != "adaptive":
+        return None
+    schedule = schedule_of(problem_of(config))
+    require_drawable(config, (*schedule.first, *(each.table for each in schedule.rounds)))
+    return schedule
 
 
 @lru_cache(maxsize=64)

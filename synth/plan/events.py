@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from synth.config.types import Config
 from synth.plan.choice import choose
+from synth.plan.drawable import require_drawable
 from synth.plan.problem import problem_of
 from synth.privacy import TableEvent
 
@@ -18,5 +19,8 @@ def plan_events(config: Config) -> tuple[TableEvent, ...]:
     Privacy: no data are seen and nothing is spent. The epsilon of the Laplace tables, and that of
     the Gaussian ones together with delta, add up to at most `privacy.epsilon`.
     Ensures: the universe, if it is measured, comes first.
+    Raises: ConfigError if the noise of a table is too wide to be drawn.
     """
-    return choose(problem_of(config)).chosen.spending.events
+    events = choose(problem_of(config)).chosen.spending.events
+    require_drawable(config, events)
+    return events

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from synth.config import Config
+from synth.errors import ConfigError
 from synth.measurements import Measurements, read_measurements
 from synth.plan import Schedule, plan_events, plan_schedule
 from synth.privacy import TableEvent
-from synth.release.contents import MEASUREMENTS
+from synth.release.contents import MANIFEST, MEASUREMENTS
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.planned import plan_findings
 from synth.release.verification.report import Findings
@@ -25,7 +26,11 @@ def read_measured(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    planned, schedule = plan_events(config), plan_schedule(config)
+    try:
+        planned, schedule = plan_events(config), plan_schedule(config)
+    except ConfigError as error:
+        findings.found.append(f"{MANIFEST}: configuration: {' '.join(str(error).split())}")
+        return None
     try:
         with folder.open(MEASUREMENTS) as file:
             footer = pq.ParquetFile(file).metadata
