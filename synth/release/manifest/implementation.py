@@ -144,11 +144,18 @@ def build_implementation(
             "memory by the measuring process alone and never written; there is no seed"
         ),
         "floating_point_protection": (
-            "the noise is a whole number added to a whole number; probabilities are rational "
-            "numbers, rounded so that the true loss never exceeds the stated one"
+            "the noise is a whole number added to a whole number, and no floating-point number "
+            "decides it. The probabilities of Laplace noise are rational numbers, rounded so that "
+            "the true loss never exceeds the stated one; those of Gaussian noise and of "
+            "permute-and-flip are irrational, and every decision is made by whole numbers that "
+            "enclose them, with further bits until it is certain"
         ),
         "timing_protection": (
-            "the work for a cell does not depend on its count; no time or duration is published"
+            "no time or duration is published; the work of the noise of a cell does not depend on "
+            "its count. The time of a private choice depends on the size of the scores and on "
+            "which is accepted, and the time of reading on the size of the source: whoever "
+            "watches the measuring process learns from it. An operator who kills an adaptive run, "
+            "having watched its time, and starts it again learns from the choices of several runs"
         ),
         "self_tests": [{"name": test.name, "passed": test.passed} for test in self_tests],
         "versions": versions,
