@@ -11,7 +11,10 @@ from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.plan import plan_schedule
 from synth.privacy import SelectionEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN
+from synth.release.verification.folder import Folder
+from synth.release.verification.measured import read_measured
 from synth.release.verification.planned import OTHER, SPLIT_TOLERANCE, plan_findings
+from synth.release.verification.report import Findings
 
 FULL = TableEvent(("age", "sex", "town"), 45, 1, Fraction(1, 2))
 SMALL = TableEvent(
@@ -115,3 +118,18 @@ def test_adaptive_chooses_candidates_once_and_with_the_noise_of_their_round(sche
         changed = (*events[:3], wrong, *events[4:])
         found = findings(*schedule, changed, selections=right, other_arithmetic=True)
         assert any(message in each for each in found), (wrong, found)
+
+
+def test_a_configuration_whose_noise_cannot_be_drawn_is_a_finding(tmp_path, project):
+    path = project(
+        people=None,
+        strategy="adaptive",
+        privacy={"epsilon": "0.0001", "delta": "1e-9"},
+        ledger={"delta_cap": "1e-6"},
+    )
+    findings = Findings()
+    folder = Folder(tmp_path)
+    assert read_measured(folder, load_config(path), findings, other_arithmetic=False) is None
+    (found,) = findings.found
+    assert found.startswith("manifest.json: configuration:")
+    assert "too wide to be drawn" in found
