@@ -1,10 +1,10 @@
 """The planner: measured tables, budget split and forecast of errors; never opens the data."""
 
 from synth.plan.adaptive_candidates import RULE as CANDIDATES_RULE
-from synth.plan.adaptive_schedule import Schedule, plan_schedule
+from synth.plan.adaptive_schedule import Schedule
 from synth.plan.adaptive_start import selection_budget
 from synth.plan.costs import Costs
-from synth.plan.events import plan_events
+from synth.plan.events import plan_events, plan_schedule
 from synth.plan.forecast import Forecast, QueryForecast, compare, forecast
 from synth.plan.plot import write_plot
 from synth.plan.report import render, to_json

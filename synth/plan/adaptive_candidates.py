@@ -52,10 +52,11 @@ def candidates_of(problem: Problem) -> tuple[Candidate, ...]:
     queries += [(frozenset(r.attributes), r.weight) for r in ranges]
     asked = [(names, weight) for names, weight in queries if weight > 0]
     tables = _tables(problem, {names for names, _ in asked})
-    weights = [
-        sum((weight * len(names & table) for names, weight in asked), Fraction(0))
-        for table in tables
-    ]
+    wanted = {
+        name: sum((weight for names, weight in asked if name in names), Fraction(0))
+        for name in problem.universe.names
+    }
+    weights = [sum((wanted[name] for name in table), Fraction(0)) for table in tables]
     order = problem.universe.names
     return tuple(
         Candidate(

@@ -9,13 +9,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from synth.config.types import Config
 from synth.plan.adaptive_candidates import RULE, Candidate, candidates_of
 from synth.plan.adaptive_start import initial_events, round_count, selection_budget
-from synth.plan.drawable import require_drawable
 from synth.plan.noise_variance import noise_variance
 from synth.plan.objective import MEAN_ABSOLUTE
-from synth.plan.problem import Problem, problem_of
+from synth.plan.problem import Problem
 from synth.privacy import (
     OpenTableEvent,
     PrivacyEvent,
@@ -98,19 +96,6 @@ class Schedule:
         }
 
 
-def plan_schedule(config: Config) -> Schedule | None:
-    """The schedule of a configuration with `strategy: adaptive`; None for any other strategy.
-
-    Privacy: no data are seen and nothing is spent.
-    Raises: ConfigError if the noise of a table is too wide to be drawn.
-    """
-    if config.strategy != "adaptive":
-        return None
-    schedule = schedule_of(problem_of(config))
-    require_drawable(config, (*schedule.first, *(each.table for each in schedule.rounds)))
-    return schedule
-
-
 @lru_cache(maxsize=64)
 def schedule_of(problem: Problem) -> Schedule:
     """First tables, candidates and rounds of the adaptive strategy.
@@ -148,24 +133,31 @@ def likely_tables(problem: Problem) -> tuple[TableEvent, ...]:
     Privacy: a function of the public problem; which tables a run chooses depends on the data.
     """
     schedule = schedule_of(problem)
-    left = list(schedule.candidates)
-    told: dict[frozenset[str], int] = {}
     events = list(schedule.first)
-    for each in schedule.rounds:
-        chosen = max(left, key=lambda one: _promise(problem, each, one, told))
-        left.remove(chosen)
+    if not schedule.rounds:
+        return tuple(events)
+    each = schedule.rounds[0]  # all rounds have the same budget
+    left = [(one, _pairs(one.margin.names)) for one in schedule.candidates]
+    worth = {one: one.weight * (1 - _noise_share(problem, each, one)) for one, _ in left}
+    told: dict[frozenset[str], int] = {}
+    steps = len(schedule.rounds)
+    for _ in schedule.rounds:
+        number = max(
+            range(len(left)),
+            key=lambda i: (
+                worth[left[i][0]] * sum(1 << 2 * (steps - told.get(pair, 0)) for pair in left[i][1])
+            ),
+        )
+        chosen, pairs = left.pop(number)
         events.append(each.event(chosen))
-        for pair in _pairs(chosen.margin.names):
+        for pair in pairs:
             told[pair] = told.get(pair, 0) + 1
     return tuple(events)
 
 
-def _promise(
-    problem: Problem, each: Round, candidate: Candidate, told: dict[frozenset[str], int]
-) -> Fraction:
-    new = sum(Fraction(1, 2 ** (2 * told.get(pair, 0))) for pair in _pairs(candidate.margin.names))
-    noise = min(Fraction(each.expected_l1(candidate), 2 * max(1, problem.records)), Fraction(1))
-    return candidate.weight * new * (1 - noise)
+def _noise_share(problem: Problem, each: Round, candidate: Candidate) -> Fraction:
+    """The expected error of a candidate's table from noise alone, as a share of the records."""
+    return min(Fraction(each.expected_l1(candidate), 2 * max(1, problem.records)), Fraction(1))
 
 
 def _pairs(names: Sequence[str]) -> list[frozenset[str]]:

@@ -13,10 +13,10 @@ n and the shapes of the tables:
   its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
   square.
 * **Structure.** A table of q attributes of which only groups of k < q were measured together is off
-  by 0.6 x 0.5^(k-1) (1 - k/q)^2.5 of the records besides, for what the interactions of more than
+  by 0.6 x 0.7^(k-1) (1 - k/q)^2.5 of the records besides, for what the interactions of more than
   k attributes hold. A table that was measured is never worse than this model of it.
 
-The numbers 1.2, 3, the power 0.25, and 0.6, 0.5 and 2.5 are rough fits to the errors in
+The numbers 1.2, 3, the power 0.25, and 0.6, 0.7 and 2.5 are rough fits to the errors in
 docs/benchmarks.md.
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 0.25
-STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.6, 0.5, 2.5
+STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.6, 0.7, 2.5
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 

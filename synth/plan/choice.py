@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from synth.domain import DENSE_LIMIT_CELLS, Margin
+from synth.plan.adaptive_schedule import likely_tables, schedule_of
 from synth.plan.adaptive_start import initial_events
 from synth.plan.after_nonnegativity import (
     expected_total_variation,
@@ -24,6 +25,8 @@ LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 30, 4
 """What part of epsilon the smaller tables may get beside the universe."""
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
+ADAPTIVE = "adaptive"
+"""What the adaptive strategy is called among the alternatives."""
 LEAST_SHARE = 0.01
 """A table that the configuration names gets at least this part of an equal share."""
 
@@ -100,7 +103,8 @@ def _weighed(problem: Problem) -> Iterator[Spending]:
     """All that `auto` considers.
 
     The universe alone; with all 1-way tables or the best marginals, at several splits of epsilon;
-    the best marginals alone; all marginals of one order alike. Smaller tables get Laplace noise,
+    the best marginals alone; all marginals of one order alike; the tables that the adaptive
+    strategy would choose if all dependences were alike. Smaller tables get Laplace noise,
     and in further alternatives Gaussian noise, where delta is positive.
     """
     fits = problem.universe.size <= DENSE_LIMIT_CELLS
@@ -123,6 +127,8 @@ def _weighed(problem: Problem) -> Iterator[Spending]:
             yield from _beside_universe(
                 problem, "universe + best marginals", [*beside], [*beside.values()], noise
             )
+    if schedule_of(problem).rounds:
+        yield Spending(ADAPTIVE, likely_tables(problem), _noises(problem)[-1])
 
 
 def _universe_alone(problem: Problem) -> Spending:

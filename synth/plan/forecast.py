@@ -13,10 +13,10 @@ from synth.config.types import Config, PrivacyConfig
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
-from synth.plan.adaptive_schedule import Schedule, plan_schedule
+from synth.plan.adaptive_schedule import Schedule
 from synth.plan.choice import Alternative, alternatives
 from synth.plan.costs import Costs, forecast_costs
-from synth.plan.events import plan_events
+from synth.plan.events import plan_events, plan_schedule
 from synth.plan.noise_sum import NoiseSum
 from synth.plan.noise_variance import noise_variance
 from synth.plan.possible import possible_cells

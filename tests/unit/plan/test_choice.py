@@ -8,8 +8,8 @@ import pytest
 
 from synth.config.types import RangeQueries, WeightedMarginal
 from synth.domain import Margin, Universe
-from synth.plan import plan_events, selection_budget
-from synth.plan.choice import LOW_ORDER_SHARES, alternatives, choose
+from synth.plan import events, plan_events, plan_schedule, selection_budget
+from synth.plan.choice import ADAPTIVE, LOW_ORDER_SHARES, Choice, alternatives, choose
 from synth.plan.problem import ASSUMED_RECORDS, problem_of
 from synth.privacy import largest_rho, total_budget
 
@@ -35,13 +35,14 @@ def test_no_alternative_spends_more_than_the_budget_or_leaves_any(configure, eps
     config = configure(SIZES, epsilon=epsilon, delta=delta, strategy="auto", total=5000)
     weighed = choose(problem_of(config)).weighed
     assert len(weighed) > len(LOW_ORDER_SHARES) * (1 if delta == "0" else 2)
-    for each in weighed:
-        events = each.spending.events
-        used, used_delta = spent(config, events)
+    fixed = [each for each in weighed if each.spending.tables != ADAPTIVE]
+    assert len(fixed) == len(weighed) - 1
+    for each in fixed:
+        used, used_delta = spent(config, each.spending.events)
         assert used <= config.privacy.epsilon
         assert used_delta <= config.privacy.delta
-        pure = sum(event.epsilon or 0 for event in events)
-        rho = sum(event.rho or 0 for event in events)
+        pure = sum(event.epsilon or 0 for event in each.spending.events)
+        rho = sum(event.rho or 0 for event in each.spending.events)
         if not rho:
             assert pure == config.privacy.epsilon
         else:
@@ -183,3 +184,17 @@ def test_a_marginal_without_weight_gets_no_budget(configure):
     assert (
         by_table.get(("column-2",), 0) < min(by_table[("column-0",)], by_table[("column-1",)]) / 10
     )
+
+
+def test_adaptive_is_weighed_and_what_it_spends_is_its_schedule(configure, monkeypatch):
+    config = configure(SIZES, strategy="auto", total=5000)
+    (weighed,) = [
+        each for each in choose(problem_of(config)).weighed if each.spending.tables == ADAPTIVE
+    ]
+    assert plan_schedule(config) is None  # auto has found something better
+    adaptive = configure(SIZES, strategy="adaptive", total=5000)
+    schedule = plan_schedule(adaptive)
+    assert len(weighed.spending.events) == len(schedule.first) + len(schedule.rounds)
+    monkeypatch.setattr(events, "choose", lambda _: Choice(weighed, (weighed,)))
+    assert plan_schedule(config) == schedule
+    assert plan_events(config) == schedule.first
