@@ -28,7 +28,7 @@ _STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
 _EVIDENCE_ITERATIONS = 120
 _TOLERANCE = 0.1
-MODEST_SIZE = 1_000_000
+MODEST_SIZE = 500_000
 """Above this number of cells the iterations are cut in proportion, to bound the time; above twice
 this number only one round of evidence is done."""
 _SHAPE = 20.0
