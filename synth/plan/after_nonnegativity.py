@@ -8,7 +8,8 @@ n and the shapes of the tables:
 * **Noise.** A cell with noise variance v and expected count m keeps the variance
   min(v, m + (3 v^0.25 m)^2): where next to nothing is expected, the fit takes the noise away, and
   the less the more noise there is. The mean over the cells is the effective variance of a table,
-  and all tables are combined as in the linear theory.
+  and all tables are combined as in the linear theory. Where no cells were measured it is four
+  times as large: the fit ends before it has averaged many tables that overlap.
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
   its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
   square.
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 0.25
+UNAVERAGED = 4.0
 STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.6, 0.7, 2.5
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
@@ -59,9 +61,10 @@ def expected_total_variation(
     Requires: the questions were made for these axes.
     """
     points = [point_of(axes, Margin(event.table, event.coarsening)) for event in events]
-    precisions = [1 / _effective_variance(event, records) for event in events]
-    found = _errors(axes, points, precisions, questions, records)
     universe = tuple(axis.depth for axis in axes)
+    unaveraged = 1.0 if universe in points else UNAVERAGED
+    precisions = [1 / (unaveraged * _effective_variance(event, records)) for event in events]
+    found = _errors(axes, points, precisions, questions, records)
     smaller = [i for i, point in enumerate(points) if point != universe]
     if 0 < len(smaller) < len(events):
         modelled = _errors(
