@@ -195,12 +195,12 @@ def test_trust_is_set_for_each_component_and_never_below_what_the_noise_allows(
     component = found.interactions.component[found.places]
     wrong = int(component.max())
     variance = np.full(found.places.size, 2.0)
-    gap = np.where(component == wrong, 50.0, 0.5) * np.sqrt(variance + 1.0 / found.precision)
+    gap = np.where(component == wrong, 5.0, 0.5) * np.sqrt(variance + 1.0 / found.precision)
     firm = trusted(found, gap, variance)
     factor = firm.precision / found.precision
     assert np.array_equal(factor[component != wrong], np.ones((component != wrong).sum()))
     here = component == wrong
     wanted = module._excess(gap[here], variance[here], 1.0 / found.precision[here])
-    assert wanted > 100.0
+    assert 10.0 < wanted < module._LARGEST_EXCESS
     assert factor[here] == pytest.approx(wanted)
     assert np.array_equal(firm.values, found.values)
