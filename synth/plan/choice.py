@@ -54,8 +54,8 @@ class Alternative:
 
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
     workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
-    fresh sample of as many records would be off by, tables of k attributes with weight 1/sqrt(k)
-    and cells with weight 1/sqrt(2); the smallest is chosen.
+    fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
+    cells with weight 1/2; the smallest is chosen.
     """
 
     spending: Spending
@@ -185,7 +185,7 @@ def _judge(problem: Problem, spending: Spending) -> Alternative:
     errors = _by_group(questions, expected)
     free = [resampling_total_variation(q, max(1, problem.records)) for q in questions]
     harmless = _by_group(questions, free)
-    weights = [(2 if kind == "cells" else max(1, order)) ** -0.5 for (kind, order), _ in errors]
+    weights = [1 / (2 if kind == "cells" else max(1, order)) for (kind, order), _ in errors]
     logs = [
         math.log(max(error + HARMLESS * unseen, 1e-300))
         for (_, error), (_, unseen) in zip(errors, harmless, strict=True)
