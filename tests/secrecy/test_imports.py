@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "synth"
 
 ORDER = [
-    ["errors"],
+    ["errors", "progress"],
     ["domain"],
     ["config"],
     ["privacy"],
