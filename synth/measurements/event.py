@@ -8,7 +8,7 @@ from typing import Any
 
 from synth.noise import noise_law
 from synth.privacy import SelectionEvent, TableEvent
-from synth.privacy.accounting import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP
+from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION, PERMUTE_AND_FLIP
 
 EXACT_POSITIVE = re.compile(r"[1-9][0-9]{0,99}(/[1-9][0-9]{0,99})?")
 """How `str` writes a positive fraction; bounded, because the file is not trusted."""
@@ -16,14 +16,16 @@ EXACT_POSITIVE = re.compile(r"[1-9][0-9]{0,99}(/[1-9][0-9]{0,99})?")
 _BUDGET_KEYS = {
     LAPLACE: {"epsilon"},
     GAUSSIAN: {"rho", "sensitivity_l2_squared"},
+    PARTITION_SELECTION: {"epsilon", "delta", "threshold"},
 }
 
 
 def event_to_plain(event: TableEvent) -> dict[str, Any]:
     """An event in JSON values; exact numbers as text.
 
-    `coarsening` is left out where it is 0 for every attribute. Laplace noise has `epsilon`,
-    Gaussian noise `rho` and `sensitivity_l2_squared`.
+    `coarsening` is left out where it is 0 for every attribute, `threshold` where every cell is
+    listed. Laplace noise has `epsilon`, Gaussian noise `rho` and `sensitivity_l2_squared`, and
+    partition selection `epsilon`, `delta` and `threshold`.
     """
     plain: dict[str, Any] = {
         "table": list(event.table),
@@ -38,6 +40,10 @@ def event_to_plain(event: TableEvent) -> dict[str, Any]:
         plain["sensitivity_l2_squared"] = event.sensitivity_l2_squared
     else:
         plain["epsilon"] = str(event.epsilon)
+    if event.threshold is not None:
+        plain["threshold"] = event.threshold
+    if event.delta is not None:
+        plain["delta"] = str(event.delta)
     return plain
 
 
@@ -52,7 +58,8 @@ def event_from_plain(plain: Any) -> TableEvent:
     if mechanism not in _BUDGET_KEYS:
         raise ValueError("an event has a mechanism that is not known")
     expected = {"table", "cells", "mechanism", "sensitivity_l1", *_BUDGET_KEYS[mechanism]}
-    if plain.keys() - {"coarsening"} != expected:
+    optional = {"coarsening", "threshold"} - expected
+    if plain.keys() - optional != expected:
         raise ValueError("an event has other entries than its mechanism needs")
     names, coarsening = plain["table"], plain.get("coarsening", [0] * len(plain["table"]))
     if type(names) is not list or any(type(name) is not str for name in names):
@@ -62,17 +69,21 @@ def event_from_plain(plain: Any) -> TableEvent:
     whole = [plain["cells"], plain["sensitivity_l1"]]
     if mechanism == GAUSSIAN:
         whole.append(plain["sensitivity_l2_squared"])
+    if "threshold" in plain:
+        whole.append(plain["threshold"])
     if any(type(number) is not int or number < 1 for number in whole):
-        raise ValueError("an event needs whole, positive cells and sensitivity")
+        raise ValueError("an event needs whole, positive cells, sensitivity and threshold")
     event = TableEvent(
         table=tuple(names),
         cells=plain["cells"],
         sensitivity_l1=plain["sensitivity_l1"],
-        epsilon=_positive(plain["epsilon"]) if mechanism == LAPLACE else None,
+        epsilon=_positive(plain["epsilon"]) if "epsilon" in plain else None,
         mechanism=mechanism,
         coarsening=tuple(coarsening),
-        rho=_positive(plain["rho"]) if mechanism == GAUSSIAN else None,
+        rho=_positive(plain["rho"]) if "rho" in plain else None,
         sensitivity_l2_squared=plain.get("sensitivity_l2_squared"),
+        threshold=plain.get("threshold"),
+        delta=_positive(plain["delta"]) if "delta" in plain else None,
     )
     if event_to_plain(event) != plain:
         raise ValueError("an event is not written in the one form of its values")

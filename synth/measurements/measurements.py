@@ -19,11 +19,19 @@ class MeasuredTable:
     Shapes and units: `noisy_counts` is int64, one value per cell of the table, flat in C order
     over `event.table` (attributes in universe order); true count plus exact integer noise, in
     records. `variance` is that of the noise, in records squared.
+
+    A table with `event.threshold` lists some cells only. `codes` is int64 with one row per listed
+    cell and one column per attribute of `event.table`, rows in ascending (lexicographic, C) order,
+    each once; `noisy_counts` has one value per row, each at least the threshold. Of every cell
+    that is not listed, and that no impossible rule covers, it is known that its noisy count was
+    below the threshold or, with `partition-selection`, that this holds or the cell is empty.
+    Impossible cells are never listed. Without a threshold `codes` is None.
     """
 
     event: TableEvent
     noisy_counts: NDArray[np.int64]
     variance: float
+    codes: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)

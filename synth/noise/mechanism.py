@@ -5,7 +5,7 @@ from __future__ import annotations
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.privacy import OpenTableEvent, TableEvent
-from synth.privacy.accounting import GAUSSIAN, LAPLACE
+from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION
 
 
 def noise_law(event: TableEvent | OpenTableEvent) -> DiscreteLaplace | DiscreteGaussian:
@@ -15,7 +15,7 @@ def noise_law(event: TableEvent | OpenTableEvent) -> DiscreteLaplace | DiscreteG
     Quick: limits are compared, and nothing is tabulated.
     Raises: ValueError for a mechanism that is not known, or noise too wide to be drawn.
     """
-    if event.mechanism == LAPLACE and event.epsilon is not None:
+    if event.mechanism in (LAPLACE, PARTITION_SELECTION) and event.epsilon is not None:
         return DiscreteLaplace(event.epsilon, event.sensitivity_l1)
     if (
         event.mechanism == GAUSSIAN

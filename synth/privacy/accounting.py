@@ -27,6 +27,8 @@ class Budget:
 LAPLACE = "discrete-laplace"
 GAUSSIAN = "discrete-gaussian"
 PERMUTE_AND_FLIP = "permute-and-flip"
+PARTITION_SELECTION = "partition-selection"
+"""Discrete Laplace noise on the non-empty cells alone, and a threshold that keeps them secret."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class TableEvent:
     `sensitivity_l1` in total between neighbours; the noise scale is sensitivity_l1 / epsilon
     records. `discrete-gaussian` is `rho`-zCDP for tables whose counts differ by at most
     `sensitivity_l2_squared` in squared L2 norm; sigma^2 = sensitivity_l2_squared / (2 rho).
+    With a `threshold`, cells whose noisy count is below it are not listed. For `discrete-laplace`
+    that is post-processing and costs nothing. `partition-selection` puts the same noise on
+    non-empty cells only and lists no empty one: (`epsilon`, `delta`)-DP, see
+    `partition_selection.delta_of_threshold`.
     Raises: TypeError, ValueError unless exactly the budget of the mechanism is given, as a positive
     Fraction, and whole numbers are at least 1.
     """
@@ -52,6 +58,9 @@ class TableEvent:
     coarsening: tuple[int, ...] = ()
     rho: Fraction | None = None
     sensitivity_l2_squared: int | None = None
+    threshold: int | None = None
+    """None: every cell is listed."""
+    delta: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not self.coarsening:
@@ -59,6 +68,7 @@ class TableEvent:
         if len(self.coarsening) != len(self.table):
             raise ValueError("a table needs one coarsening per attribute")
         _check_noise(self, [self.cells])
+        _check_threshold(self)
 
     @property
     def noise_scale_records(self) -> Fraction:
@@ -123,6 +133,24 @@ def _check_noise(event: TableEvent | OpenTableEvent, whole: list[int]) -> None:
         raise ValueError("the budget, cells and sensitivity of a table are positive")
 
 
+def _check_threshold(event: TableEvent) -> None:
+    selects = event.mechanism == PARTITION_SELECTION
+    if event.threshold is not None:
+        if type(event.threshold) is not int:
+            raise TypeError("a threshold is a whole number")
+        if event.threshold < 1:
+            raise ValueError("a threshold is positive: no empty cell may be listed for certain")
+        if event.mechanism not in (LAPLACE, PARTITION_SELECTION):
+            raise ValueError("only Laplace noise has a threshold")
+    if selects != (event.delta is not None) or (selects and event.threshold is None):
+        raise TypeError("partition selection has a threshold and a delta, nothing else has a delta")
+    if event.delta is not None:
+        if type(event.delta) is not Fraction:
+            raise TypeError("the delta of a table must be an exact fraction")
+        if not 0 < event.delta < 1:
+            raise ValueError("the delta of a table lies between 0 and 1")
+
+
 @dataclass(frozen=True)
 class SelectionEvent:
     """One private choice among `candidates` by scores that were computed from the raw data.
@@ -153,20 +181,23 @@ PrivacyEvent = TableEvent | OpenTableEvent | SelectionEvent
 def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:
     """The composition of all events, whatever their order and however one depends on another.
 
-    Pure events alone: the sum of their epsilons, and delta 0 whatever `delta` is. With Gaussian
-    tables: (epsilon, `delta`) with the smaller epsilon of two valid ones,
-    E + rho_to_epsilon(R), where E is the sum of the pure epsilons and R the sum of the rhos, and
-    rho_to_epsilon(R + Q), where Q is the sum of epsilon^2 / 2 over the pure events.
+    Without Gaussian tables: the sums of the epsilons and of the deltas of the events, whatever
+    `delta` is; pure events have none. With Gaussian tables: (epsilon, `delta`), of which they get
+    d = `delta` less the deltas of the other events, and the smaller epsilon of two valid ones,
+    S + E + rho_to_epsilon(R, d), where E is the sum of the pure epsilons, S that of partition
+    selections and R the sum of the rhos, and S + rho_to_epsilon(R + Q, d), where Q is the sum of
+    epsilon^2 / 2 over the pure events.
 
-    Privacy: basic composition (Dwork, McSherry, Nissim, Smith 2006); rhos add up, and
-    pure epsilon-DP is (epsilon^2 / 2)-zCDP (Bun, Steinke 2016, lemma 1.7 and proposition 1.4).
-    All of these hold for mechanisms that are chosen by what earlier ones gave.
+    Privacy: basic composition (Dwork, McSherry, Nissim, Smith 2006) adds up epsilons and deltas;
+    rhos add up, and pure epsilon-DP is (epsilon^2 / 2)-zCDP (Bun, Steinke 2016, lemma 1.7 and
+    proposition 1.4). All of these hold for mechanisms that are chosen by what earlier ones gave.
     Requires: the events are fixed before the first of them: then the budget is a cap.
     Rounding: the sums are exact; `rho_to_epsilon` rounds up.
     Raises: ValueError for a mechanism whose accounting is unknown, and for Gaussian tables
-    without a positive delta.
+    for which no positive delta is left.
     """
     pure, rho, as_rho = Fraction(0), Fraction(0), Fraction(0)
+    selected = Budget(Fraction(0), Fraction(0))
     for event in events:
         spent_rho = None if isinstance(event, SelectionEvent) else event.rho
         if event.mechanism == GAUSSIAN and spent_rho is not None:
@@ -174,9 +205,12 @@ def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:
         elif event.mechanism in (LAPLACE, PERMUTE_AND_FLIP) and event.epsilon is not None:
             pure += event.epsilon
             as_rho += event.epsilon**2 / 2
+        elif isinstance(event, TableEvent) and event.epsilon and event.delta:
+            selected += Budget(event.epsilon, event.delta)
         else:
             raise ValueError(f"no accounting rule for mechanism {event.mechanism!r}")
     if not rho:
-        return Budget(pure, Fraction(0))
-    epsilon = min(pure + rho_to_epsilon(rho, delta), rho_to_epsilon(rho + as_rho, delta))
-    return Budget(epsilon, delta)
+        return Budget(pure, Fraction(0)) + selected
+    left = delta - selected.delta
+    epsilon = min(pure + rho_to_epsilon(rho, left), rho_to_epsilon(rho + as_rho, left))
+    return Budget(epsilon + selected.epsilon, delta)
