@@ -1,0 +1,69 @@
+"""Partition selection: noise on non-empty cells alone, and what the threshold must then be.
+
+Every non-empty cell gets discrete Laplace noise with alpha >= exp(-epsilon / s), s the sensitivity
+in L1 norm, and is listed if its noisy count is at least the threshold t. Empty cells are never
+listed, so nothing is paid for the size of the universe, but a cell that one unit alone fills tells
+that it is there: this may happen with probability delta (Korolova, Kenthapadi, Mishra, Ntoulas
+2009; Desfontaines, Voss, Gipson 2022).
+
+Proof. Let D and D' be neighbours that differ by at most s in L1 norm, and let N be the cells that
+are filled in D and empty in D', with counts v_j >= 1 that add up to at most s. Let g(v) =
+P(v + X >= t) = alpha^(t-v) / (1+alpha) for v < t. Under D a cell of N is listed with probability at
+most the sum of g(v_j); g is convex, so for k cells the sum is largest with one count of s-k+1 and
+k-1 of 1, and that is convex in k: the largest of all is g(s) or s g(1), which delta must reach.
+Otherwise no cell of N is listed, as always under D'. Cells that are filled in D' and empty in D are
+not listed under D, and not under D' with probability 1 - g(w_j), which is at least alpha^(w_j) if
+g(s) <= 1 - alpha. Every other cell changes a probability by a factor of alpha^-|difference| at
+most. So P(D in O) <= alpha^-s P(D' in O) + delta <= exp(epsilon) P(D' in O) + delta.
+
+For a replaced unit only one of the two units fills cells that are empty in the neighbour; counting
+both in s is safe.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from synth.noise.discrete_laplace import DiscreteLaplace
+from synth.noise.exponential import power_bounds
+
+
+def threshold_of_delta(law: DiscreteLaplace, *, delta: Fraction) -> int:
+    """The smallest threshold for which partition selection is (law.epsilon, delta)-DP.
+
+    Privacy: a function of public numbers; see the proof above.
+    Raises: ValueError unless 0 < delta < 1.
+    """
+    if not 0 < delta < 1:
+        raise ValueError("delta lies between 0 and 1")
+    reached, step = law.sensitivity_l1, 1
+    while not is_private(law, threshold=reached + step, delta=delta):
+        step *= 2
+    too_small, enough = reached, reached + step
+    while enough - too_small > 1:
+        middle = (too_small + enough) // 2
+        if is_private(law, threshold=middle, delta=delta):
+            enough = middle
+        else:
+            too_small = middle
+    return enough
+
+
+def is_private(law: DiscreteLaplace, *, threshold: int, delta: Fraction) -> bool:
+    """Whether partition selection with this threshold is (law.epsilon, delta)-DP by the proof.
+
+    Rounding: decided by upper bounds, so never in favour of a threshold that is too small.
+    """
+    changed = law.sensitivity_l1
+    if threshold <= changed:
+        return False
+    return _reaches(law, threshold - changed, min(delta, 1 - law.alpha)) and _reaches(
+        law, threshold - 1, delta / changed
+    )
+
+
+def _reaches(law: DiscreteLaplace, exponent: int, limit: Fraction) -> bool:
+    """Whether an upper bound of alpha^exponent / (1+alpha) is at most the limit."""
+    bits = 128 + (limit.denominator // limit.numerator).bit_length()
+    _, high = power_bounds(law.alpha, exponent, bits)
+    return high <= limit * (1 + law.alpha) * (1 << bits)
