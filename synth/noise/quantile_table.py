@@ -62,6 +62,24 @@ class QuantileTable:
         self.values = np.full(BUCKETS, self.undecided, dtype=dtype)
         for start, stop, value in runs:
             self.values[start:stop] = value
+        self._prepare_refinement()
+
+    def _prepare_refinement(self) -> None:
+        """Note for every bucket how many lower thresholds lie before it, and how many in it.
+
+        With one threshold of either kind in a bucket, one comparison tells what a binary search
+        among all of them would.
+        """
+        starts = np.arange(BUCKETS, dtype=np.uint64) << np.uint64(KEY_BITS - BUCKET_BITS)
+        before_lower = np.searchsorted(self.lower, starts, side="left")
+        before_upper = np.searchsorted(self.upper, starts, side="left")
+        in_lower = np.diff(before_lower, append=len(self.lower))
+        in_upper = np.diff(before_upper, append=len(self.upper))
+        self._before = before_lower.astype(np.int32)
+        self._search = (in_lower != 1) | (in_upper != 1) | (before_lower != before_upper)
+        beyond = np.uint64((1 << KEY_BITS) - 1)  # looked at by buckets that are searched anyway
+        self._next_lower = np.append(self.lower, beyond)
+        self._next_upper = np.append(self.upper, np.full(2, beyond))
 
     def refine(
         self, buckets: NDArray[np.uint16], words: NDArray[np.uint64], more_words: MoreWords
@@ -74,9 +92,13 @@ class QuantileTable:
         keys = (buckets.astype(np.uint64) << np.uint64(KEY_BITS - BUCKET_BITS)) | (
             words >> np.uint64(BUCKET_BITS)
         )
-        values = np.searchsorted(self.lower, keys, side="right")
-        surely = np.searchsorted(self.upper, keys, side="right")
-        result = values.astype(np.int64) + self.first
+        values = self._before[buckets].astype(np.int64)
+        surely = values + (keys >= self._next_upper.take(values, mode="clip"))
+        values += keys >= self._next_lower.take(values)
+        search = np.flatnonzero(self._search[buckets])
+        values[search] = np.searchsorted(self.lower, keys[search], side="right")
+        surely[search] = np.searchsorted(self.upper, keys[search], side="right")
+        result = values + self.first
         for i in np.flatnonzero(values != surely).tolist():
             prefix = int(buckets[i]) << WORD_BITS | int(words[i])
             result[i] = self._decide(prefix, i, more_words)
