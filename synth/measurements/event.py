@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from synth.noise import noise_law
+from synth.noise import keeps_its_delta, noise_law
 from synth.privacy import SelectionEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION, PERMUTE_AND_FLIP
 
@@ -87,6 +87,8 @@ def event_from_plain(plain: Any) -> TableEvent:
     )
     if event_to_plain(event) != plain:
         raise ValueError("an event is not written in the one form of its values")
+    if not keeps_its_delta(event):
+        raise ValueError("an event has a threshold too low for its delta")
     return event
 
 

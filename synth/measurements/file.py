@@ -18,6 +18,15 @@ from synth.measurements.event import (
 )
 from synth.measurements.measurements import MeasuredTable, Measurements
 from synth.measurements.metadata import read_metadata
+from synth.measurements.sparse_table import (
+    check_listed_counts,
+    code_arrays,
+    code_columns,
+    code_fields,
+    listed_counts,
+    read_codes,
+    row_counts,
+)
 from synth.privacy import TableEvent
 
 if TYPE_CHECKING:
@@ -41,9 +50,13 @@ def content_hash(measurements: Measurements) -> str:
     }
     if measurements.selections:
         head["selections"] = [selection_to_plain(event) for event in measurements.selections]
+    if listed := listed_counts(measurements.tables):
+        head["listed"] = listed
     digest.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
     for table in measurements.tables:
         digest.update(np.ascontiguousarray(table.noisy_counts, dtype="<i8").data)
+        if table.codes is not None:
+            digest.update(np.ascontiguousarray(table.codes, dtype="<i8").data)
     return digest.hexdigest()
 
 
@@ -61,7 +74,9 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
     """Create the file in one durable step (mode 0600).
 
     Shapes: one row per cell of each table with columns `table` (number of the table in the
-    metadata), `cell` (mixed-radix number, C order) and `noisy_count` (records), sorted.
+    metadata), `cell` (mixed-radix number, C order) and `noisy_count` (records), sorted. A table
+    with a threshold has one row per listed cell; `cell` is its place in the list, and a column
+    `code:...` per attribute, null for other tables, says which cell of the universe it is.
     Raises: FileExistsError if measurements exist already; OSError when writing fails.
     """
     import pyarrow.parquet as pq
@@ -73,7 +88,7 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
             stream,
             schema,
             compression="zstd",
-            use_dictionary=False,
+            use_dictionary=code_columns([table.event for table in measurements.tables]),
             column_encoding={
                 "table": "DELTA_BINARY_PACKED",
                 "cell": "DELTA_BINARY_PACKED",
@@ -81,8 +96,8 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
             },
         ) as writer:
             for number, table in enumerate(measurements.tables):
-                for start in range(0, table.event.cells, ROWS_PER_GROUP):
-                    writer.write_batch(_block(schema, number, table, start))
+                for start in range(0, len(table.noisy_counts), ROWS_PER_GROUP):
+                    writer.write_batch(_block(measurements, schema, number, start))
 
     create_durably(path, write)
 
@@ -98,26 +113,33 @@ def _schema(measurements: Measurements) -> pa.Schema:
     }
     if measurements.selections:
         metadata["selections"] = [selection_to_plain(event) for event in measurements.selections]
+    if listed := listed_counts(measurements.tables):
+        metadata["listed"] = listed
     return pa.schema(
         [
             pa.field("table", pa.int16(), nullable=False),
             pa.field("cell", pa.int64(), nullable=False),
             pa.field("noisy_count", pa.int64(), nullable=False),
+            *code_fields([table.event for table in measurements.tables]),
         ],
         metadata={METADATA_KEY: json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode()},
     )
 
 
-def _block(schema: pa.Schema, number: int, table: MeasuredTable, start: int) -> pa.RecordBatch:
+def _block(
+    measurements: Measurements, schema: pa.Schema, number: int, start: int
+) -> pa.RecordBatch:
     import numpy as np
     import pyarrow as pa
 
+    table, events = measurements.tables[number], [each.event for each in measurements.tables]
     counts = table.noisy_counts[start : start + ROWS_PER_GROUP]
     return pa.RecordBatch.from_arrays(
         [
             pa.array(np.full(len(counts), number, dtype=np.int16)),
             pa.array(np.arange(start, start + len(counts), dtype=np.int64)),
             pa.array(counts),
+            *code_arrays(events, table, start, start + len(counts)),
         ],
         schema=schema,
     )
@@ -138,33 +160,40 @@ def read_measurements(path: Path, universe: Universe) -> Measurements:
             events = [event_from_plain(plain) for plain in head["tables"]]
             selections = tuple(map(selection_from_plain, head["selections"]))
             _check_events(events, universe)
-            expected_rows = sum(event.cells for event in events)
+            _check_code_columns(events, file.schema_arrow)
+            rows = row_counts(events, head["listed"])
+            expected_rows = sum(rows)
             if file.metadata.num_rows != expected_rows:
                 raise ValueError(f"holds {file.metadata.num_rows} rows instead of {expected_rows}")
             content = file.read()
     except (pa.ArrowException, KeyError, TypeError) as error:
         raise ValueError(f"is not a file of measurements ({type(error).__name__})") from None
-    numbers = np.repeat(np.arange(len(events)), [event.cells for event in events])
-    cells = np.concatenate([np.arange(event.cells) for event in events])
+    numbers = np.repeat(np.arange(len(events)), rows)
+    cells = np.concatenate([np.arange(count) for count in rows])
     if content.column("noisy_count").null_count or not (
         np.array_equal(content.column("table").to_numpy(), numbers)
         and np.array_equal(content.column("cell").to_numpy(), cells)
     ):
         raise ValueError("does not list every cell of every table once, in order")
     noisy = np.asarray(content.column("noisy_count").to_numpy(), dtype=np.int64)
-    ends = np.cumsum([event.cells for event in events])[:-1]
-    tables = tuple(
-        MeasuredTable(event, counts, noise_variance(event))
-        for event, counts in zip(events, np.split(noisy, ends), strict=True)
-    )
-    return Measurements(head["release_id"], head["configuration_hash"], tables, selections)
+    tables = []
+    start = 0
+    for event, count in zip(events, rows, strict=True):
+        counts, codes = noisy[start : start + count], None
+        if event.threshold is not None:
+            check_listed_counts(counts, event)
+            columns = [content.column(name) for name in code_columns(events)]
+            codes = read_codes(columns, event, universe, start=start, count=count)
+        tables.append(MeasuredTable(event, counts, noise_variance(event), codes))
+        start += count
+    return Measurements(head["release_id"], head["configuration_hash"], tuple(tables), selections)
 
 
 def _read_head(schema: pa.Schema) -> dict[str, Any]:
     expected = [("table", "int16"), ("cell", "int64"), ("noisy_count", "int64")]
-    if [(field.name, str(field.type)) for field in schema] != expected:
+    if [(field.name, str(field.type)) for field in schema][:3] != expected:
         raise ValueError("does not have the columns table, cell, noisy_count")
-    head = {"selections": []} | read_metadata((schema.metadata or {})[METADATA_KEY])
+    head = {"selections": [], "listed": []} | read_metadata((schema.metadata or {})[METADATA_KEY])
     if head["format_version"] != FORMAT_VERSION:
         raise ValueError(f"has a format version other than {FORMAT_VERSION}")
     if not isinstance(head["release_id"], str) or not isinstance(head["configuration_hash"], str):
@@ -172,6 +201,12 @@ def _read_head(schema: pa.Schema) -> dict[str, Any]:
     if type(head["tables"]) is not list or type(head["selections"]) is not list:
         raise ValueError("has no list of tables or of selections")
     return head
+
+
+def _check_code_columns(events: list[TableEvent], schema: pa.Schema) -> None:
+    found = [(field.name, field.type) for field in schema][3:]
+    if found != [(field.name, field.type) for field in code_fields(events)]:
+        raise ValueError("has other columns than those of its tables")
 
 
 def _check_events(events: list[TableEvent], universe: Universe) -> None:

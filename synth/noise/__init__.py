@@ -3,6 +3,7 @@
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.mechanism import noise_law
+from synth.noise.partition_selection import keeps_its_delta
 from synth.noise.selection import permute_and_flip
 from synth.noise.self_tests import self_test
 from synth.noise.stream import NoiseStream
@@ -13,6 +14,7 @@ __all__ = [
     "DiscreteLaplace",
     "NoiseStream",
     "TableSampler",
+    "keeps_its_delta",
     "noise_law",
     "permute_and_flip",
     "self_test",
