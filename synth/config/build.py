@@ -8,8 +8,6 @@ from typing import Any
 from synth.config.attributes import build_attributes
 from synth.config.checks import (
     build_universe,
-    check_dialect,
-    check_disposal,
     check_epsilon,
     check_formats,
     check_period,
@@ -27,6 +25,7 @@ from synth.config.sections import (
     release_section,
     source_section,
 )
+from synth.config.source_checks import check_source
 from synth.config.types import (
     Config,
     RangeQueries,
@@ -60,8 +59,7 @@ def build(
         return None
     check_period(values, report, period)
     check_epsilon(values, report)
-    check_disposal(values, report)
-    check_dialect(values, report)
+    check_source(values, report)
     check_formats(values, report)
     workload = values["workload"]
     marginals: tuple[WeightedMarginal, ...] = ()

@@ -30,10 +30,19 @@ def check_period(values: dict[str, Any], report: Report, period: str | None) -> 
             expected="small letters a-z, digits and hyphens, at most 40",
         )
         return
-    release_id, source_path = value_at(values, "release", "id"), value_at(values, "source", "path")
+    release_id = value_at(values, "release", "id")
+    source = values["source"] if isinstance(values["source"], dict) else {}
+    spark = source.get("spark")
+    places: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+        (source, ("source", key)) for key in ("path", "table")
+    ]
+    places += [(spark, ("source", "spark", "table"))] if isinstance(spark, dict) else []
     held = {
-        ("release", "id"): isinstance(release_id, str) and PERIOD in release_id,
-        ("source", "path"): isinstance(source_path, str) and PERIOD in source_path,
+        path: isinstance(text, str) and PERIOD in text
+        for path, text in (
+            (("release", "id"), release_id),
+            *((path, inside.get(path[-1])) for inside, path in places),
+        )
     }
     if period is None:
         for path, is_there in held.items():
@@ -49,8 +58,9 @@ def check_period(values: dict[str, Any], report: Report, period: str | None) -> 
                 fix=f"write id: {release_id}-{{period}}, or leave --period out",
             )
         values["release"]["id"] = release_id.replace(PERIOD, period)
-    if isinstance(source_path, str):
-        values["source"]["path"] = source_path.replace(PERIOD, period)
+    for inside, path in places:
+        if held[path]:
+            inside[path[-1]] = inside[path[-1]].replace(PERIOD, period)
 
 
 def check_epsilon(values: dict[str, Any], report: Report) -> None:
@@ -66,30 +76,6 @@ def check_epsilon(values: dict[str, Any], report: Report) -> None:
         report.add(
             ("privacy", "epsilon"), expected=problem.expected, why=problem.why, fix=problem.fix
         )
-
-
-def check_disposal(values: dict[str, Any], report: Report) -> None:
-    """A source that is kept needs a reason."""
-    disposal, reason = (value_at(values, "source", k) for k in ("disposal", "disposal_reason"))
-    if disposal == "keep" and reason is None:
-        report.add(
-            ("source", "disposal_reason"),
-            found="nothing",
-            expected="a reason, because the source is kept",
-            why="the release promises that raw data go, or says why they stay",
-            fix="add `disposal_reason`, or write disposal: delete",
-        )
-
-
-def check_dialect(values: dict[str, Any], report: Report) -> None:
-    """The characters of the dialect differ where they must."""
-    delimiter, quote, escape = (
-        value_at(values, "source", k) for k in ("delimiter", "quote", "escape")
-    )
-    for name, character in (("quote", quote), ("escape", escape)):
-        if isinstance(delimiter, str) and character == delimiter:
-            report.add(("source", name), expected="another character than the delimiter")
-            return
 
 
 def check_formats(values: dict[str, Any], report: Report) -> None:

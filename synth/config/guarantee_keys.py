@@ -1,4 +1,4 @@
-"""The keys that say what is read, what is promised for it, and who keeps count."""
+"""The keys that say what is promised, and who keeps count."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ from fractions import Fraction
 
 from synth.config.choices import Either
 from synth.config.limits import DELTA_MEANS, MAX_DELTA, MIN_EPSILON_PER_RECORD, NOISE_ALONE
-from synth.config.rules import (
-    ENCODINGS,
-    NOT_EMPTY,
-    ONE_CHARACTER,
-    ONE_LINE,
-    QUOTE_CHARACTER,
-    SOURCE_FILE,
-)
+from synth.config.rules import NOT_EMPTY, ONE_LINE
 from synth.config.scalars import Choice, Exact, Text, Whole
 from synth.config.shapes import Key, Record
 from synth.config.texts import line, name, prose
@@ -25,60 +18,6 @@ EPSILON = Exact(
     MIN_EPSILON_PER_RECORD,
     Fraction(1000),
     why=f"{NOISE_ALONE}, a larger one protects nobody",
-)
-
-SOURCE = Record(
-    "Where the raw data are, how they are written, and what happens to them afterwards",
-    (
-        Key(
-            "path",
-            Text(
-                "File or glob of CSV, gzipped CSV or Parquet, relative to this file; may hold "
-                "{period}",
-                rules=(NOT_EMPTY, ONE_LINE, SOURCE_FILE),
-                max_length=1_000,
-            ),
-            required=True,
-            private=True,
-            unless=("url", "spark"),
-        ),
-        Key(
-            "delimiter",
-            Text("Between the fields of a CSV file", rules=(ONE_CHARACTER,)),
-            default=",",
-            private=True,
-        ),
-        Key(
-            "quote",
-            Text('Around a field that holds a delimiter; "" for none', rules=(QUOTE_CHARACTER,)),
-            default='"',
-            private=True,
-        ),
-        Key(
-            "escape",
-            Text("Before a quote inside a quoted field", rules=(QUOTE_CHARACTER,)),
-            default='"',
-            private=True,
-        ),
-        Key(
-            "encoding",
-            Choice("The encoding of a CSV file", ENCODINGS),
-            default="utf-8",
-            private=True,
-        ),
-        Key(
-            "disposal",
-            Choice(
-                "What happens to the source files once the noisy counts are safe",
-                ("keep", "delete"),
-            ),
-            required=True,
-        ),
-        Key(
-            "disposal_reason", prose("Why the source is kept (required for keep); it is published")
-        ),
-    ),
-    later=("url", "table", "spark"),
 )
 
 UNIT = Either(

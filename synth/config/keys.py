@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from synth.config.choices import WordOrWhole
 from synth.config.domain_keys import DOMAIN, IMPOSSIBLE, PUBLIC_TOTALS
-from synth.config.guarantee_keys import LEDGER, PRIVACY, SOURCE
+from synth.config.guarantee_keys import LEDGER, PRIVACY
 from synth.config.rules import NOT_EMPTY, ONE_LINE, RELEASE_ID
 from synth.config.scalars import Choice, Text, Whole
 from synth.config.shapes import Key, ListOf, Record
+from synth.config.source_keys import SOURCE
 from synth.config.texts import line, prose
 from synth.config.workload_keys import DEFAULT_WORKLOAD, STRATEGY, WORKLOAD
 

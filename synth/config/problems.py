@@ -37,6 +37,10 @@ class Report:
         self._nodes[path] = node
         self._lines[path] = line
 
+    def is_written(self, path: Path) -> bool:
+        """Whether the file has this key or item."""
+        return path in self._nodes
+
     def entitle(self, path: Path, title: str) -> None:
         """Give the item of a list a name that its path shows."""
         self._titles[path] = title

@@ -38,6 +38,29 @@ SOURCE_FILE = Rule(
     "a file name or glob that ends in .csv, .csv.gz or .parquet (or .tsv, .txt)",
 )
 
+NO_CREDENTIALS = Rule(
+    r"^(?!.*@)(?!.*[?&](?:user|password|passfile|passwd)=)",
+    "an address without user and password",
+    why="a configuration is shown to others, and the environment is not",
+    fix="give them by PGUSER and PGPASSWORD, PGPASSFILE or PGSERVICE, as for psql",
+    found="an address with a user or a password",
+)
+
+_SETTING = (
+    "(?:host|port|sslmode|sslrootcert|sslcrl|channel_binding|gssencmode|connect_timeout"
+    "|target_session_attrs|load_balance_hosts)=[^&#?]*"
+)
+DATABASE_ADDRESS = Rule(
+    rf"^postgres(?:ql)?://[^@/?#\s]*(?:/[^@/?#\s]*)?(?:\?{_SETTING}(?:&{_SETTING})*)?$",
+    "an address such as postgresql://host:5432/database?sslmode=verify-full",
+    why="settings other than host, port, TLS and time limits are not for a configuration",
+)
+
+DATABASE_TABLE = Rule(
+    r"^[^.]+(?:\.[^.]+)?$",
+    "table or schema.table, as the database stores the names, without quotes",
+)
+
 ONE_CHARACTER = Rule(
     "^[\\t\\u0020-\\u007e]$", "one ASCII character", fix='write a tab as "\\t" in double quotes'
 )

@@ -45,6 +45,8 @@ class Rule:
     expected: str
     why: str = ""
     fix: str = ""
+    found: str = ""
+    """What a message shows instead of the text, where the text is nobody's business."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,13 @@ class Text:
             return INVALID
         for rule in self.rules:
             if not re.search(rule.pattern, text):
-                report.add(path, expected=rule.expected, why=rule.why, fix=rule.fix)
+                report.add(
+                    path,
+                    found=rule.found or None,
+                    expected=rule.expected,
+                    why=rule.why,
+                    fix=rule.fix,
+                )
                 return INVALID
         if any("\ud800" <= character <= "\udfff" for character in text):
             report.add(path, expected="text of whole characters", why="half of a pair of codes")

@@ -8,12 +8,15 @@ from typing import Any
 
 from synth.config.types import (
     Dialect,
+    FileSource,
     LedgerConfig,
     OutputConfig,
     PersonUnit,
+    PostgresSource,
     PrivacyConfig,
     ReleaseConfig,
     SourceConfig,
+    SparkSource,
 )
 
 
@@ -28,17 +31,18 @@ def release_section(values: dict[str, Any]) -> ReleaseConfig:
 
 def source_section(values: dict[str, Any], base: Path) -> SourceConfig:
     """Where the raw data are."""
-    return SourceConfig(
-        path=_absolute(base, values["path"]),
-        dialect=Dialect(
-            delimiter=values["delimiter"],
-            quote=values["quote"],
-            escape=values["escape"] if values["quote"] else "",
-            encoding=values["encoding"],
-        ),
-        disposal=values["disposal"],
-        disposal_reason=values["disposal_reason"] or "",
+    disposal, reason = values["disposal"], values["disposal_reason"] or ""
+    if values["url"] is not None:
+        return PostgresSource(values["url"], values["table"], disposal, reason)
+    if values["spark"] is not None:
+        return SparkSource(values["spark"]["table"], values["spark"]["master"], disposal, reason)
+    dialect = Dialect(
+        delimiter=values["delimiter"],
+        quote=values["quote"],
+        escape=values["escape"] if values["quote"] else "",
+        encoding=values["encoding"],
     )
+    return FileSource(_absolute(base, values["path"]), dialect, disposal, reason)
 
 
 def privacy_section(values: dict[str, Any]) -> PrivacyConfig:

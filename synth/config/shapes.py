@@ -78,8 +78,6 @@ class Record:
 
     description: str
     keys: tuple[Key, ...]
-    later: tuple[str, ...] = ()
-    """Keys that a later version will know."""
 
     def read(self, node: Node, path: Path, report: Report) -> dict[str, Any] | Invalid:
         """One value per key: read, default, or INVALID."""
@@ -96,13 +94,6 @@ class Record:
             seen.add(entry.key)
             if entry.key in known:
                 values[entry.key] = known[entry.key].shape.read(entry.value, here, report)
-            elif entry.key in self.later:
-                report.add(
-                    here,
-                    found=f"the key `{entry.key}`",
-                    expected="one of: " + ", ".join(known),
-                    why=f"`{entry.key}` is not available in this version",
-                )
             else:
                 meant = report.closest(entry.key, known)
                 seen.add(meant)
@@ -133,13 +124,20 @@ class Record:
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of this place."""
-        return {
+        schema: dict[str, Any] = {
             "description": self.description,
             "type": "object",
             "properties": {key.name: key.schema() for key in self.keys},
-            "required": [key.name for key in self.keys if key.required],
+            "required": [key.name for key in self.keys if key.required and not key.unless],
             "additionalProperties": False,
         }
+        for key in self.keys:
+            if key.required and key.unless:
+                schema["oneOf"] = [
+                    {"description": f"With `{name}`", "required": [name]}
+                    for name in (key.name, *key.unless)
+                ]
+        return schema
 
 
 def _hint(key: Key) -> str:

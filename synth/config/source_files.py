@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
-from synth.config.types import SourceConfig
+from synth.config.types import FileSource, SourceConfig
 from synth.errors import SourceError
 
 
@@ -20,11 +20,13 @@ def is_gzip(path: Path) -> bool:
 
 
 def source_files(source: SourceConfig) -> tuple[Path, ...]:
-    """The files that the configured path or glob names now, in name order.
+    """The files that the configured path or glob names now, in name order; none of a database.
 
     Requires: the path ends as the loader demands, so all files are of one format.
-    Raises: SourceError if there is none.
+    Raises: SourceError if a path or glob names none.
     """
+    if not isinstance(source, FileSource):
+        return ()
     if glob.has_magic(str(source.path)) and not source.path.exists():
         root = Path(source.path.anchor)
         files = sorted(root.glob(str(source.path.relative_to(root))))

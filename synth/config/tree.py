@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,9 +74,13 @@ def render(node: Node, *, width: int = 76) -> str:
     return text or "nothing"
 
 
+_CREDENTIALS = re.compile(r"://[^/\s]*@")
+"""User and password in an address, which no message shows."""
+
+
 def _pieces(node: Node) -> Iterator[str]:
     if isinstance(node, TextNode):
-        text = printable(node.text[:200])
+        text = _CREDENTIALS.sub("://...@", printable(node.text[:200]))
         yield text if node.plain else f'"{text}"'
     elif isinstance(node, ListNode):
         yield "["

@@ -45,14 +45,55 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class SourceConfig:
-    """Where the raw data are and what happens to them after the measurement."""
+class FileSource:
+    """The raw data are files."""
 
     path: Path
     """A file or glob, absolute; `{period}` already filled in."""
     dialect: Dialect
     disposal: Literal["keep", "delete"]
     disposal_reason: str
+
+    @property
+    def shown(self) -> str:
+        """What messages call the source."""
+        return self.path.name
+
+
+@dataclass(frozen=True)
+class PostgresSource:
+    """The raw data are a table or view of a PostgreSQL database."""
+
+    url: str
+    """Where the database is; user and password come from the environment."""
+    table: str
+    disposal: Literal["keep"]
+    disposal_reason: str
+
+    @property
+    def shown(self) -> str:
+        """What messages call the source."""
+        return self.table
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """The raw data are a table that Spark knows, or files at an address that Spark reads."""
+
+    table: str
+    master: str | None
+    """Where the Spark session runs; None leaves it to the surrounding Spark configuration."""
+    disposal: Literal["keep"]
+    disposal_reason: str
+
+    @property
+    def shown(self) -> str:
+        """What messages call the source."""
+        return self.table
+
+
+SourceConfig = FileSource | PostgresSource | SparkSource
+"""Where the raw data are and what happens to them after the measurement."""
 
 
 @dataclass(frozen=True)

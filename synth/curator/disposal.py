@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from synth.config.types import SourceConfig
+from synth.config.types import FileSource, SourceConfig
 from synth.curator.measuring import SCRATCH_PREFIX
 from synth.curator.seal import core_dumps_are_off
 from synth.errors import OutputError, SynthError
@@ -39,7 +39,7 @@ def discard(source: SourceConfig, directory: Path) -> Disposal:
     Raises: SynthError or OutputError, with the configured name of the source only.
     """
     checks = [SOURCE_KEPT]
-    if source.disposal == "delete":
+    if isinstance(source, FileSource) and source.disposal == "delete":
         measured = _read_note(directory)
         gone_before = [file for file in measured if not _delete(file, measured, source, directory)]
         checks = [SOURCE_GONE_BEFORE if gone_before else SOURCE_ABSENT]
@@ -80,7 +80,7 @@ def _identity(path: Path) -> list[int]:
 
 
 def _delete(
-    file: _Measured, measured: Sequence[_Measured], source: SourceConfig, directory: Path
+    file: _Measured, measured: Sequence[_Measured], source: FileSource, directory: Path
 ) -> bool:
     """Remove a file and say whether it was we who removed it, in this start or an earlier one."""
     path, shown = Path(file.name), source.path.name

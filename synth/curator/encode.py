@@ -1,4 +1,4 @@
-"""Encoding: one Ibis expression from text columns to cell numbers.
+"""Encoding: one Ibis expression from the columns of a source to cell numbers, for every engine.
 
 Every value gets a code; none stops the run. What a value becomes depends on that value and
 the configuration alone.
@@ -6,44 +6,113 @@ the configuration alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING
 
 from synth.config.types import PersonUnit
+from synth.curator.engine import Records
 from synth.domain import Attribute, Universe
 
 if TYPE_CHECKING:
     import ibis
     import ibis.expr.types as ir
 
-TextAsRead = Callable[[str], str]
+WORD_LIMIT = 1 << 63
 
 
-def encode_cell(table: ibis.Table, universe: Universe, as_read: TextAsRead) -> ir.IntegerValue:
-    """The cell number of each record, int64, for a universe below 2**63 cells."""
+@dataclass(frozen=True)
+class Word:
+    """Neighbouring attributes whose codes make one number below 2**63."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def split_into_words(universe: Universe) -> tuple[Word, ...]:
+    """The attributes in groups, in order, each as large as 63 bits allow.
+
+    Ensures: cells in ascending order of their words, the first word first, are in ascending
+    order of their cell numbers. A universe of at most 2**63 cells is one word, and that word is
+    the cell number.
+    """
+    groups: list[list[Attribute]] = [[]]
+    cells = 1
+    for attribute in universe.attributes:
+        if cells * attribute.size > WORD_LIMIT:
+            groups.append([])
+            cells = 1
+        cells *= attribute.size
+        groups[-1].append(attribute)
+    return tuple(_word(group) for group in groups)
+
+
+def _word(attributes: Sequence[Attribute]) -> Word:
+    strides = [1]
+    for attribute in reversed(attributes[1:]):
+        strides.append(strides[-1] * attribute.size)
+    return Word(
+        tuple(attribute.name for attribute in attributes),
+        tuple(attribute.size for attribute in attributes),
+        tuple(reversed(strides)),
+    )
+
+
+def encode_words(records: Records, universe: Universe) -> dict[str, ir.IntegerValue]:
+    """The cell number of each record as words `word_0`, `word_1`, ...: int64, never null."""
     import ibis
 
-    cell = ibis.literal(0, "int64")
-    for attribute, stride in zip(universe.attributes, universe.strides, strict=True):
-        code = encode_attribute(table[attribute.name], attribute, as_read)
-        cell = cell + code.cast("int64") * ibis.literal(stride, "int64")
-    return cell
+    words = {}
+    for number, word in enumerate(split_into_words(universe)):
+        value = ibis.literal(0, "int64")
+        for name, stride in zip(word.names, word.strides, strict=True):
+            code = encode_attribute(records, universe.attribute(name))
+            value = value + code.cast("int64") * ibis.literal(stride, "int64")
+        words[f"word_{number}"] = value
+    return words
 
 
-def encode_attribute(
-    column: ir.Column, attribute: Attribute, as_read: TextAsRead
-) -> ir.IntegerValue:
+def encode_attribute(records: Records, attribute: Attribute) -> ir.IntegerValue:
     """The code of each value of one column; an empty field or null counts as the empty text."""
     import ibis
 
+    column = records.table[attribute.name]
+    codes = [(token, attribute.missing_code) for token in attribute.missing]
+    if not attribute.is_ordered:
+        codes += [(level, code) for code, level in enumerate(attribute.levels)]
+    branches = _branches(records, column, codes)
+    otherwise = (
+        _encode_number(records, attribute)
+        if attribute.is_ordered
+        else ibis.literal(attribute.unreadable_code)
+    )
+    return ibis.cases(*branches, else_=otherwise) if branches else otherwise
+
+
+def _branches(
+    records: Records, column: ir.Column, codes: Sequence[tuple[str, int | None]]
+) -> list[tuple[ir.BooleanValue, int | None]]:
+    """Conditions under which the value is written as one of the texts.
+
+    Whole numbers are compared as numbers: a text that no whole number is written as is no branch.
+    """
+    if column.type().is_integer():
+        return [
+            (column.isnull() if text == "" else column == int(text), code)
+            for text, code in codes
+            if text == "" or is_whole(text)
+        ]
     text = _as_text(column).fill_null("")
-    missing = [(text == as_read(token), attribute.missing_code) for token in attribute.missing]
-    if attribute.is_ordered:
-        inside = _encode_number(column, attribute)
-        return ibis.cases(*missing, else_=inside) if missing else inside
-    levels = [(text == as_read(level), code) for code, level in enumerate(attribute.levels)]
-    return ibis.cases(*missing, *levels, else_=attribute.unreadable_code)
+    return [(text == records.as_read(token), code) for token, code in codes]
+
+
+def is_whole(text: str) -> bool:
+    """Whether the text is how a 64-bit whole number is written."""
+    return bool(re.fullmatch("0|-?[1-9][0-9]{0,18}", text)) and -(1 << 63) <= int(text) < 1 << 63
 
 
 def _as_text(column: ir.Column) -> ir.StringValue:
@@ -53,18 +122,21 @@ def _as_text(column: ir.Column) -> ir.StringValue:
     """
     import ibis
 
-    text = column.cast("string")
     if not column.type().is_floating():
-        return text
-    whole = column.try_cast("int64")
-    is_whole = whole.notnull() & (whole.cast("float64") == column)
-    return ibis.ifelse(is_whole, whole.cast("string"), text)
+        return column
+    inside = column.between(-(2.0**63), 2.0**63 - 1024) & ~column.isnan()
+    whole = ibis.ifelse(inside, column, ibis.literal(0.0)).cast("int64")
+    is_whole_float = inside & (whole.cast("float64") == column)
+    return ibis.ifelse(is_whole_float, whole.cast("string"), column.cast("string"))
 
 
-def _encode_number(column: ir.Column, attribute: Attribute) -> ir.IntegerValue:
+def _encode_number(records: Records, attribute: Attribute) -> ir.IntegerValue:
     import ibis
 
-    number = column.try_cast("float64") if column.type().is_string() else column.cast("float64")
+    column = records.table[attribute.name]
+    number = (
+        records.as_number(attribute.name) if column.type().is_string() else column.cast("float64")
+    )
     low, high = attribute.edges[0], attribute.edges[-1]
     out = attribute.out_of_domain_code
     last = attribute.bin_count - 1
@@ -92,19 +164,36 @@ def _bin_between(
     )
 
 
+@cache
+def _md5() -> Callable[[ir.StringValue], ir.StringValue]:
+    """The function md5 of the engine; every one has it, in hexadecimal."""
+    import ibis
+
+    def md5(text: str) -> str:  # type: ignore[empty-body]
+        ...
+
+    return ibis.udf.scalar.builtin(md5)  # type: ignore[no-any-return]
+
+
 def bound_contributions(table: ibis.Table, unit: PersonUnit) -> ibis.Table:
     """Keep at most `max_records` records of each person.
 
     Privacy: which records stay is decided within one person's records by a hash of person and
-    cell, so adding or removing a person changes nothing for anybody else. Records without a
-    person (empty id) are left out: together they would be one person of any size.
+    cell, so adding or removing a person changes nothing for anybody else. Ties are records of
+    one person in one cell: whichever stays, the counts are the same. Records without a person
+    (empty id) are left out: together they would be one person of any size.
+    Ensures: the same records stay on every engine. Only the ASCII characters of an id are
+    hashed, because the others look different in a CSV file that is read byte by byte.
 
-    Requires: columns `person` (text) and `cell`.
+    Requires: columns `person` (text) and `word_0`, `word_1`, ... (the cell).
     """
     import ibis
 
     known = table.filter(table.person.notnull() & (table.person != ""))
-    order = (known.person + ":" + known.cell.cast("string")).hexdigest("md5")
-    within = ibis.window(group_by=known.person, order_by=[order, known.cell])
+    words = [known[name] for name in known.columns if name.startswith("word_")]
+    hashed = known.person.re_replace("[^ -~]+", "")
+    for word in words:
+        hashed = hashed + ":" + word.cast("string")
+    within = ibis.window(group_by=known.person, order_by=[_md5()(hashed), *words])
     ranked = known.mutate(record_rank=ibis.row_number().over(within))
     return ranked.filter(ranked.record_rank < unit.max_records)

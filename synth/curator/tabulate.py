@@ -1,50 +1,39 @@
-"""Tabulation: from source files to exact counts, still secret."""
+"""Tabulation: from the records of a source to exact counts, still secret."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synth.config.types import Config, PersonUnit, SourceConfig
-from synth.curator.encode import bound_contributions, encode_cell
+from synth.curator.encode import bound_contributions, encode_words, split_into_words
+from synth.curator.engine import Engine, open_engine
 from synth.curator.sensitive import Sensitive
-from synth.curator.source import open_source
+from synth.errors import BugError
 
 if TYPE_CHECKING:
+    import ibis
     import numpy as np
-    from ibis.backends.duckdb import Backend
     from numpy.typing import NDArray
 
-MEMORY_LIMIT_BYTES = 4 << 30
-SPILL_LIMIT_BYTES = 64 << 30
+COUNT_LIMIT = 1 << 30
+"""The most records that one cell of 32-bit counts is counted for: leaves room for noise.
+
+A limit instead of an error, because an error would tell that one more record was there. A
+count below a limit moves by at most one with a record, as a count does.
+"""
 
 
-@contextmanager
-def private_engine(scratch: Path) -> Iterator[Backend]:
-    """An in-memory DuckDB that spills only into `scratch`, loads nothing and reports nothing."""
-    import ibis
+@dataclass(frozen=True)
+class CountedCells:
+    """Some cells that hold records: the codes of each, and its count."""
 
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    connection = ibis.duckdb.connect(
-        temp_directory=str(scratch),
-        memory_limit=f"{min(MEMORY_LIMIT_BYTES, memory // 2) >> 20}MiB",
-        max_temp_directory_size=f"{SPILL_LIMIT_BYTES >> 20}MiB",
-        preserve_insertion_order=False,
-        autoinstall_known_extensions=False,
-        autoload_known_extensions=False,
-        allow_community_extensions=False,
-        enable_external_file_cache=False,
-        threads=os.cpu_count() or 1,
-    )
-    try:
-        connection.raw_sql("SET enable_progress_bar = false")
-        connection.raw_sql("SET lock_configuration = true")
-        yield connection
-    finally:
-        connection.disconnect()
+    codes: tuple[NDArray[np.int32], ...]
+    """One array per attribute of the universe, in its order."""
+    counts: NDArray[np.int64]
 
 
 def tabulate(
@@ -55,24 +44,85 @@ def tabulate(
     Privacy: exact counts; secret. Contributions are bounded first when the unit is a person.
     Shapes: int64, flat, one count per cell in C order, in records.
     """
-    import ibis
     import numpy as np
 
-    universe = config.universe
-    unit = config.privacy.unit
+    counts = np.zeros(config.universe.size, dtype=np.int64)
+    fill_counts(counts, config, source, files, scratch)
+    return Sensitive(counts)
+
+
+def fill_counts(
+    counts: NDArray[np.int32] | NDArray[np.int64],
+    config: Config,
+    source: SourceConfig,
+    files: Sequence[Path],
+    scratch: Path,
+) -> None:
+    """Write the count of every cell that holds records into `counts`, which may lie in a file.
+
+    Privacy: exact counts; secret. Contributions are bounded first when the unit is a person.
+    Counts of 32 bits end at COUNT_LIMIT; a noisy count that comes near it should be refused.
+    Requires: `counts` is zero everywhere.
+    Ensures: beside `counts`, memory is bounded whatever the number of records.
+    Shapes: flat, one count per cell in C order, in records.
+    """
+    import numpy as np
+
+    if counts.shape != (config.universe.size,) or counts.dtype not in (np.int32, np.int64):
+        raise BugError("counts must be 32-bit or 64-bit whole numbers, one per cell")
+    with open_engine(source, files, scratch) as engine:
+        for batch in engine.batches(_counted(engine, config)):
+            records = batch.column("records").to_numpy()
+            if counts.dtype == np.int32:
+                records = np.minimum(records, COUNT_LIMIT)
+            counts[batch.column("word_0").to_numpy()] = records
+
+
+@contextmanager
+def counted_cells(
+    config: Config, source: SourceConfig, files: Sequence[Path], scratch: Path
+) -> Iterator[Sensitive[Iterator[CountedCells]]]:
+    """The cells that hold records, with their counts, in blocks; for a universe of any size.
+
+    Privacy: exact counts; secret, and so are the number of blocks and of cells.
+    Ensures: every such cell once, in ascending order of its number, so that nothing tells in
+    which order the records came. Memory is bounded: the engine sorts, and spills.
+    Example: `with counted_cells(...) as blocks: for block in blocks.consume(): ...`
+    """
+    with open_engine(source, files, scratch) as engine:
+        counted = _counted(engine, config)
+        words = [name for name in counted.columns if name != "records"]
+        yield Sensitive(_blocks(engine, counted.order_by(words), config))
+
+
+def _blocks(engine: Engine, counted: ibis.Table, config: Config) -> Iterator[CountedCells]:
+    import numpy as np
+
+    words = split_into_words(config.universe)
+    for batch in engine.batches(counted):
+        codes: list[NDArray[np.int32]] = []
+        for number, word in enumerate(words):
+            cells = batch.column(f"word_{number}").to_numpy()
+            for size, stride in zip(word.sizes, word.strides, strict=True):
+                codes.append(((cells // stride) % size).astype(np.int32))
+        yield CountedCells(tuple(codes), batch.column("records").to_numpy())
+
+
+def _counted(engine: Engine, config: Config) -> ibis.Table:
+    """One row per cell that holds records: the words of its number, and the records."""
+    import ibis
+
+    universe, unit = config.universe, config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
     columns = list(dict.fromkeys([*universe.names, *([] if person is None else [person])]))
-    with private_engine(scratch) as connection:
-        parts = []
-        for file in open_source(connection, source, files, columns, person_column=person):
-            part = {"cell": encode_cell(file.records, universe, file.as_read)}
-            if person is not None:
-                part["person"] = file.records[person].cast("string")
-            parts.append(file.records.select(**part))
-        records = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
-        if isinstance(unit, PersonUnit):
-            records = bound_contributions(records, unit)
-        counted = records.group_by("cell").aggregate(records=records.count()).to_pyarrow()
-    counts = np.zeros(universe.size, dtype=np.int64)
-    counts[counted.column("cell").to_numpy()] = counted.column("records").to_numpy()
-    return Sensitive(counts)
+    parts = []
+    for records in engine.open_records(columns, person_column=person):
+        part = encode_words(records, universe)
+        if person is not None:
+            part["person"] = records.table[person].cast("string")
+        parts.append(records.table.select(**part))
+    bounded = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+    if isinstance(unit, PersonUnit):
+        bounded = bound_contributions(bounded, unit)
+    words = [name for name in bounded.columns if name.startswith("word_")]
+    return bounded.group_by(words).aggregate(records=bounded.count())

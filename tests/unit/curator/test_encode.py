@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import ibis
 import pyarrow as pa
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.config.types import PersonUnit
-from synth.curator.encode import bound_contributions, encode_attribute, encode_cell
+from synth.curator.duckdb_engine import as_number
+from synth.curator.encode import bound_contributions, encode_attribute, encode_words
+from synth.curator.engine import Records
 from synth.domain import Attribute, Universe
 
 AGE = Attribute(
@@ -28,9 +31,13 @@ SEX = Attribute("sex", "categorical", levels=("Female", "Male"), missing=("?",))
 TOWN = Attribute("town", "categorical", levels=("Nord", "Süd"), out_of_domain="Nord")
 
 
+def records(table: ibis.Table) -> Records:
+    return Records(table, lambda text: text, partial(as_number, table))
+
+
 def encoded(attribute: Attribute, texts: list[str | None]) -> list[int]:
-    table = ibis.memtable(pa.table({"v": pa.array(texts, pa.string())}))
-    code = encode_attribute(table.v, attribute, lambda text: text)
+    table = ibis.memtable(pa.table({attribute.name: pa.array(texts, pa.string())}))
+    code = encode_attribute(records(table), attribute)
     return list(table.select(code=code).to_pyarrow().column("code").to_pylist())
 
 
@@ -80,8 +87,8 @@ def test_any_text_gets_a_code_inside_the_domain(texts):
 
 
 def test_numeric_parquet_columns_are_binned_like_text():
-    table = ibis.memtable(pa.table({"v": [0.05, 0.1, 4.9, math.nan, math.inf, None]}))
-    code = encode_attribute(table.v, GAIN, lambda text: text)
+    table = ibis.memtable(pa.table({"gain": [0.05, 0.1, 4.9, math.nan, math.inf, None]}))
+    code = encode_attribute(records(table), GAIN)
     codes = table.select(code=code).to_pyarrow().column("code").to_pylist()
     assert codes == [0, 1, 1, 2, 1, 2]
 
@@ -89,7 +96,7 @@ def test_numeric_parquet_columns_are_binned_like_text():
 def test_whole_floats_are_written_like_whole_numbers():
     levels = Attribute("v", "categorical", levels=("1", "1.5", "-2"), missing=("",))
     table = ibis.memtable(pa.table({"v": [1.0, 1.5, -2.0, None, math.nan, math.inf, 1e300]}))
-    code = encode_attribute(table.v, levels, lambda text: text)
+    code = encode_attribute(records(table), levels)
     codes = table.select(code=code).to_pyarrow().column("code").to_pylist()
     assert codes == [0, 1, 2, 3, 3, 3, 3]
 
@@ -97,17 +104,17 @@ def test_whole_floats_are_written_like_whole_numbers():
 def test_cells_are_mixed_radix_with_the_last_attribute_fastest():
     universe = Universe((AGE, SEX))
     table = ibis.memtable(pa.table({"age": ["20", "70", "0"], "sex": ["Male", "?", "Female"]}))
-    cell = encode_cell(table, universe, lambda text: text)
-    cells = table.select(cell=cell).to_pyarrow().column("cell").to_pylist()
+    cell = encode_words(records(table), universe)
+    cells = table.select(**cell).to_pyarrow().column("word_0").to_pylist()
     assert cells == [universe.cell((1, 1)), universe.cell((2, 2)), universe.cell((0, 0))]
 
 
 def kept(records: list[tuple[str | None, int]], max_records: int) -> list[tuple[str, int]]:
     people = pa.array([person for person, _ in records], pa.string())
     cells = pa.array([cell for _, cell in records], pa.int64())
-    table = ibis.memtable(pa.table({"person": people, "cell": cells}))
+    table = ibis.memtable(pa.table({"person": people, "word_0": cells}))
     bounded = bound_contributions(table, PersonUnit("person", max_records)).to_pyarrow()
-    people, cells = bounded.column("person").to_pylist(), bounded.column("cell").to_pylist()
+    people, cells = bounded.column("person").to_pylist(), bounded.column("word_0").to_pylist()
     return sorted(zip(people, cells, strict=True))
 
 

@@ -1,0 +1,78 @@
+"""The rules that relate the keys of the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from synth.config.problems import Report
+from synth.config.scalars import Invalid
+from synth.config.source_keys import DIALECT, PLACES
+
+
+def check_source(values: dict[str, Any], report: Report) -> None:
+    """The source is in one place, and every key concerns it."""
+    source = values["source"]
+    if isinstance(source, Invalid):
+        return
+    check_disposal(source, report)
+    check_dialect(source, report)
+    if not report.public:
+        _check_place(source, report)
+
+
+def _check_place(source: dict[str, Any], report: Report) -> None:
+    places = [key for key in PLACES if report.is_written(("source", key))]
+    if len(places) > 1:
+        report.add(
+            ("source", places[1]),
+            found=" and ".join(f"`{key}`" for key in places),
+            expected="one of them",
+            why="all records of a release come from one place",
+        )
+        return
+    place = places[0] if places else "path"
+    if place == "url" and source["table"] is None:
+        report.add(("source", "table"), found="nothing", expected="the table of the database")
+    if place != "url" and report.is_written(("source", "table")):
+        report.add(
+            ("source", "table"),
+            found="the key `table`",
+            expected="`table` beside `url` alone",
+            fix="write spark: {table: ...} for a table of Spark" if place == "spark" else "",
+        )
+    if place == "path":
+        return
+    if source["disposal"] == "delete":
+        report.add(
+            ("source", "disposal"),
+            expected="keep, because only files can be deleted",
+            why="synth never changes a database; its keeper deletes what is to go",
+            fix="write disposal: keep, with a disposal_reason that says what becomes of the table",
+        )
+    for key in DIALECT:
+        if report.is_written(("source", key)):
+            report.add(
+                ("source", key), found=f"the key `{key}`", expected="it beside `path` alone",
+                why="it says how a CSV file is written",
+            )  # fmt: skip
+
+
+def check_disposal(source: dict[str, Any], report: Report) -> None:
+    """A source that is kept needs a reason."""
+    if source["disposal"] == "keep" and source["disposal_reason"] is None:
+        report.add(
+            ("source", "disposal_reason"),
+            found="nothing",
+            expected="a reason, because the source is kept",
+            why="the release promises that raw data go, or says why they stay",
+            fix="add `disposal_reason`, or write disposal: delete",
+        )
+
+
+def check_dialect(source: dict[str, Any], report: Report) -> None:
+    """The characters of the dialect differ where they must."""
+    delimiter = source.get("delimiter")
+    for name in ("quote", "escape"):
+        if isinstance(delimiter, str) and source.get(name) == delimiter:
+            report.add(("source", name), expected="another character than the delimiter")
+            return

@@ -1,0 +1,111 @@
+"""The keys that say where the raw data are: files, a database table, or a Spark table."""
+
+from __future__ import annotations
+
+from synth.config.rules import (
+    DATABASE_ADDRESS,
+    DATABASE_TABLE,
+    ENCODINGS,
+    NO_CREDENTIALS,
+    NOT_EMPTY,
+    ONE_CHARACTER,
+    ONE_LINE,
+    QUOTE_CHARACTER,
+    SOURCE_FILE,
+)
+from synth.config.scalars import Choice, Text
+from synth.config.shapes import Key, Record
+from synth.config.texts import prose
+
+PLACES = ("path", "url", "spark")
+"""The keys of which a source has exactly one."""
+
+DIALECT = ("delimiter", "quote", "escape", "encoding")
+"""The keys that concern CSV files only."""
+
+SPARK = Record(
+    "A table that Spark counts",
+    (
+        Key(
+            "table",
+            Text("The table, as Spark calls it; may hold {period}", (NOT_EMPTY, ONE_LINE), 1_000),
+            required=True,
+        ),
+        Key(
+            "master",
+            Text("Where Spark runs, such as local[2]; else as its surroundings say", (NOT_EMPTY,)),
+        ),
+    ),
+)
+
+SOURCE = Record(
+    "Where the raw data are, how they are written, and what happens to them afterwards",
+    (
+        Key(
+            "path",
+            Text(
+                "File or glob of CSV, gzipped CSV or Parquet, relative to this file; may hold "
+                "{period}",
+                rules=(NOT_EMPTY, ONE_LINE, SOURCE_FILE),
+                max_length=1_000,
+            ),
+            required=True,
+            private=True,
+            unless=("url", "spark"),
+        ),
+        Key(
+            "url",
+            Text(
+                "Address of a PostgreSQL database, without user and password",
+                rules=(NOT_EMPTY, ONE_LINE, NO_CREDENTIALS, DATABASE_ADDRESS),
+                max_length=1_000,
+            ),
+            private=True,
+        ),
+        Key(
+            "table",
+            Text(
+                "Table or view of that database, as table or schema.table; may hold {period}",
+                rules=(NOT_EMPTY, ONE_LINE, DATABASE_TABLE),
+            ),
+            private=True,
+        ),
+        Key("spark", SPARK, private=True),
+        Key(
+            "delimiter",
+            Text("Between the fields of a CSV file", rules=(ONE_CHARACTER,)),
+            default=",",
+            private=True,
+        ),
+        Key(
+            "quote",
+            Text('Around a field that holds a delimiter; "" for none', rules=(QUOTE_CHARACTER,)),
+            default='"',
+            private=True,
+        ),
+        Key(
+            "escape",
+            Text("Before a quote inside a quoted field", rules=(QUOTE_CHARACTER,)),
+            default='"',
+            private=True,
+        ),
+        Key(
+            "encoding",
+            Choice("The encoding of a CSV file", ENCODINGS),
+            default="utf-8",
+            private=True,
+        ),
+        Key(
+            "disposal",
+            Choice(
+                "What happens to the source files once the noisy counts are safe; keep for "
+                "databases",
+                ("keep", "delete"),
+            ),
+            required=True,
+        ),
+        Key(
+            "disposal_reason", prose("Why the source is kept (required for keep); it is published")
+        ),
+    ),
+)

@@ -1,0 +1,87 @@
+"""Engines: where records lie, and how an expression over them is counted there.
+
+An engine is all that differs between files, a database and a cluster. It opens the source as
+Ibis tables whose columns are of three kinds and streams the result of an expression over them;
+what a record counts for is decided in `encode` and `tabulate`, once for all engines.
+
+A new engine is one module with one context manager, named in `open_engine`:
+
+* it connects when it is entered, silently, and leaves nothing behind when it is left;
+* `open_records` looks at names and declared types only, and says by a SourceError, in words of
+  the configuration, what cannot be counted;
+* the columns of `Records.table` are int64, float64 or string, and no value makes reading one
+  fail: integers become int64, floats float64, and text, booleans (`true`), exact decimals, dates
+  (ISO) and unsigned 64-bit integers become string;
+* texts compare by their bytes, whatever the collation of the database;
+* errors of its library leave the context manager as SourceError or SynthError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from synth.config.types import FileSource, PostgresSource, SourceConfig
+
+if TYPE_CHECKING:
+    import ibis
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Records:
+    """Some records of the source, and how configured words and numbers look in them."""
+
+    table: ibis.Table
+    """The needed columns by their configured names; each is int64, float64 or string."""
+    as_read: Callable[[str], str]
+    """How a configured text looks in a text column."""
+    as_number: Callable[[str], ir.FloatingValue]
+    """A text column, by its name, as float64; null where the text is no number.
+
+    A number is decimal digits with an optional sign, point and exponent, or `inf` or `infinity`
+    in any case; ASCII blanks around it do not count. It has no digit separators and at most 1,000
+    characters. Numbers beyond float64 become infinite, those too small become zero.
+    """
+
+
+class Engine(Protocol):
+    """An open source: its records, and a way to count them where they lie."""
+
+    def open_records(
+        self, columns: Sequence[str], *, person_column: str | None
+    ) -> Sequence[Records]:
+        """The named columns of all records, in one or more parts that are counted together.
+
+        Requires: called once; `columns` comes from the configuration. The person column is whole
+        numbers in every part, or text in every part.
+        Raises: SourceError, in words of the configuration, for what concerns a whole source.
+        """
+
+    def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
+        """The rows of an expression over the opened tables, in the order it asks for.
+
+        Requires: all its columns are int64 without nulls; taken to its end at most once.
+        Ensures: rows arrive in bounded batches; the result is never held as a whole.
+        """
+
+
+def open_engine(
+    source: SourceConfig, files: Sequence[Path], scratch: Path
+) -> AbstractContextManager[Engine]:
+    """The engine for a source; `files` are those that it names, `scratch` is for what spills."""
+    if isinstance(source, FileSource):
+        from synth.curator.duckdb_engine import duckdb_engine
+
+        return duckdb_engine(source, files, scratch)
+    if isinstance(source, PostgresSource):
+        from synth.curator.postgres_engine import postgres_engine
+
+        return postgres_engine(source)
+    from synth.curator.spark_source import spark_engine
+
+    return spark_engine(source, scratch)
