@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import sys
 from enum import StrEnum
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from synth.errors import EXIT_INTERRUPTED, BugError, ConfigError, SynthError
+from synth.exit_code import Interruption, exit_code_of, print_json
 from synth.stage_log import StageLog
+
+if TYPE_CHECKING:
+    from synth.pipeline import Outcome
 
 app = typer.Typer(
     name="synth",
@@ -27,7 +28,7 @@ app = typer.Typer(
 )
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.")]
-Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and source.path.")]
+Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and the source.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 
@@ -50,90 +51,11 @@ class LedgerAction(StrEnum):
 
 
 def main() -> NoReturn:
-    """Run the command line and leave with an exit code of the contract.
-
-    0 done, 1 expected failure, 2 configuration, 3 bug, 4 budget refused, 5 verification
-    failed, 130 interrupted. Whatever fails after a signal is an interruption.
-    """
-    interruption = _Interruption()
+    """Run the command line and leave with an exit code of the contract; see `exit_code`."""
+    interruption = Interruption()
     signal.signal(signal.SIGINT, interruption)
     signal.signal(signal.SIGTERM, interruption)
-    try:
-        code = app(standalone_mode=False) or 0
-    except (SynthError, MemoryError) as error:
-        code = _expected_failure(error, silent=interruption.came)
-    except BaseException as error:
-        code = EXIT_INTERRUPTED if interruption.came else _other_failure(error)
-    if interruption.came:
-        code = EXIT_INTERRUPTED
-        _say("interrupted; start the same command again to continue")
-    sys.exit(code)
-
-
-class _Interruption:
-    """A signal handler that remembers that a signal came."""
-
-    came = False
-
-    def __call__(self, *_: object) -> NoReturn:
-        self.came = True
-        raise KeyboardInterrupt
-
-
-def _expected_failure(error: SynthError | MemoryError, *, silent: bool) -> int:
-    if isinstance(error, MemoryError):
-        error = SynthError(
-            "there was not enough memory",
-            fix="run on a larger machine; `synth plan` says roughly how much is needed",
-        )
-    if not silent:
-        _report(error)
-    return error.exit_code
-
-
-def _other_failure(error: BaseException) -> int:
-    """The exit code of a wrong command line, of a closed pipe, or of a bug of ours."""
-    if isinstance(error, SystemExit):  # how the command line library leaves a closed pipe
-        return error.code if isinstance(error.code, int) else SynthError.exit_code
-    if isinstance(error, typer.Abort):
-        return EXIT_INTERRUPTED
-    if hasattr(error, "show") and hasattr(error, "format_message"):  # a wrong command line
-        error.show()
-        return ConfigError.exit_code
-    if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
-        return SynthError.exit_code
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    place = f" in {Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno}" if where else ""
-    _report(
-        BugError(
-            f"internal error: {type(error).__name__}{place}",
-            fix="this is a bug of synth; report this line and the configuration, never the data",
-        )
-    )
-    return BugError.exit_code
-
-
-def _report(error: SynthError) -> None:
-    """Say what is wrong: on standard error, and as JSON on standard output where asked for."""
-    from synth.pipeline import MeasuringProcessError
-
-    if isinstance(error, MeasuringProcessError):
-        return
-    prefix = "" if error.exit_code in (2, 5) else "error: "
-    _say(f"{prefix}{error}")
-    if "--json" in sys.argv:
-        _print_json({"error": error.to_plain()})
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-def _print_json(plain: Any) -> None:
-    print(json.dumps(plain, indent=2, ensure_ascii=False))
+    sys.exit(exit_code_of(lambda: app(standalone_mode=False) or 0, interruption))
 
 
 @app.command()
@@ -146,7 +68,7 @@ def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) ->
     plan_events(accepted)  # both refuse noise that is too wide to be drawn
     plan_schedule(accepted)
     if as_json:
-        _print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
+        print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
         return
     from synth.config.report import render
 
@@ -201,14 +123,17 @@ def measure(
     period: Period = None,
     as_json: AsJson = False,
     within_run: Annotated[bool, typer.Option(hidden=True)] = False,
+    report_progress: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Charge the ledger, measure the source once, dispose of the raw data."""
     from synth import pipeline
     from synth.config import load_config
     from synth.curator import seal_process
+    from synth.measuring_process import ReportingLog
 
     seal_process(dies_with_parent=within_run)
-    outcome = pipeline.measure(load_config(config, period=period), log=StageLog())
+    log = ReportingLog() if report_progress else StageLog()
+    outcome = pipeline.measure(load_config(config, period=period), log=log)
     if not within_run:
         _print_outcome(outcome, as_json)
 
@@ -240,9 +165,10 @@ def verify(
     """Check a release: rebuild its rows from its measurements. Needs no source, no ledger."""
     from synth.release import verify_release
 
-    report = verify_release(release)
+    with StageLog().doing("verifying"):
+        report = verify_release(release)
     if as_json:
-        _print_json(report.to_plain())
+        print_json(report.to_plain())
     else:
         print(report)
 
@@ -269,7 +195,7 @@ def ledger(
     opened, population = open_ledger(accepted)
     with opened:
         if as_json:
-            _print_json(ledger_report(opened, population))
+            print_json(ledger_report(opened, population))
         else:
             render_ledger(opened, population, Console())
 
@@ -279,12 +205,12 @@ def schema() -> None:
     """Print the JSON Schema of the configuration, for editors."""
     from synth.config import json_schema
 
-    _print_json(json_schema())
+    print_json(json_schema())
 
 
-def _print_outcome(outcome: Any, as_json: bool) -> None:
+def _print_outcome(outcome: Outcome, as_json: bool) -> None:
     if as_json:
-        _print_json({"path": str(outcome.path), "was_there": outcome.was_there})
+        print_json({"path": str(outcome.path), "was_there": outcome.was_there})
     else:
         here = Path.cwd()
         print(outcome.path.relative_to(here) if outcome.path.is_relative_to(here) else outcome.path)

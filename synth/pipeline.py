@@ -10,42 +10,47 @@ own, which has ended before `publish` begins. Every step may be interrupted and 
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synth.account import ledger_of, mark_published, open_ledger, state_of, void
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
-from synth.config.types import LedgerConfig
-from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
-from synth.measurements.durable import (
-    remove_partial_files,
-    translate_write_errors,
-)
+from synth.errors import BugError, PublishedDifferentlyError
+from synth.measurements.durable import remove_partial_files, translate_write_errors
+from synth.measuring_process import MeasuringProcessError, measure_in_own_process
 from synth.plan import Forecast, forecast, plan_events, plan_schedule
+from synth.preconditions import (
+    passed_self_tests,
+    release_folder,
+    require_memory,
+    require_same_configuration,
+)
 from synth.privacy import Budget
+from synth.progress import while_raw_data_are_open
 from synth.stage_log import Log, StageLog
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from synth.ledger import Ledger, RunState
-    from synth.measurements import Measurements, SelfTest
+    from synth.measurements import Measurements
     from synth.noise import NoiseStream
     from synth.release import VerificationReport
 
-
-class MeasuringProcessError(SynthError):
-    """The measuring process failed; it has already said why."""
-
-    def __init__(self, exit_code: int) -> None:
-        """Keep the exit code of the process."""
-        super().__init__("the measuring process failed")
-        self.exit_code = exit_code
+__all__ = [
+    "MeasuringProcessError",
+    "Outcome",
+    "measure",
+    "open_ledger",
+    "plan",
+    "publish",
+    "release_folder",
+    "run",
+    "verify",
+    "void",
+]
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,9 @@ def run(path: str | Path, *, period: str | None = None, log: Log | None = None) 
     path, log = Path(path), log or StageLog()
     config = load_config(path, period=period)
     log.done(f"configuration accepted: {config.universe.size:,} cells")
-    folder, state = release_folder(config), _state(config)
+    folder, state = release_folder(config), state_of(config)
     if folder.exists():
-        _require_same_configuration(folder, config)
+        require_same_configuration(folder, config)
         if state is RunState.PUBLISHED:
             log.done("already published with this configuration; nothing spent")
             return Outcome(folder, was_there=True)
@@ -96,41 +101,12 @@ def run(path: str | Path, *, period: str | None = None, log: Log | None = None) 
                 f"the output directory holds {folder.name}, which this ledger does not know",
                 fix="restore the ledger, or choose another release.id",
             )
-    _require_memory(config)
+    require_memory(config)
     with translate_write_errors("the output directory"):
         require_writable(folder.parent)
     with log.doing("measuring in a process of its own"):
-        _measure_in_own_process(path, period, log)
+        measure_in_own_process(path, period, log)
     return publish(config, log=log)
-
-
-def _measure_in_own_process(path: Path, period: str | None, log: Log) -> None:
-    command = [sys.executable, "-m", "synth", "measure", str(path), "--within-run"]
-    command += [] if period is None else ["--period", period]
-    unwanted = ("PYTHONFAULTHANDLER", "PYTHONINSPECT", "PYTHONDEVMODE", "PYTHONTRACEMALLOC")
-    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            for line in process.stderr or ():
-                log.done(line.rstrip("\n"))
-        except BaseException:
-            process.terminate()
-            raise
-    if process.returncode < 0:
-        raise SynthError(
-            f"the measuring process was stopped from outside (signal {-process.returncode})",
-            why="often the machine ran out of memory",
-            fix="start the same command again; nothing is charged twice",
-        )
-    if process.returncode:
-        raise MeasuringProcessError(process.returncode)
 
 
 def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> Outcome:
@@ -154,7 +130,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
     from synth.measurements import write_measurements
     from synth.noise import NoiseStream
 
-    source, charged, schedule = config.source, _ledger(config), plan_schedule(config)
+    source, charged, schedule = config.source, ledger_of(config), plan_schedule(config)
     events = plan_events(config)
     if source is None:
         raise BugError("a configuration without a source cannot be measured")
@@ -163,7 +139,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
     with RunLock.for_run(charged.path, config.release.id), translate_write_errors(str(directory)):
         curator.remove_scratch(directory)
         remove_partial_files(directory)
-        self_tests = _self_tests()
+        self_tests = passed_self_tests()
         files = () if measured.exists() else source_files(source)
         with Ledger.open(charged.path) as ledger:
             state, position = ledger.reserve(
@@ -181,7 +157,11 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
             if not measured.exists():
                 require_not_measured(state)
                 curator.record_measured_files(directory, files)
-                with stays_reserved(config.release.id):
+                with (
+                    stays_reserved(config.release.id),
+                    log.doing("measuring"),
+                    while_raw_data_are_open([len(events), *(event.cells for event in events)]),
+                ):
                     measurements = curator.measure(
                         config,
                         source,
@@ -235,14 +215,14 @@ def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcom
     folder = release_folder(config)
     directory = measured or run_directory(config)
     with (
-        RunLock.for_run(_ledger(config).path, config.release.id),
+        RunLock.for_run(ledger_of(config).path, config.release.id),
         translate_write_errors("the release"),
     ):
         receipt = read_receipt(directory, config)
         make_public_directory(folder.parent)
         was_there = folder.exists()
         if was_there:
-            _require_same_configuration(folder, config)
+            require_same_configuration(folder, config)
             log.done("already published with this configuration; nothing spent")
         else:
             with staging_directory(folder) as staging:
@@ -255,108 +235,6 @@ def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcom
                     )
                 log.done("written: release verified from its bytes")
                 publish_release(staging, folder)
-        _mark_published(config)
+        mark_published(config)
     log.done(f"published: {folder.name}")
     return Outcome(folder, was_there=was_there)
-
-
-def release_folder(config: Config) -> Path:
-    """Where the release of this configuration appears."""
-    if config.output.directory is None:
-        raise BugError("a configuration without an output directory cannot be published")
-    return config.output.directory / config.release.id
-
-
-def open_ledger(config: Config) -> tuple[Ledger, str]:
-    """The ledger of a configuration, which must exist, and the name of its population.
-
-    Raises: LedgerError if there is none yet or it is damaged.
-    """
-    from synth.ledger import Ledger
-
-    return Ledger.open_existing(_ledger(config).path), _ledger(config).population
-
-
-def void(config: Config, release_id: str, reason: str) -> None:
-    """Free the charge of a run that never measured, and remove what it may have spilled.
-
-    Raises: LedgerError if the run was measured, or is unknown; BusyError if it is under way.
-    """
-    from synth import curator
-
-    opened, _ = open_ledger(config)
-    with opened:
-        opened.void(release_id, reason)
-    curator.remove_scratch(_ledger(config).path.parent / "runs" / release_id)
-
-
-def _self_tests() -> tuple[SelfTest, ...]:
-    """Run the checks of the noise generator; nothing is measured unless every one passes."""
-    from synth.measurements import SelfTest
-    from synth.noise import self_test
-
-    tests = tuple(SelfTest(name, passed) for name, passed in self_test())
-    failed = [test.name for test in tests if not test.passed]
-    if failed:
-        raise BugError(
-            f"the noise generator failed its self-test: {', '.join(failed)}",
-            why="noise that is not exact voids the guarantee, so nothing was measured",
-            fix="reinstall synth and its dependencies on a sound machine",
-        )
-    return tests
-
-
-def _require_memory(config: Config) -> None:
-    """Refuse, before anything is spent, what this machine has clearly no memory for."""
-    needed = forecast(config).costs.memory_bytes
-    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > present:
-        raise SynthError(
-            f"this universe needs roughly {needed / 1e9:.1f} GB of memory; "
-            f"the machine has {present / 1e9:.1f} GB",
-            fix="declare fewer or coarser attributes, or run on a larger machine",
-        )
-
-
-def _ledger(config: Config) -> LedgerConfig:
-    if config.ledger is None:
-        raise BugError("a configuration without a ledger cannot be run")
-    return config.ledger
-
-
-def _state(config: Config) -> RunState | None:
-    """How far the run has come, as far as the ledger at hand knows."""
-    from synth.ledger import Ledger
-
-    if not _ledger(config).path.exists():
-        return None
-    with Ledger.open_existing(_ledger(config).path) as ledger:
-        record = ledger.state(config.release.id)
-        return None if record is None else record.state
-
-
-def _mark_published(config: Config) -> None:
-    """Tell the ledger, if the ledger of the measurement is at hand."""
-    from synth.ledger import Ledger, RunState
-
-    if _state(config) is RunState.DISCARDED:
-        with Ledger.open_existing(_ledger(config).path) as ledger:
-            ledger.advance(config.release.id, RunState.PUBLISHED)
-
-
-def _require_same_configuration(folder: Path, config: Config) -> None:
-    from synth.release import published_configuration_hash
-
-    published = published_configuration_hash(folder)
-    if published is None:
-        raise OutputError(
-            f"{folder.name} exists in the output directory and is not a release of synth",
-            why="what somebody else put there is never overwritten",
-            fix="move it away and start the same command again",
-        )
-    if published != config.hash:
-        raise PublishedDifferentlyError(
-            f"{folder.name} is already published with another configuration",
-            why="a release is never overwritten",
-            fix="choose a new release.id for the changed configuration",
-        )

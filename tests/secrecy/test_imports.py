@@ -20,8 +20,11 @@ ORDER = [
     ["curator", "estimate"],
     ["release"],
     ["ledger"],
+    ["live_line"],
     ["stage_log"],
+    ["account", "measuring_process", "preconditions"],
     ["pipeline"],
+    ["exit_code"],
     ["cli"],
     ["__main__", "__init__"],
 ]

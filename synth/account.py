@@ -1,0 +1,61 @@
+"""The account of a configuration: what the ledger at hand knows of it, and what it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from synth.config.types import Config, LedgerConfig
+from synth.errors import BugError
+
+if TYPE_CHECKING:
+    from synth.ledger import Ledger, RunState
+
+
+def ledger_of(config: Config) -> LedgerConfig:
+    """Where the ledger of a configuration is, and whose budget it keeps."""
+    if config.ledger is None:
+        raise BugError("a configuration without a ledger cannot be run")
+    return config.ledger
+
+
+def open_ledger(config: Config) -> tuple[Ledger, str]:
+    """The ledger of a configuration, which must exist, and the name of its population.
+
+    Raises: LedgerError if there is none yet or it is damaged.
+    """
+    from synth.ledger import Ledger
+
+    return Ledger.open_existing(ledger_of(config).path), ledger_of(config).population
+
+
+def state_of(config: Config) -> RunState | None:
+    """How far the run has come, as far as the ledger at hand knows."""
+    from synth.ledger import Ledger
+
+    if not ledger_of(config).path.exists():
+        return None
+    with Ledger.open_existing(ledger_of(config).path) as ledger:
+        record = ledger.state(config.release.id)
+        return None if record is None else record.state
+
+
+def mark_published(config: Config) -> None:
+    """Tell the ledger, if the ledger of the measurement is at hand."""
+    from synth.ledger import Ledger, RunState
+
+    if state_of(config) is RunState.DISCARDED:
+        with Ledger.open_existing(ledger_of(config).path) as ledger:
+            ledger.advance(config.release.id, RunState.PUBLISHED)
+
+
+def void(config: Config, release_id: str, reason: str) -> None:
+    """Free the charge of a run that never measured, and remove what it may have spilled.
+
+    Raises: LedgerError if the run was measured, or is unknown; BusyError if it is under way.
+    """
+    from synth import curator
+
+    opened, _ = open_ledger(config)
+    with opened:
+        opened.void(release_id, reason)
+    curator.remove_scratch(ledger_of(config).path.parent / "runs" / release_id)
