@@ -8,8 +8,9 @@ n and the shapes of the tables:
 * **Noise.** A cell with noise variance v and expected count m keeps the variance
   min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
   the less the more noise there is. The mean over the cells is the effective variance of a table,
-  and all tables are combined as in the linear theory. Where no cells were measured it is
-  1.7 times as large: the fit ends before it has averaged many tables that overlap.
+  and all tables are combined as in the linear theory. Of the tables
+  with more than one attribute, but less than all, it is 1.7 times as large: the fit ends before
+  it has averaged many tables that overlap.
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
   its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
   square.
@@ -63,8 +64,10 @@ def expected_total_variation(
     """
     points = [point_of(axes, Margin(event.table, event.coarsening)) for event in events]
     universe = tuple(axis.depth for axis in axes)
-    unaveraged = 1.0 if universe in points else UNAVERAGED
-    precisions = [1 / (unaveraged * _effective_variance(event, records)) for event in events]
+    precisions = [
+        1 / (_unaveraged(point, universe) * _effective_variance(event, records))
+        for event, point in zip(events, points, strict=True)
+    ]
     found = _errors(axes, points, precisions, questions, records)
     smaller = [i for i, point in enumerate(points) if point != universe]
     if 0 < len(smaller) < len(events):
@@ -91,6 +94,11 @@ def resampling_total_variation(question: Question, records: float) -> float:
         return 0.5 / math.sqrt(records)
     counts, cells = _expected_counts(question.queries, records)
     return float(cells @ np.minimum(MEAN_ABSOLUTE * np.sqrt(counts), 2 * counts)) / (2 * records)
+
+
+def _unaveraged(point: tuple[int, ...], universe: tuple[int, ...]) -> float:
+    overlaps = point != universe and sum(depth > 0 for depth in point) > 1
+    return UNAVERAGED if overlaps else 1.0
 
 
 def _effective_variance(event: TableEvent, records: float) -> float:
@@ -148,7 +156,7 @@ def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
     import numpy as np
 
     edges = [float(rank) for rank in range(1, min(cells, EXACT_RANKS) + 2)]
-    while edges[-1] < cells + 1:
+    while edges[-1] < float(cells + 1):
         edges.append(min(edges[-1] * 2 ** (1 / RANKS_PER_OCTAVE), float(cells + 1)))
     bounds = np.array(edges)
     width = np.diff(bounds)
