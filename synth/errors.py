@@ -136,5 +136,24 @@ class ConfigError(SynthError):
         return {**super().to_plain(), "problems": [asdict(problem) for problem in self.problems]}
 
 
+class PolicyError(ConfigError):
+    """A policy does not allow a configuration; holds everything that it does not allow.
+
+    The exit code is that of a refused budget if any ceiling of the budget is exceeded.
+    """
+
+    def __init__(self, name: str, problems: Iterable[Problem], *, over_budget: bool) -> None:
+        """Keep the configuration's name and the problems; `over_budget` if one is a ceiling."""
+        super().__init__(name, problems)
+        self.sentence = f"{name}: not allowed by the policy: {self.sentence.removeprefix(name)[2:]}"
+        self.exit_code = BudgetRefusedError.exit_code if over_budget else ConfigError.exit_code
+
+
+class KeyFileError(SynthError):
+    """A file of a key cannot be used; never shows what is in it."""
+
+    exit_code = 2
+
+
 EXIT_OK = 0
 EXIT_INTERRUPTED = 130

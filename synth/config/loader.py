@@ -18,6 +18,7 @@ from synth.config.shapes import is_broken
 from synth.config.tree import (
     ListNode,
     MapNode,
+    Node,
     TextNode,
     UnreadableTextError,
     from_json,
@@ -43,10 +44,7 @@ def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> C
     problems: list[Problem] = []
     if re.search(DATA_FILE, name):
         raise ConfigError(name, [_no_mapping("a data file, by its name")])
-    try:
-        node = parse(_read_text(Path(path)), problems)
-    except UnreadableTextError as error:
-        raise ConfigError(name, [*problems, error.problem]) from None
+    node = read_tree(path, problems)
     if not isinstance(node, MapNode) and not is_broken(node):
         kind = "a list" if isinstance(node, ListNode) else "text"
         raise ConfigError(name, [*problems, _no_mapping(f"{kind} that is no YAML mapping")])
@@ -57,6 +55,17 @@ def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> C
     if config is None:
         raise ConfigError(name, report.problems())
     return config
+
+
+def read_tree(path: str | os.PathLike[str], problems: list[Problem]) -> Node:
+    """The tree of a YAML file; what is wrong but readable is added to `problems`.
+
+    Raises: ConfigError if the file cannot be read, or is no single YAML document.
+    """
+    try:
+        return parse(_read_text(Path(path)), problems)
+    except UnreadableTextError as error:
+        raise ConfigError(os.fspath(path), [*problems, error.problem]) from None
 
 
 def _no_mapping(found: str) -> Problem:

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "synth"
 
 ORDER = [
     ["errors", "progress"],
+    ["signatures"],
     ["domain"],
     ["config"],
     ["privacy"],

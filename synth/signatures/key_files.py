@@ -1,0 +1,147 @@
+"""Keys in PEM files: a private key is for its owner alone, and no message shows what is in it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synth.errors import KeyFileError, OutputError
+from synth.signatures.key import PrivateKey, PublicKey
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.serialization import KeySerializationEncryption
+
+MAX_BYTES = 1 << 14
+PUBLIC_SUFFIX = ".pub.pem"
+
+Passphrase = Callable[[], bytes]
+"""Asks a person for the passphrase of a private key."""
+
+MAKE_ONE = "make a pair with `synth keygen PRIVATE.pem`"
+
+
+def read_private_key(path: Path, *, passphrase: Passphrase | None = None) -> PrivateKey:
+    """The Ed25519 private key of a PEM file (PKCS 8).
+
+    Without `passphrase` a key that is protected by one is refused: a scheduled job has nobody
+    to ask.
+
+    Raises: KeyFileError if the file cannot be read, anybody but its owner may read or write it,
+    or it holds anything else.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    content = _read(path, private=True)
+    password = None
+    if b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in content:
+        if passphrase is None:
+            raise KeyFileError(
+                f"{path.name}: the private key is protected by a passphrase",
+                why="a run has nobody to ask for it",
+                fix="use a key without one for signing, in a file that only the job's user reads",
+            )
+        password = passphrase()
+    try:
+        key = load_pem_private_key(content, password)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None  # the reason of the library is not passed on: it may quote the file
+    if not isinstance(key, Ed25519PrivateKey):
+        wrong = "or the passphrase is wrong" if password is not None else ""
+        raise KeyFileError(
+            f"{path.name}: holds no Ed25519 private key in PEM {wrong}".rstrip(), fix=MAKE_ONE
+        )
+    return PrivateKey(key)
+
+
+def read_public_key(path: Path) -> PublicKey:
+    """The Ed25519 public key of a PEM file.
+
+    Raises: KeyFileError if the file cannot be read or holds anything else, such as a private key.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    content = _read(path, private=False)
+    try:
+        key = load_pem_public_key(content)
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise KeyFileError(
+            f"{path.name}: holds no Ed25519 public key in PEM",
+            fix=f"give the file NAME{PUBLIC_SUFFIX} that `synth keygen` wrote beside the other",
+        )
+    return PublicKey(key.public_bytes_raw())
+
+
+def write_key_pair(path: Path, *, passphrase: bytes | None = None) -> tuple[Path, PublicKey]:
+    """Make a key pair: the private key at `path`, the public one at `NAME.pub.pem` beside it.
+
+    Ensures: the private file has mode 0600 from its first byte on; nothing is ever replaced.
+    Raises: OutputError if one of the files is there already or cannot be written.
+    """
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.generate()
+    encryption: KeySerializationEncryption = (
+        serialization.NoEncryption()
+        if passphrase is None
+        else serialization.BestAvailableEncryption(passphrase)
+    )
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
+    )
+    public = PrivateKey(key).public
+    public_path = path.with_name(path.name.removesuffix(".pem") + PUBLIC_SUFFIX)
+    for taken in (path, public_path):
+        if os.path.lexists(taken):
+            raise OutputError(
+                f"{taken.name} is already there",
+                why="a key that is overwritten is lost, and what it signed cannot be signed again",
+                fix="choose another name",
+            )
+    _create(path, pem, 0o600)
+    _create(public_path, public.pem, 0o644)
+    return public_path, public
+
+
+def _read(path: Path, *, private: bool) -> bytes:
+    kind = "private" if private else "public"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise KeyFileError(
+            f"{path.name}: the {kind} key cannot be read ({error.strerror})", fix=MAKE_ONE
+        ) from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise KeyFileError(f"{path.name}: the {kind} key is no plain file")
+    with os.fdopen(descriptor, "rb") as file:
+        if private and status.st_mode & 0o177:
+            raise KeyFileError(
+                f"{path.name}: others may use this private key (mode {status.st_mode & 0o777:04o})",
+                why="whoever can read it signs in your name",
+                fix=f"chmod 600 {path}; if others could read it, make a new key instead",
+            )
+        return file.read(MAX_BYTES)
+
+
+def _create(path: Path, content: bytes, mode: int) -> None:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise OutputError(f"{path.name}: the key cannot be written ({error.strerror})") from None
