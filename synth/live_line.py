@@ -9,6 +9,7 @@ from typing import Self, TextIO
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from synth.progress import Step, Unit
@@ -29,9 +30,9 @@ class LiveLine:
         self._what = what
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=_one_line()),
             _BarOfKnownTotal(),
-            _Figures(),
+            _Figures(table_column=_one_line()),
             console=_Terminal(file=terminal, force_terminal=True),
             refresh_per_second=REDRAWN_PER_SECOND,
             speed_estimate_period=RATE_OVER_SECONDS,
@@ -66,8 +67,8 @@ class LiveLine:
         if step is not None and step.parts > 1:
             text += f" ({step.part} of {step.parts})"
         # a task of its own: rate and time are those of the step
-        before, self._task = self._task, self._progress.add_task(text, total=None)
-        self._progress.remove_task(before)
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(text, total=None)
 
     def advanced(self, done: int, total: int, unit: Unit) -> None:
         """Show how far the step is; the line is drawn at its own pace."""
@@ -99,11 +100,17 @@ class _Figures(ProgressColumn):
         return Text(figures(task))
 
 
+def _one_line() -> Column:
+    return Column(no_wrap=True, overflow="ellipsis")
+
+
 def figures(task: Task) -> str:
     """The figures of a step in words."""
     if task.total is None:
         return f"{_clock(task.elapsed or 0.0)} so far"
-    text = f"{int(task.completed):,} of {int(task.total):,} {task.fields.get('unit', '')}"
+    unit = str(task.fields.get("unit", ""))
+    most = "at most " if unit == "iterations" else ""  # a fit may end before its limit
+    text = f"{int(task.completed):,} of {most}{int(task.total):,} {unit}"
     if task.speed and task.time_remaining is not None and not task.finished:
         text += f", {_rate(task.speed)} a second, {_clock(task.time_remaining)} left"
     return text

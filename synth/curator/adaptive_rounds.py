@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from synth import progress
 from synth.config.types import Config
 from synth.curator.adaptive_choice import choose_table, whole_guess
 from synth.curator.boundary import measure_table
@@ -44,13 +45,15 @@ def measure_in_rounds(
     candidates = dict(enumerate(schedule.candidates))
     margins = margins_of(first, universe)
     tables: dict[int, MeasuredTable] = {}
+    parts = len(first) + len(schedule.rounds)
     sensitive_tables: dict[int, NDArray[np.int64]] = {}
     wanted = (*margins, *(candidate.margin for candidate in schedule.candidates))
     for number, sensitive_table in margin_counts(sensitive_counts, wanted, universe):
         if number < len(first):
-            tables[number] = measure_table(
-                sensitive_table, first[number], number=number, stream=stream
-            )
+            with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=parts):
+                tables[number] = measure_table(
+                    sensitive_table, first[number], number=number, stream=stream
+                )
         else:
             sensitive_tables[number - len(first)] = sensitive_table.consume()
     measured = Measurements(
@@ -65,12 +68,13 @@ def measure_in_rounds(
         chosen = choose_table(
             sensitive_tables, guesses, candidates, spending, number=number, stream=stream
         )
-        noisy = measure_table(
-            Sensitive(sensitive_tables.pop(chosen)),
-            spending.event(candidates.pop(chosen)),
-            number=len(measured.tables),
-            stream=stream,
-        )
+        with progress.stage(progress.Stage.NOISE, part=len(first) + number + 1, parts=parts):
+            noisy = measure_table(
+                Sensitive(sensitive_tables.pop(chosen)),
+                spending.event(candidates.pop(chosen)),
+                number=len(measured.tables),
+                stream=stream,
+            )
         measured = Measurements(
             config.release.id,
             config.hash,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from synth import progress
 from synth.curator.sensitive import Sensitive
 from synth.errors import BugError
 from synth.measurements import MeasuredTable, noise_variance
@@ -46,4 +47,5 @@ def measure_table(
     for start in range(0, event.cells, BLOCK_CELLS):
         block = counts[start : start + BLOCK_CELLS]  # the noise of a cell depends on its number
         block += sampler.draw(stream, table=number, start=start, count=len(block))
+        progress.advance(start + len(block), event.cells, "cells")
     return MeasuredTable(event, counts, noise_variance(event))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synth import progress
 from synth.config.types import Config, SourceConfig
 from synth.curator.adaptive_rounds import measure_in_rounds
 from synth.curator.boundary import measure_table
@@ -19,7 +20,7 @@ from synth.curator.margins import margin_counts, margins_of
 from synth.curator.seal import silenced_output
 from synth.curator.tabulate import tabulate
 from synth.errors import BugError, SourceError, SynthError
-from synth.measurements import Measurements
+from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream
 from synth.plan import Schedule
 from synth.privacy import TableEvent
@@ -80,11 +81,14 @@ def _measure(
 ) -> Measurements:
     """Count once; the noise of table `number` comes from the part of the stream of that number."""
     margins = margins_of(events, config.universe)
-    sensitive_counts = tabulate(config, source, files, scratch)
-    tables = {
-        number: measure_table(sensitive_table, events[number], number=number, stream=stream)
-        for number, sensitive_table in margin_counts(sensitive_counts, margins, config.universe)
-    }
+    with progress.stage(progress.Stage.COUNTING):
+        sensitive_counts = tabulate(config, source, files, scratch)
+    tables: dict[int, MeasuredTable] = {}
+    for number, sensitive_table in margin_counts(sensitive_counts, margins, config.universe):
+        with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=len(events)):
+            tables[number] = measure_table(
+                sensitive_table, events[number], number=number, stream=stream
+            )
     in_order = tuple(tables[number] for number in range(len(events)))
     return Measurements(config.release.id, config.hash, in_order)
 
@@ -101,7 +105,8 @@ def _measure_in_rounds(
     """Count once; tables are chosen among sums of that one count."""
     if fit is None:
         raise BugError("tables cannot be chosen without a way to fit those before")
-    sensitive_counts = tabulate(config, source, files, scratch)
+    with progress.stage(progress.Stage.COUNTING):
+        sensitive_counts = tabulate(config, source, files, scratch)
     return measure_in_rounds(sensitive_counts, schedule, config=config, stream=stream, fit=fit)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.estimate.evidence import joint_information, prior_variance, weigh_evidence
 from synth.estimate.gain import Gain, joint_gain, plain_gain
 from synth.estimate.interactions import Interactions
@@ -94,14 +95,21 @@ class LogLinearModel:
         spread = {c: _FIRST_SPREAD[min(self._order(c), MAX_ORDER)] for c in self._components()}
         theta = self._start()
         first = min(1, self.max_order) if self.sums is None else min(2, self.max_order)
-        for order in range(first, self.max_order + 1):
+        rounds = _EVIDENCE_ROUNDS if self._effort >= 0.5 else min(1, _EVIDENCE_ROUNDS)
+        rounds = rounds if self.max_order else 0
+        orders = range(first, self.max_order + 1)
+        parts = len(orders) + rounds
+        for part, order in enumerate(orders, start=1):
             stage = {c: value for c, value in spread.items() if self._order(c) <= order}
             name = f"fit interactions of up to {order} attributes"
-            theta = self._solve(theta, stage, _STAGE_ITERATIONS[min(order, MAX_ORDER)], name)
-        rounds = _EVIDENCE_ROUNDS if self._effort >= 0.5 else min(1, _EVIDENCE_ROUNDS)
-        for _ in range(rounds if self.max_order else 0):
-            spread = self._weigh_evidence(theta, spread)
-            theta = self._solve(theta, spread, _EVIDENCE_ITERATIONS, "spreads set by the evidence")
+            iterations = _STAGE_ITERATIONS[min(order, MAX_ORDER)]
+            with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
+                theta = self._solve(theta, stage, iterations, name)
+        for part in range(len(orders) + 1, parts + 1):
+            with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
+                spread = self._weigh_evidence(theta, spread)
+                name = "spreads set by the evidence"
+                theta = self._solve(theta, spread, _EVIDENCE_ITERATIONS, name)
         log_mean = self._log_mean(theta)
         return LogLinearFit(log_mean, log_mean - self._discount, tuple(self._steps))
 

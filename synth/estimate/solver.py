@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
+
 Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
@@ -57,6 +59,7 @@ def solve(
     bends: list[Floats] = []
     promise = math.inf
     for iteration in range(max_iterations):
+        progress.advance(iteration, max_iterations, "iterations")
         if 0 < iteration < 3 or (iteration and iteration % _REFRESH == 0):
             diagonal = curvature(point)
             slope = field(point)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
 from synth.measurements import Measurements, public_seed
+from synth.progress import Stage, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +56,10 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
     from synth.plan import forecast
 
     seeds = {purpose: public_seed(measurements, purpose) for purpose in (ROUNDING, BINS)}
-    estimated = estimate(measurements, config)
-    counts = round_counts(estimated, config, seeds[ROUNDING])
+    with stage(Stage.ESTIMATION):
+        estimated = estimate(measurements, config)
+    with stage(Stage.ROUNDING):
+        counts = round_counts(estimated, config, seeds[ROUNDING])
     chosen = measurements.selections != ()
     events = tuple(table.event for table in measurements.tables) if chosen else None
     return Derivation(counts.values, estimated.report, seeds, forecast(config, events=events))

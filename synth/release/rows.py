@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from synth import progress
 from synth.domain import Universe
 from synth.release.columns import Column
 from synth.release.public_stream import row_words, scale_words
@@ -59,6 +60,7 @@ def row_blocks(
         )
         cells = np.repeat(occupied[low:high], inside)
         yield RowBlock(start, universe.codes(cells))
+        progress.advance(stop, total, "rows")
 
 
 def grid_values(

@@ -15,6 +15,7 @@ from synth.config.types import Config
 from synth.errors import BugError, OutputError, VerificationError
 from synth.measurements import Measurements, Receipt, read_measurements
 from synth.measurements.durable import sync_directory, translate_write_errors
+from synth.progress import Stage, stage
 from synth.release.checksums import CHECKSUMS, checksum_lines, file_sha256
 from synth.release.columns import published_columns
 from synth.release.contents import CSV, DATA_CARD, MANIFEST, MEASUREMENTS, PARQUET, listed_files
@@ -89,12 +90,14 @@ def _write_files(
     columns = published_columns(config.universe, config.output.bins)
     if "csv" in config.output.formats:
         chunks = csv_chunks(counts, config.universe, columns, seed=seed)
-        _create(staging / CSV, lambda file: file.writelines(chunks))
+        with stage(Stage.WRITING):
+            _create(staging / CSV, lambda file: file.writelines(chunks))
     if "parquet" in config.output.formats:
-        _create(
-            staging / PARQUET,
-            lambda file: write_parquet(file, counts, config.universe, columns, seed=seed),
-        )
+        with stage(Stage.WRITING):
+            _create(
+                staging / PARQUET,
+                lambda file: write_parquet(file, counts, config.universe, columns, seed=seed),
+            )
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")
     if not receipt.disposal.is_possible:

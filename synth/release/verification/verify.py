@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.config import Config, config_from_public
 from synth.errors import ConfigError, SynthError, VerificationError
+from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.manifest.implementation import arithmetic_fingerprint
@@ -33,6 +34,11 @@ def verify_folder(path: Path, *, derivation: Derive = derive) -> VerificationRep
     manifest; `VerificationReport.checks` says what was checked.
     Raises: VerificationError with every finding.
     """
+    with stage(Stage.VERIFYING):
+        return _verified(path, derivation)
+
+
+def _verified(path: Path, derivation: Derive) -> VerificationReport:
     name = path.name or str(path)
     findings = Findings()
     try:
