@@ -25,6 +25,7 @@ from synth.config.sections import (
     release_section,
     source_section,
 )
+from synth.config.size_checks import check_strategy_size
 from synth.config.source_checks import check_source
 from synth.config.types import (
     Config,
@@ -77,6 +78,7 @@ def build(
         strategy = build_strategy(values["strategy"], declared, report)
     if universe is not None:
         check_rows(values, totals, report)
+        check_strategy_size(universe, strategy, report)
     if report.problems() or universe is None:
         return None
     public = _public(

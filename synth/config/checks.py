@@ -11,6 +11,7 @@ from synth.config.problems import Report, quoted
 from synth.config.relations import build_impossible, build_totals
 from synth.config.rules import PERIOD, PERIOD_PATTERN
 from synth.config.scalars import INVALID, Invalid
+from synth.config.size_checks import MOST_TOTAL_CELLS
 from synth.domain import DENSE_LIMIT_CELLS, Conjunction, PublicTotal, Universe
 from synth.domain.coarse import coarsen
 
@@ -120,31 +121,11 @@ def build_universe(
     if not attributes or len(attributes) < len(values["domain"]):
         return None, totals
     universe = Universe(attributes, rules)
-    if _check_size(universe, report) and len(report.problems()) == before:
+    if len(report.problems()) == before:
         rows = value_at(values, "output", "rows")
         declared_rows = rows if isinstance(rows, int) else None
         _check_cells(universe, totals, declared_rows, report)
     return universe, totals
-
-
-def _check_size(universe: Universe, report: Report) -> bool:
-    if universe.size <= DENSE_LIMIT_CELLS:
-        return True
-    largest = sorted(universe.attributes, key=lambda attribute: -attribute.size)[:3]
-    shown = ", ".join(f"{attribute.name} ({attribute.size:,})" for attribute in largest)
-    size = f"{universe.size:,}" if universe.size < 10**15 else _rough(universe)
-    report.add(
-        ("domain",),
-        found=f"a universe of {size} cells",
-        expected=f"at most {DENSE_LIMIT_CELLS:,} cells, the product of all levels and bins",
-        why="every cell gets noise and is held in memory",
-        fix=f"leave columns out or merge levels and bins; the largest: {shown}",
-    )
-    return False
-
-
-def _rough(universe: Universe) -> str:
-    return f"about 10^{len(str(universe.size)) - 1}"
 
 
 def _check_cells(
@@ -192,6 +173,8 @@ def _conflict(universe: Universe, totals: tuple[PublicTotal, ...]) -> str | None
     from synth.domain.totals import check_public_totals
 
     small, wheres = coarsen(universe, [total.where for total in totals])
+    if universe.size > DENSE_LIMIT_CELLS and small.size > MOST_TOTAL_CELLS:
+        return "they and the impossible rules tell too many cells of a large universe apart"
     moved = [
         PublicTotal(where, total.total, total.source)
         for where, total in zip(wheres, totals, strict=True)

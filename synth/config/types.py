@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from synth.domain import Margin, PublicTotal, Universe
 
-Strategy = Literal["auto", "identity", "adaptive"] | tuple[Margin, ...]
+Strategy = Literal["auto", "identity", "adaptive", "sparse"] | tuple[Margin, ...]
 """A word, or the tables that are to be measured."""
 Neighbours = Literal["add-remove", "replace-one"]
 Format = Literal["csv", "parquet"]

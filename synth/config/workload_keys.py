@@ -112,9 +112,10 @@ WORKLOAD = Record(
 
 STRATEGY = Either(
     "Which tables are measured: auto lets the planner choose, identity measures every cell of the "
-    "universe, adaptive chooses step by step from what it measured, tables lists them",
-    "one of: auto, identity, adaptive; or {tables: [...]}",
-    single=Choice("A word for the choice", ("auto", "identity", "adaptive")),
+    "universe, adaptive chooses step by step from what it measured, sparse lists the heavy cells "
+    "beside small tables, as auto does for a large universe, tables lists them",
+    "one of: auto, identity, adaptive, sparse; or {tables: [...]}",
+    single=Choice("A word for the choice", ("auto", "identity", "adaptive", "sparse")),
     record=Record(
         "The tables that are measured, and no others",
         (

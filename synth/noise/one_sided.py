@@ -27,6 +27,10 @@ _GUARD = 8
 class Ratio(Protocol):
     """A number q with 0 < q < 1 whose powers can be bounded; equal ratios compare equal."""
 
+    def __hash__(self) -> int:
+        """The same for equal ratios: digits are tabulated once."""
+        ...
+
     def power_bounds(self, exponent: int, bits: int) -> tuple[int, int]:
         """Whole numbers with low <= 2^bits q^exponent <= high, at most 2 apart."""
         ...

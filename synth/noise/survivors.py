@@ -152,4 +152,5 @@ def cells_of_ranks(ranks: Cells, filled: Cells) -> Cells:
     Requires: `filled` is strictly ascending.
     """
     empty_before = filled - np.arange(len(filled)).astype(object)
-    return ranks + np.searchsorted(empty_before, ranks, side="right").astype(object)
+    found: Cells = ranks + np.searchsorted(empty_before, ranks, side="right").astype(object)
+    return found

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from synth.domain import DENSE_LIMIT_CELLS, Margin
+from synth.domain import Margin
+from synth.errors import BugError
 from synth.plan.adaptive_schedule import likely_tables, schedule_of
 from synth.plan.adaptive_start import initial_events
 from synth.plan.after_nonnegativity import (
@@ -18,8 +19,10 @@ from synth.plan.after_nonnegativity import (
 from synth.plan.problem import Problem
 from synth.plan.questions import Question
 from synth.plan.shares import Noise, Purse
+from synth.plan.sparse_choice import ways_with_list
+from synth.plan.sparse_rule import SPARSE, is_sparse, unlisted_share
+from synth.plan.spending import LEAST_SHARE, Spending, noises
 from synth.plan.splits import best_shares, in_order, margins_of_order, workload_margins
-from synth.privacy import TableEvent
 
 LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 30, 40, 50))
 """What part of epsilon the smaller tables may get beside the universe."""
@@ -27,25 +30,9 @@ HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
 ADAPTIVE = "adaptive"
 """What the adaptive strategy is called among the alternatives."""
-LEAST_SHARE = 0.01
-"""A table that the configuration names gets at least this part of an equal share."""
 
 Group = tuple[str, int]
 """Questions of one kind and number of attributes."""
-
-
-@dataclass(frozen=True)
-class Spending:
-    """One way to spend the budget, under the name of what is measured.
-
-    `low_order_share` is the part of epsilon for the tables beside the universe, whose noise is
-    `noise`; None where there is no such split.
-    """
-
-    tables: str
-    events: tuple[TableEvent, ...]
-    noise: Noise = "laplace"
-    low_order_share: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -78,12 +65,16 @@ def choose(problem: Problem) -> Choice:
     Privacy: a function of the public problem; no data are seen.
     Ensures: deterministic, and the same whatever the order of the columns.
     """
-    if problem.strategy == "auto":
+    if is_sparse(problem):
+        ways = ways_with_list(problem)
+    elif problem.strategy == "auto":
         ways = _weighed(problem)
     elif problem.strategy == "identity":
         ways = iter([_universe_alone(problem)])
     elif problem.strategy == "adaptive":
         ways = iter([Spending("first tables of adaptive", initial_events(problem))])
+    elif problem.strategy == SPARSE:
+        raise BugError("a sparse strategy lists cells")
     else:
         ways = _given(problem, problem.strategy)
     judged = sorted((_judge(problem, way) for way in ways), key=lambda each: each.score)
@@ -94,7 +85,8 @@ def alternatives(problem: Problem) -> tuple[Alternative, ...]:
     """The best of every kind of alternative, the chosen one first."""
     chosen = choose(problem).chosen
     found = {chosen.spending.tables: chosen}
-    for each in choose(replace(problem, strategy="auto")).weighed:
+    auto = problem if is_sparse(problem) else replace(problem, strategy="auto")
+    for each in choose(auto).weighed:
         found.setdefault(each.spending.tables, each)
     return tuple(found.values())
 
@@ -107,28 +99,26 @@ def _weighed(problem: Problem) -> Iterator[Spending]:
     strategy would choose if all dependences were alike. Smaller tables get Laplace noise,
     and in further alternatives Gaussian noise, where delta is positive.
     """
-    fits = problem.universe.size <= DENSE_LIMIT_CELLS
-    if fits:
-        yield _universe_alone(problem)
+    yield _universe_alone(problem)
     margins, ones = workload_margins(problem), margins_of_order(problem, 1)
     epsilon = problem.privacy.epsilon
-    for noise in _noises(problem):
+    for noise in noises(problem):
         purse = Purse(epsilon, noise)
         shares = best_shares(problem, margins, purse)
         if margins:
             events = purse.events(problem, margins, shares)
             yield Spending("best marginals", events, noise)
         yield from _all_alike(problem, purse)
-        if fits and len(problem.attributes) > 1:
+        if len(problem.attributes) > 1:
             equal = [1.0] * len(ones)
             yield from _beside_universe(problem, "universe + 1-way", ones, equal, noise)
         beside = {m: s for m, s in zip(margins, shares, strict=True) if s and m != problem.full}
-        if fits and beside:
+        if beside:
             yield from _beside_universe(
                 problem, "universe + best marginals", [*beside], [*beside.values()], noise
             )
     if schedule_of(problem).rounds:
-        yield Spending(ADAPTIVE, likely_tables(problem), _noises(problem)[-1])
+        yield Spending(ADAPTIVE, likely_tables(problem), noises(problem)[-1])
 
 
 def _universe_alone(problem: Problem) -> Spending:
@@ -163,7 +153,7 @@ def _given(problem: Problem, tables: Sequence[Margin]) -> Iterator[Spending]:
     if not others:
         yield _universe_alone(problem)
         return
-    for noise in _noises(problem):
+    for noise in noises(problem):
         purse = Purse(problem.privacy.epsilon, noise)
         shares = best_shares(problem, others, purse, least=LEAST_SHARE)
         if problem.full in tables:
@@ -173,15 +163,9 @@ def _given(problem: Problem, tables: Sequence[Margin]) -> Iterator[Spending]:
             yield Spending("tables as given", events, noise)
 
 
-def _noises(problem: Problem) -> tuple[Noise, ...]:
-    return ("laplace", "gaussian") if problem.privacy.delta else ("laplace",)
-
-
 def _judge(problem: Problem, spending: Spending) -> Alternative:
     questions = problem.questions
-    expected = expected_total_variation(
-        problem.axes, spending.events, questions, max(1, problem.records)
-    )
+    expected = _expected(problem, spending)
     errors = _by_group(questions, expected)
     free = [resampling_total_variation(q, max(1, problem.records)) for q in questions]
     harmless = _by_group(questions, free)
@@ -192,6 +176,20 @@ def _judge(problem: Problem, spending: Spending) -> Alternative:
     ]
     mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / max(sum(weights), 1e-300)
     return Alternative(spending, errors, math.exp(mean) if logs else 0.0)
+
+
+def _expected(problem: Problem, spending: Spending) -> Sequence[float]:
+    """The expected error of every question; a list tells about single cells only."""
+    dense = [event for event in spending.events if event.threshold is None]
+    records, questions = max(1, problem.records), problem.questions
+    found: Sequence[float] = [1.0] * len(questions)
+    if dense:
+        found = expected_total_variation(problem.axes, dense, questions, records)
+    unlisted = [unlisted_share(e, records) for e in spending.events if e.threshold is not None]
+    return [
+        min([error, *unlisted]) if question.kind == "cells" else error
+        for question, error in zip(questions, found, strict=True)
+    ]
 
 
 def _by_group(

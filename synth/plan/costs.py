@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from statistics import mean
 
 from synth.domain import DENSE_LIMIT_CELLS, Universe
+from synth.plan.problem import ASSUMED_RECORDS
+from synth.plan.sparse_rule import stored_cells
 from synth.privacy import TableEvent
 
 MEMORY_BASE_BYTES = 230_000_000
@@ -47,8 +49,9 @@ def forecast_costs(
     A universe that is small enough is held in memory cell by cell; otherwise only the measured
     tables are. Without a declared total the disk figure leaves the rows out.
     """
-    measured = sum(event.cells for event in events)
-    held = max(measured, universe.size if universe.size <= DENSE_LIMIT_CELLS else 0)
+    measured = sum(stored_cells(event, total or ASSUMED_RECORDS) for event in events)
+    is_dense = universe.size <= DENSE_LIMIT_CELLS and not any(e.threshold for e in events)
+    held = max(measured, universe.size if is_dense else 0)
     row_bytes = 0.0
     if "csv" in formats:
         row_bytes += sum(1 + mean(map(len, each.labels)) for each in universe.attributes)

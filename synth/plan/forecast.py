@@ -23,6 +23,7 @@ from synth.plan.possible import possible_cells
 from synth.plan.problem import Problem, problem_of
 from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.plan.questions import cells_of, questions_of
+from synth.plan.sparse_rule import expected_false_cells
 from synth.privacy import TableEvent
 
 __all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast"]
@@ -63,6 +64,10 @@ class Forecast:
     phantom_records_if_clipped: float | None
     """Records that clipping at zero would add to a universe without records."""
     costs: Costs
+    threshold: int | None = None
+    """Cells of the universe are listed from this noisy count on; None if it is no list."""
+    expected_false_cells: float | None = None
+    """Empty cells that are listed on average, at most; None if it is no list."""
     alternatives: tuple[Alternative, ...] = ()
     """The best of every kind that could be measured, what is measured first; if asked for."""
     schedule: Schedule | None = None
@@ -89,6 +94,8 @@ class Forecast:
             "ranges": [query.to_plain() for query in self.ranges],
             "unanswered": [list(names) for names in self.unanswered],
             "phantom_records_if_clipped": self.phantom_records_if_clipped,
+            "threshold": self.threshold,
+            "expected_false_cells": self.expected_false_cells,
             "costs": {
                 "memory_bytes": self.costs.memory_bytes,
                 "disk_bytes": self.costs.disk_bytes,
@@ -125,7 +132,8 @@ def forecast(
     possible = possible_cells(config.universe)
     full = next((event for event in events if _is_universe(problem, event)), None)
     law = None
-    if full is not None and full.epsilon is not None:
+    is_list = full is not None and full.threshold is not None
+    if full is not None and full.epsilon is not None and not is_list:
         law = DiscreteLaplace(full.epsilon, full.sensitivity_l1)
     unit = config.privacy.unit
     return Forecast(
@@ -156,6 +164,8 @@ def forecast(
         costs=forecast_costs(
             config.universe, events, formats=config.output.formats, total=problem.total
         ),
+        threshold=None if full is None else full.threshold,
+        expected_false_cells=None if full is None else expected_false_cells(full),
         alternatives=alternatives(problem) if with_alternatives else (),
         schedule=plan_schedule(config),
     )
@@ -176,9 +186,15 @@ def _queries(
     tuple[tuple[str, ...], ...],
     QueryForecast | None,
 ]:
-    """Marginals, ranges, what is not answered, and the single cell."""
+    """Marginals, ranges, what is not answered, and the single cell.
+
+    A list of cells answers nothing by sums: what is not in it is not known.
+    """
+    events = [event for event in events if event.threshold is None]
     asked = questions_of(problem.workload, problem.axes)
     cell = cells_of(problem.universe.names, problem.axes)
+    if not events:
+        return (), (), tuple(question.attributes for question in asked), None
     *found, single_cell = forecast_queries(problem, events, (*asked, cell))
     known = [each for each in found if each is not None]
     return (

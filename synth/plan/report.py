@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
+from synth.config.size_checks import number_of_cells
 from synth.domain import format_number
 from synth.plan.forecast import Forecast, QueryForecast
 from synth.plan.report_tables import (
@@ -60,7 +61,11 @@ def _print_universe(plan: Forecast, console: Console) -> None:
     _say(console, f"plan of {plan.release_id}", style="bold")
     impossible = plan.universe_size - plan.possible_cells
     rows = [
-        ("universe", f"{plan.universe_size:,} cells, {impossible:,} of them impossible"),
+        (
+            "universe",
+            f"{number_of_cells(plan.universe_size)} cells, {number_of_cells(impossible)} of them "
+            "impossible",
+        ),
         ("mechanism", mechanisms(plan)),
         ("protects", f"unit: {plan.privacy_unit}; neighbours: {plan.neighbours}"),
         (
@@ -71,6 +76,16 @@ def _print_universe(plan: Forecast, console: Console) -> None:
             f"roughly {_seconds(plan.costs.seconds)}",
         ),
     ]
+    if plan.threshold is not None:
+        false = plan.expected_false_cells or 0
+        rows.insert(
+            2,
+            (
+                "listed",
+                f"cells with a noisy count of at least {plan.threshold:,}; at most {false:,.0f} "
+                "empty ones on average",
+            ),
+        )
     grid = _grid()
     for label, text in rows:
         grid.add_row(label, text)

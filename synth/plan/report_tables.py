@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from synth.config.size_checks import number_of_cells
 from synth.plan.choice import Alternative
 from synth.plan.forecast import Forecast
 from synth.plan.noise_variance import noise_variance
 from synth.privacy import TableEvent
-from synth.privacy.accounting import GAUSSIAN
+from synth.privacy.accounting import GAUSSIAN, PARTITION_SELECTION
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,13 +22,16 @@ _NAMES = {"marginal": "-way", "prefix": "-way prefixes", "range": "-way ranges"}
 
 def mechanisms(plan: Forecast) -> str:
     """The noise of all tables in words."""
-    kinds = {table.mechanism for table in plan.tables}
+    kinds = {table.mechanism == GAUSSIAN for table in plan.tables}
     words = " and ".join(
-        word
-        for kind, word in (("discrete-laplace", "Laplace"), (GAUSSIAN, "Gaussian"))
-        if kind in kinds
+        word for gaussian, word in ((False, "Laplace"), (True, "Gaussian")) if gaussian in kinds
     )
-    return f"discrete {words} noise on every cell, impossible ones included"
+    noise = f"discrete {words} noise on every cell"
+    if any(table.mechanism == PARTITION_SELECTION for table in plan.tables):
+        return f"{noise} of the tables, and on the non-empty cells of the universe"
+    if plan.threshold is not None:
+        return f"{noise}, as if the cells of the universe that are not listed had been drawn too"
+    return f"{noise}, impossible ones included"
 
 
 def print_tables(plan: Forecast, console: Console) -> None:
@@ -47,7 +51,7 @@ def print_tables(plan: Forecast, console: Console) -> None:
         table.add_row(
             name,
             f"{len(events):,}",
-            _span([event.cells for event in events], ","),
+            _cells([event.cells for event in events]),
             f"{letter} {budget:.4g}",
             _span([math.sqrt(noise_variance(event)) for event in events], ".3g"),
         )
@@ -109,6 +113,11 @@ def group_label(group: tuple[str, int]) -> str:
 
 def _span(values: Sequence[float], form: str) -> str:
     low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"
+
+
+def _cells(counts: Sequence[int]) -> str:
+    low, high = number_of_cells(min(counts)), number_of_cells(max(counts))
     return low if low == high else f"{low} to {high}"
 
 
