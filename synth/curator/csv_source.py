@@ -7,17 +7,13 @@ import gzip
 import io
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from synth.config.source_files import is_gzip
 from synth.config.types import Dialect
 from synth.curator.columns import require_columns
 from synth.errors import SourceError
-
-if TYPE_CHECKING:
-    import ibis
-    from ibis.backends.duckdb import Backend
 
 HEADER_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 20
@@ -36,43 +32,64 @@ def as_read(text: str, encoding: str) -> str:
         return f"\N{REPLACEMENT CHARACTER}{text}"
 
 
+@dataclass(frozen=True)
+class CsvScan:
+    """Files with one header: how DuckDB reads them, and where the needed columns are."""
+
+    statement: str
+    """Selects the needed columns by their configured names, as text."""
+
+
 def open_csv(
-    connection: Backend, shown: str, path: Path, columns: Sequence[str], dialect: Dialect
-) -> ibis.Table:
-    """The named columns of one file as text; `shown` is the configured name of the source.
+    shown: str, files: Sequence[Path], columns: Sequence[str], dialect: Dialect
+) -> list[CsvScan]:
+    """The named columns of every file as text; `shown` is the configured name of the source.
 
     Privacy: one scanner reads the file from its beginning. A parallel one starts in the middle
     and may take the inside of a quoted field for records, so that one record could change many.
     A record with too few fields, or of more than two million bytes, is left out; further
     fields are ignored: each rule looks at one record.
-    Raises: SourceError if the file has no header, lacks a column, or is damaged.
+    Raises: SourceError if a file has no header, lacks a column, or is damaged.
     """
-    if is_gzip(path):
-        _require_whole_gzip(path, shown)
-    header = _read_header(path, dialect, shown)
     texts = [as_read(column, dialect.encoding) for column in columns]
-    require_columns(texts, columns, header, source=shown)
-    table = connection.read_csv(
-        str(path),
-        header=True,
-        auto_detect=False,
-        columns={f"c{i}": "VARCHAR" for i in range(len(header))},
-        delim=dialect.delimiter,
-        quote=dialect.quote,
-        escape=dialect.escape,
-        encoding="latin-1",
-        compression="gzip" if is_gzip(path) else "none",
-        hive_partitioning=False,
-        ignore_errors=True,
-        strict_mode=False,
-        parallel=False,
-    )
-    return table.select(
-        **{
-            column: table[f"c{header.index(text)}"]
+    alike: dict[tuple[bool, tuple[str, ...]], list[Path]] = {}
+    for path in files:
+        if is_gzip(path):
+            _require_whole_gzip(path, shown)
+        header = _read_header(path, dialect, shown)
+        require_columns(texts, columns, header, source=shown)
+        alike.setdefault((is_gzip(path), tuple(header)), []).append(path)
+    scans = []
+    for (packed, names), paths in alike.items():
+        fields = ", ".join(
+            f"c{names.index(text)} AS {quoted_name(column)}"
             for column, text in zip(columns, texts, strict=True)
-        }
+        )
+        scan = _scan(paths, len(names), dialect, packed=packed)
+        scans.append(CsvScan(f"SELECT {fields} FROM {scan}"))
+    return scans
+
+
+def _scan(files: Sequence[Path], width: int, dialect: Dialect, *, packed: bool) -> str:
+    names = ", ".join(quoted_text(str(path)) for path in files)
+    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
+    return (
+        f"read_csv([{names}], header = true, auto_detect = false, columns = {{{fields}}}, "
+        f"delim = {quoted_text(dialect.delimiter)}, quote = {quoted_text(dialect.quote)}, "
+        f"escape = {quoted_text(dialect.escape)}, encoding = 'latin-1', "
+        f"compression = '{'gzip' if packed else 'none'}', hive_partitioning = false, "
+        "ignore_errors = true, strict_mode = false, parallel = false)"
     )
+
+
+def quoted_text(text: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """A name of SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _require_whole_gzip(path: Path, shown: str) -> None:

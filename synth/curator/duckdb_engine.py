@@ -1,4 +1,4 @@
-"""Files, counted by an embedded DuckDB that spills to disk and reports nothing."""
+"""Files, read by an embedded DuckDB that spills to disk and reports nothing."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ from typing import TYPE_CHECKING
 from synth.config.source_files import is_parquet
 from synth.config.types import FileSource
 from synth.curator.csv_source import as_read, open_csv
-from synth.curator.engine import Records
+from synth.curator.engine import NUMBER_CHARACTERS, Records
 from synth.curator.parquet_source import open_parquet
 from synth.errors import SourceError, SynthError
 
 if TYPE_CHECKING:
+    import duckdb
     import ibis
     import ibis.expr.types as ir
     import pyarrow as pa
-    from ibis.backends.duckdb import Backend
 
 MEMORY_LIMIT_BYTES = 4 << 30
 SPILL_LIMIT_BYTES = 64 << 30
 BATCH_ROWS = 1 << 17
-NUMBER_CHARACTERS = 1_000
 
 
 class DuckDBEngine:
     """The files of a source as tables of an open DuckDB."""
 
-    def __init__(self, connection: Backend, source: FileSource, files: Sequence[Path]) -> None:
+    counts_where_records_lie = False
+    """Records are read in this process: counting them in an array is the shortest way."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, source: FileSource, files: Sequence[Path]
+    ) -> None:
         """Nothing is opened yet."""
         self._connection, self._source, self._files = connection, source, files
 
@@ -43,24 +47,50 @@ class DuckDBEngine:
         Ensures: no value of a record can stop the run; what becomes of it depends on it alone.
         Raises: SourceError, in words of the configuration, for what concerns a whole file.
         """
-        shown, connection = self._source.shown, self._connection
-        _refuse_patterns(self._files, shown)
+        _refuse_patterns(self._files, self._source.shown)
         if is_parquet(self._files[0]):
-            tables = open_parquet(
-                connection, shown, self._files, columns, person_column=person_column
-            )
-            return [
-                Records(table, lambda text: text, partial(as_number, table)) for table in tables
-            ]
-        dialect = self._source.dialect
-        read = partial(as_read, encoding=dialect.encoding)
-        texts = [open_csv(connection, shown, path, columns, dialect) for path in self._files]
-        return [Records(table, read, partial(as_number, table)) for table in texts]
+            return self._open_parquet(columns, person_column)
+        return self._open_csv(columns)
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, in batches, as they are made."""
-        statement = self._connection.compile(expression)
-        yield from self._connection.con.sql(statement).to_arrow_reader(BATCH_ROWS)
+        import ibis
+
+        statement = str(ibis.to_sql(expression, dialect="duckdb"))
+        yield from self._connection.sql(statement).to_arrow_reader(BATCH_ROWS)
+
+    def _open_parquet(self, columns: Sequence[str], person_column: str | None) -> list[Records]:
+        import ibis
+
+        streams = open_parquet(
+            self._source.shown, self._files, columns, person_column=person_column
+        )
+        opened = []
+        for number, stream in enumerate(streams):
+            name = f"parquet_{number}"
+            self._connection.register(name, stream.reader())
+            table = ibis.table(ibis.Schema.from_pyarrow(stream.schema), name=name)
+            kinds = {
+                column: "int64" if table[column].type().is_integer() else str(table[column].type())
+                for column in columns
+            }
+            table = table.select(**{column: table[column].cast(kinds[column]) for column in kinds})
+            opened.append(Records(table, lambda text: text, partial(as_number, table)))
+        return opened
+
+    def _open_csv(self, columns: Sequence[str]) -> list[Records]:
+        import ibis
+
+        dialect = self._source.dialect
+        read = partial(as_read, encoding=dialect.encoding)
+        opened = []
+        scans = open_csv(self._source.shown, self._files, columns, dialect)
+        for number, scan in enumerate(scans):
+            name = f"csv_{number}"
+            self._connection.execute(f"CREATE TEMPORARY VIEW {name} AS {scan.statement}")
+            table = ibis.table(dict.fromkeys(columns, "string"), name=name)
+            opened.append(Records(table, read, partial(as_number, table)))
+        return opened
 
 
 @contextmanager
@@ -72,24 +102,26 @@ def duckdb_engine(
     Raises: SourceError or SynthError for what DuckDB or the file system refuse.
     """
     import duckdb
-    import ibis
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    connection = ibis.duckdb.connect(
-        temp_directory=str(scratch),
-        memory_limit=f"{min(MEMORY_LIMIT_BYTES, memory // 2) >> 20}MiB",
-        max_temp_directory_size=f"{SPILL_LIMIT_BYTES >> 20}MiB",
-        preserve_insertion_order=False,
-        autoinstall_known_extensions=False,
-        autoload_known_extensions=False,
-        allow_community_extensions=False,
-        enable_external_file_cache=False,
-        threads=os.cpu_count() or 1,
+    connection = duckdb.connect(
+        config={
+            "temp_directory": str(scratch),
+            "memory_limit": f"{min(MEMORY_LIMIT_BYTES, memory // 2) >> 20}MiB",
+            "max_temp_directory_size": f"{SPILL_LIMIT_BYTES >> 20}MiB",
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "enable_external_file_cache": False,
+            "python_enable_replacements": False,
+            "threads": os.cpu_count() or 1,
+        }
     )
     failure: SynthError
     try:
-        connection.raw_sql("SET enable_progress_bar = false")
-        connection.raw_sql("SET lock_configuration = true")
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute("SET lock_configuration = true")
         yield DuckDBEngine(connection, source, files)
         return
     except duckdb.OutOfMemoryException:
@@ -104,7 +136,7 @@ def duckdb_engine(
             fix="check that every file of source.path is complete and readable by this user",
         )
     finally:
-        connection.disconnect()
+        connection.close()
     raise failure
 
 

@@ -106,8 +106,11 @@ def _branches(
             for text, code in codes
             if text == "" or is_whole(text)
         ]
-    text = _as_text(column).fill_null("")
-    return [(text == records.as_read(token), code) for token, code in codes]
+    text = _as_text(column)
+    return [
+        (text.isnull() | (text == "") if token == "" else text == records.as_read(token), code)
+        for token, code in codes
+    ]
 
 
 def is_whole(text: str) -> bool:

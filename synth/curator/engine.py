@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+NUMBER_CHARACTERS = 1_000
+"""A longer text is no number."""
+
+
 @dataclass(frozen=True)
 class Records:
     """Some records of the source, and how configured words and numbers look in them."""
@@ -51,6 +55,13 @@ class Records:
 
 class Engine(Protocol):
     """An open source: its records, and a way to count them where they lie."""
+
+    @property
+    def counts_where_records_lie(self) -> bool:
+        """Whether a table of counts is made by the engine, and only counted cells come back.
+
+        False where records are read in this process anyway, and one array holds all counts.
+        """
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from synth.errors import BugError
 if TYPE_CHECKING:
     import ibis
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 COUNT_LIMIT = 1 << 30
@@ -25,6 +26,9 @@ COUNT_LIMIT = 1 << 30
 A limit instead of an error, because an error would tell that one more record was there. A
 count below a limit moves by at most one with a record, as a count does.
 """
+
+LIMIT_INTERVAL = COUNT_LIMIT - 1
+"""So many records more than the limit still fit into 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +75,33 @@ def fill_counts(
     if counts.shape != (config.universe.size,) or counts.dtype not in (np.int32, np.int64):
         raise BugError("counts must be 32-bit or 64-bit whole numbers, one per cell")
     with open_engine(source, files, scratch) as engine:
-        for batch in engine.batches(_counted(engine, config)):
-            records = batch.column("records").to_numpy()
-            if counts.dtype == np.int32:
-                records = np.minimum(records, COUNT_LIMIT)
-            counts[batch.column("word_0").to_numpy()] = records
+        records = _bounded_records(engine, config)
+        if engine.counts_where_records_lie:
+            for batch in engine.batches(_counted(records)):
+                found = batch.column("records").to_numpy()
+                if counts.dtype == np.int32:
+                    found = np.minimum(found, COUNT_LIMIT)
+                counts[batch.column("word_0").to_numpy()] = found
+        else:
+            _count_one_by_one(counts, engine.batches(records.select("word_0")))
+
+
+def _count_one_by_one(
+    counts: NDArray[np.int32] | NDArray[np.int64], batches: Iterable[pa.RecordBatch]
+) -> None:
+    import numpy as np
+
+    is_limited = counts.dtype == np.int32
+    one = counts.dtype.type(1)
+    since = 0  # records since the counts were last held to the limit: no count can overflow
+    for batch in batches:
+        since += batch.num_rows
+        if is_limited and since > LIMIT_INTERVAL:
+            np.minimum(counts, COUNT_LIMIT, out=counts)
+            since = batch.num_rows
+        np.add.at(counts, batch.column("word_0").to_numpy(), one)
+    if is_limited and since:
+        np.minimum(counts, COUNT_LIMIT, out=counts)
 
 
 @contextmanager
@@ -90,7 +116,7 @@ def counted_cells(
     Example: `with counted_cells(...) as blocks: for block in blocks.consume(): ...`
     """
     with open_engine(source, files, scratch) as engine:
-        counted = _counted(engine, config)
+        counted = _counted(_bounded_records(engine, config))
         words = [name for name in counted.columns if name != "records"]
         yield Sensitive(_blocks(engine, counted.order_by(words), config))
 
@@ -108,8 +134,14 @@ def _blocks(engine: Engine, counted: ibis.Table, config: Config) -> Iterator[Cou
         yield CountedCells(tuple(codes), batch.column("records").to_numpy())
 
 
-def _counted(engine: Engine, config: Config) -> ibis.Table:
+def _counted(records: ibis.Table) -> ibis.Table:
     """One row per cell that holds records: the words of its number, and the records."""
+    words = [name for name in records.columns if name.startswith("word_")]
+    return records.group_by(words).aggregate(records=records.count())
+
+
+def _bounded_records(engine: Engine, config: Config) -> ibis.Table:
+    """One row per record that counts: the words of its cell."""
     import ibis
 
     universe, unit = config.universe, config.privacy.unit
@@ -124,5 +156,4 @@ def _counted(engine: Engine, config: Config) -> ibis.Table:
     bounded = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
     if isinstance(unit, PersonUnit):
         bounded = bound_contributions(bounded, unit)
-    words = [name for name in bounded.columns if name.startswith("word_")]
-    return bounded.group_by(words).aggregate(records=bounded.count())
+    return bounded
