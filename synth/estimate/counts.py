@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.config.types import Config
+from synth.domain.sparse_counts import SparseCounts
+from synth.domain.totals import Atoms
 from synth.estimate.estimate import Estimate
 from synth.estimate.raking import atom_sums, required_atoms, whole_totals_near
+from synth.estimate.sparse import SparseEstimate
 
 _WHOLE = 1e-6
 """An atom total this close to a whole number (relative to its size) counts as whole."""
@@ -32,11 +35,23 @@ def round_counts(estimate: Estimate, config: Config, seed: int) -> Counts:
     Rounding: with C the running sum in an atom (all cells, if no totals are required) and u uniform
     in [0, 1), out_i = floor(C_i + u) - floor(C_{i-1} + u).
     """
-    values = estimate.values
+    return Counts(_whole(estimate.values, required_atoms(config), seed))
+
+
+def round_sparse(estimate: SparseEstimate, seed: int) -> SparseCounts:
+    """The same for the cells of a sparse estimate; cells that get no record are left out.
+
+    Privacy, Ensures, Rounding: as `round_counts`.
+    """
+    counts = _whole(estimate.values, estimate.atoms, seed)
+    kept = np.flatnonzero(counts)
+    return SparseCounts(tuple(column[kept] for column in estimate.columns), counts[kept])
+
+
+def _whole(values: NDArray[np.float64], atoms: Atoms | None, seed: int) -> NDArray[np.int64]:
     generator = np.random.Generator(np.random.Philox(seed))
-    atoms = required_atoms(config)
     if atoms is None:
-        return Counts(systematic(values, float(generator.random())))
+        return systematic(values, float(generator.random()))
     sums = atom_sums(atoms, values)
     whole = np.rint(sums).astype(np.int64)
     reached = np.where(atoms.membership, whole, 0).sum(axis=1)
@@ -47,7 +62,7 @@ def round_counts(estimate: Estimate, config: Config, seed: int) -> Counts:
     counts = np.zeros(values.size, dtype=np.int64)
     for atom, cells in enumerate(atoms.cells()):
         counts[cells] = systematic(values[cells], float(offsets[atom]), int(whole[atom]))
-    return Counts(counts)
+    return counts
 
 
 def systematic(

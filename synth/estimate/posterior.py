@@ -36,15 +36,21 @@ class CellPosterior:
     slope bounded by half the decay.
     """
 
-    def __init__(self, noisy_counts: NDArray[np.int64], *, decay: float) -> None:
-        """Tabulate for these noisy counts; `decay` is epsilon over sensitivity."""
+    def __init__(
+        self, noisy_counts: NDArray[np.int64], *, decay: float, cells: int | None = None
+    ) -> None:
+        """Tabulate for these noisy counts; `decay` is epsilon over sensitivity.
+
+        `cells` is the size of the universe, if these are only some of its counts.
+        """
         self.decay = min(decay, _LARGEST_DECAY)
         self.cut = max(64, math.ceil(20.0 / self.decay))
-        spike = prior.spike_weight(noisy_counts.size)
+        spike = prior.spike_weight(noisy_counts.size if cells is None else cells)
         self._weights = np.array([(1.0 - spike) * w for w in prior.WEIGHTS] + [spike])
         self._large = np.flatnonzero(noisy_counts > self.cut)
         self._large_counts = noisy_counts[self._large].astype(np.float64)
         self._rows, starts, self._mean = self._tabulate()
+        self._starts = starts
         # The table holds the grid points of one run of noisy values after those of another.
         run = np.searchsorted(starts, np.clip(noisy_counts, 0, self.cut), side="right") - 1
         self._run = run.astype(np.int64) * self._rows
@@ -61,14 +67,26 @@ class CellPosterior:
         place *= self._mean[row] - mean
         mean += place
         if self._large.size:
-            mean[self._large] = self._large_mean(log_mean[self._large])
+            mean[self._large] = self.large_mean(self._large_counts, log_mean[self._large])
         return mean
+
+    @property
+    def table(self) -> tuple[NDArray[np.int64], Floats]:
+        """Where the runs of noisy counts start, with the end of the last, and their means.
+
+        Shapes: one row of means per run, one column per point of the grid of log means.
+        """
+        return self._starts, self._mean.reshape(-1, self._rows)
+
+    def place(self, log_mean: Floats) -> Floats:
+        """Where log means lie on the grid, in steps from its lowest point."""
+        return (log_mean - _LOWEST) * (1.0 / _STEP)
 
     def _tabulate(self) -> tuple[int, NDArray[np.int64], Floats]:
         last = self.cut + math.ceil(_TAIL / self.decay)
         rows = math.ceil((math.log(4.0 * last) - _LOWEST) / _STEP) + 1
         grid: Floats = np.linspace(_LOWEST, _LOWEST + _STEP * (rows - 1), rows)[None, :]
-        starts = _starts(last, self.decay)
+        starts = starts_of_runs(last, self.decay)
         lengths = np.diff(starts)
         count = (starts[:-1] + 0.5 * (lengths - 1))[:, None]
         log = np.full((lengths.size, rows), -np.inf)
@@ -81,13 +99,14 @@ class CellPosterior:
         probability = np.exp(log, out=log)
         values = int(np.searchsorted(starts, self.cut, side="right"))
         fading = np.exp(-self.decay * np.diff(count[:, 0]))
-        weight = _blur(probability, fading, values)
+        weight = blur(probability, fading, values)
         probability *= count
-        mean = _blur(probability, fading, values) / weight
+        mean = blur(probability, fading, values) / weight
         return rows, starts[: values + 1], mean.reshape(-1)
 
-    def _large_mean(self, log_mean: Floats) -> Floats:
-        y = self._large_counts
+    def large_mean(self, noisy_counts: Floats, log_mean: Floats) -> Floats:
+        """The posterior mean of cells with noisy counts above the cut."""
+        y = noisy_counts
         noise_variance = 0.5 / math.sinh(0.5 * self.decay) ** 2  # 2 a / (1 - a)^2
         half = 0.5 * self.decay
         logs, means = [], []
@@ -112,7 +131,7 @@ def _mix(logs: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return np.asarray(peak + np.log(total)), np.asarray(parts / total)
 
 
-def _starts(last: int, decay: float) -> NDArray[np.int64]:
+def starts_of_runs(last: int, decay: float) -> NDArray[np.int64]:
     """Where runs of counts start that are summed as one, from 0 to beyond `last`.
 
     Single counts as long as 2 % of the noise's scale is less than two records. For smaller budgets
@@ -125,7 +144,7 @@ def _starts(last: int, decay: float) -> NDArray[np.int64]:
     return np.array(starts, dtype=np.int64)
 
 
-def _blur(weights: Floats, fading: Floats, values: int) -> Floats:
+def blur(weights: Floats, fading: Floats, values: int) -> Floats:
     """For every noisy value: the sum over counts of the weight times exp(-decay * distance).
 
     `fading[i]` is exp(-decay * distance) of the runs i and i + 1; the first `values` runs are kept.

@@ -1,0 +1,182 @@
+"""The estimate of a universe that cannot be held: heavy cells by their counts, others by a tree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config.types import Config
+from synth.domain import Universe
+from synth.domain.sparse_counts import is_possible
+from synth.domain.totals import Atoms
+from synth.estimate.raking import rake, required_totals
+from synth.estimate.sparse.posterior import ThresholdPosterior
+from synth.estimate.sparse.raking import rake_to_tables
+from synth.estimate.sparse.support import Support, spread
+from synth.estimate.sparse.tables import SumTable, noisy_total
+from synth.estimate.sparse.totals import with_atoms
+from synth.estimate.sparse.tree import Branch, Tree, fit_tree
+
+if TYPE_CHECKING:
+    from synth.measurements import MeasuredTable, Measurements
+
+Floats = NDArray[np.float64]
+Columns = tuple[NDArray[Any], ...]
+
+ROUNDS = 3
+"""How often the tree and the listed cells are judged by each other."""
+REAL = 0.5
+"""A listed cell is kept if it is at least this likely not to be empty."""
+_CENSORED_ROUNDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class SparseEstimate:
+    """Non-negative counts of some cells; every other cell is empty.
+
+    Shapes and units: `columns[j]` is the code of attribute j of every cell; cells ascend, each
+    once, all possible. `values` is float64, records. `atoms` are those of the required totals on
+    these cells, which hold to floating point. `report` as in `Estimate`.
+    """
+
+    columns: Columns
+    values: Floats
+    atoms: Atoms | None
+    report: dict[str, Any]
+
+
+def estimate_sparse(measurements: Measurements, config: Config, *, seed: int) -> SparseEstimate:
+    """Counts over a support of listed and drawn cells that fit all noisy tables.
+
+    Privacy: post-processing of the measurements and the public configuration; `seed` is public.
+    Ensures: the same bytes for the same input, whatever the number of threads.
+    """
+    universe = config.universe
+    listing = next((table for table in measurements.tables if table.codes is not None), None)
+    tables = [SumTable.of(t, universe) for t in measurements.tables if t.codes is None]
+    steps: list[dict[str, Any]] = []
+    declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
+    columns, counts, tree = _heavy_cells(listing, tables, universe, declared, steps)
+    support = spread(tree, universe, seed, listed=columns, counts=counts)
+    rest = [table for table in tables if len(table.axes)]
+    steps.append(
+        {
+            "step": "draw cells from the tree",
+            "attributes": len(tree.branches),
+            "edges": tree.edges,
+            "records": tree.total,
+            "cells": int((~support.listed).sum()),
+        }
+    )
+    if listing is not None:
+        support = _censored(support, ThresholdPosterior(listing.event))
+    support, raked = rake_to_tables(support, rest, universe)
+    steps.append(raked)
+    support, atoms = with_atoms(support, config)
+    values = support.values
+    if atoms is not None:
+        values, whole = rake(values, atoms, np.where(support.listed, 0.0, 1.0))
+        steps.append(
+            {
+                "step": "rake to the required totals",
+                "totals": int(atoms.totals.size),
+                "atoms": atoms.count,
+                "total": int(whole.sum()),
+            }
+        )
+    return SparseEstimate(support.columns, values, atoms, {"steps": steps})
+
+
+def _heavy_cells(
+    listing: MeasuredTable | None,
+    tables: list[SumTable],
+    universe: Universe,
+    declared: int | None,
+    steps: list[dict[str, Any]],
+) -> tuple[Columns, Floats, Tree]:
+    """The listed cells that are kept, their mean counts, and the tree of all other records.
+
+    The tree is fitted to the tables less the listed cells; what it expects of the listed cells
+    tells real ones from empty ones. Each is done again with the other's outcome.
+    """
+    if listing is None or listing.codes is None:
+        tree = _tree(tables, universe, declared, ((), np.zeros(0)))
+        return tuple(np.zeros(0, dtype=np.int64) for _ in universe.shape), np.zeros(0), tree
+    columns: Columns = tuple(np.ascontiguousarray(c) for c in listing.codes.T)
+    noisy = listing.noisy_counts
+    possible = is_possible(columns, universe)
+    posterior = ThresholdPosterior(listing.event)
+    counts = np.zeros(noisy.size)
+    keep = np.zeros(noisy.size, dtype=bool)
+    heavy = 0.0
+    for _ in range(ROUNDS):
+        known = tuple(column[keep] for column in columns), counts[keep]
+        tree = _tree(tables, universe, declared, known)
+        judged = posterior.listed(
+            noisy,
+            tree.log_probability(columns),
+            total=tree.total,
+            log_cells=math.log(universe.size),
+        )
+        keep = possible & (judged.real >= REAL)
+        counts = np.where(keep, judged.real * judged.mean, 0.0)
+        heavy = judged.heavy_cells
+    known = tuple(column[keep] for column in columns), counts[keep]
+    tree = _tree(tables, universe, declared, known)
+    steps.append(
+        {
+            "step": "keep listed cells that are likely to be real",
+            "listed_cells": int(noisy.size),
+            "kept_cells": int(keep.sum()),
+            "kept_records": float(known[1].sum()),
+            "heavy_cells_expected": heavy,
+            "rounds": ROUNDS,
+        }
+    )
+    return known[0], known[1], tree
+
+
+def _tree(
+    tables: list[SumTable],
+    universe: Universe,
+    declared: int | None,
+    known: tuple[Columns, Floats],
+) -> Tree:
+    """The tree of the records outside the known cells.
+
+    Without any table of sums, the declared number of records is spread like the known cells.
+    """
+    columns, counts = known
+    left = [table.less(columns, counts, universe) for table in tables]
+    total = noisy_total(left)
+    if declared is not None:
+        total = declared - float(counts.sum())
+    if tables or not counts.size:
+        return fit_tree(left, universe, max(0.0, total or 0.0))
+    shares = tuple(
+        np.asarray(np.bincount(column, weights=counts, minlength=size) + 0.5, dtype=np.float64)
+        for column, size in zip(columns, universe.shape, strict=True)
+    )
+    shares = tuple(share / float(share.sum()) for share in shares)
+    branches = tuple(Branch(axis, None, share[None, :]) for axis, share in enumerate(shares))
+    return Tree(branches, max(0.0, total or 0.0), shares)
+
+
+def _censored(support: Support, posterior: ThresholdPosterior) -> Support:
+    """Lower the weights that are too large for cells that are not listed, raise the others."""
+    free = ~support.listed
+    weights = support.values[free]
+    total = float(weights.sum())
+    if total <= 0.0:
+        return support
+    likely, scale = weights, 1.0
+    for _ in range(_CENSORED_ROUNDS):
+        likely = posterior.unlisted_mean(weights * scale)
+        scale *= total / max(float(likely.sum()), 1e-300)
+    values = support.values.copy()
+    values[free] = likely * (total / max(float(likely.sum()), 1e-300))
+    return support.with_values(values)

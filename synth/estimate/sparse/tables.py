@@ -1,0 +1,138 @@
+"""Tables of sums beside a universe that cannot be held: what is left of them for the model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain import Margin, Universe
+from synth.domain.sparse_counts import margin_cells, margin_sums
+from synth.measurements import MeasuredTable
+
+Floats = NDArray[np.float64]
+Columns = Sequence[NDArray[Any]]
+
+_LEAST_VARIANCE = 1e-12
+"""Stands for the noise of a budget so large that there is none, where it is divided by."""
+
+View = tuple[int, int]
+"""An attribute and how many steps of its hierarchy it is above its codes."""
+
+
+@dataclass(frozen=True, eq=False)
+class SumTable:
+    """One noisy table in which every cell is measured.
+
+    Shapes and units: `values` is float64 with one axis per attribute of the margin, in records;
+    `variance` is that of the noise in every cell; `axes` are numbers of attributes.
+    """
+
+    margin: Margin
+    axes: tuple[int, ...]
+    values: Floats
+    variance: float
+
+    @staticmethod
+    def of(table: MeasuredTable, universe: Universe) -> SumTable:
+        """The table as measured."""
+        margin = Margin(table.event.table, table.event.coarsening)
+        values = table.noisy_counts.astype(np.float64).reshape(margin.shape(universe))
+        variance = max(table.variance, _LEAST_VARIANCE)
+        return SumTable(margin, universe.axes(margin.names), values, variance)
+
+    def less(self, columns: Columns, counts: Floats, universe: Universe) -> SumTable:
+        """What the table says of the other cells, if these ones hold these counts."""
+        if not counts.size:
+            return self
+        known = margin_sums(columns, counts, universe, self.margin).reshape(self.values.shape)
+        return replace(self, values=self.values - known)
+
+    def cells(self, columns: Columns, universe: Universe) -> NDArray[np.int64]:
+        """The number of the table's cell of every given cell of the universe."""
+        return margin_cells(columns, universe, self.margin)
+
+    def summed_to(self, places: Sequence[int]) -> tuple[Floats, float]:
+        """The sums over the attributes at these places of the margin, and their variance."""
+        rest = tuple(place for place in range(self.values.ndim) if place not in places)
+        sums = self.values.sum(axis=rest)
+        return sums, self.variance * (self.values.size / max(1, sums.size))
+
+
+def noisy_total(tables: Sequence[SumTable]) -> float | None:
+    """The inverse-variance mean of the totals of all tables, or None if there is none."""
+    weights = [1.0 / (table.variance * table.values.size) for table in tables]
+    if not tables:
+        return None
+    totals = [float(table.values.sum()) for table in tables]
+    return sum(w * t for w, t in zip(weights, totals, strict=True)) / sum(weights)
+
+
+def combined(
+    tables: Sequence[SumTable], order: int
+) -> Iterator[tuple[tuple[View, ...], Floats, float]]:
+    """All sums over `order` attributes that the tables give, those alike taken together.
+
+    Sums of one kind from several tables are combined by inverse-variance means.
+    """
+    found: dict[tuple[View, ...], tuple[Floats, float]] = {}
+    for table in tables:
+        for places in combinations(range(len(table.axes)), order):
+            view = tuple((table.axes[p], table.margin.coarsening[p]) for p in places)
+            sums, variance = table.summed_to(places)
+            if view in found:
+                weighted, precision = found[view]
+                found[view] = weighted + sums / variance, precision + 1.0 / variance
+            else:
+                found[view] = sums / variance, 1.0 / variance
+    for view, (weighted, precision) in sorted(found.items(), key=lambda entry: entry[0]):
+        yield view, weighted / precision, 1.0 / precision
+
+
+def groups_of(universe: Universe, view: View) -> NDArray[np.int64]:
+    """The group of every code of an attribute at this resolution."""
+    axis, step = view
+    return np.asarray(universe.attributes[axis].groups(step), dtype=np.int64)
+
+
+def simplex(values: Floats, total: float) -> Floats:
+    """The nearest numbers >= 0 with this sum: all lowered alike and cut at zero."""
+    if total <= 0.0:
+        return np.zeros(values.size)
+    falling = -np.sort(-values)
+    excess = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+    last = int(np.flatnonzero(falling > excess)[-1])
+    return np.asarray(np.maximum(values - excess[last], 0.0))
+
+
+def one_way(tables: Sequence[SumTable], universe: Universe, total: float) -> list[Floats]:
+    """For every attribute the share of each code.
+
+    The sums at the codes and at coarser levels are combined from fine to coarse: a group's gap
+    is spread evenly over its codes, by the share that their common noise leaves it. Then they
+    are brought to the total and projected onto the numbers >= 0. An attribute of which no table
+    speaks is even.
+    """
+    views: dict[int, list[tuple[int, Floats, float]]] = {}
+    for ((axis, step),), sums, variance in combined(tables, 1):
+        views.setdefault(axis, []).append((step, sums, variance))
+    shares = []
+    for axis, size in enumerate(universe.shape):
+        values = np.full(size, max(total, 0.0) / size)
+        noise = math.inf
+        for step, sums, variance in views.get(axis, []):
+            group = groups_of(universe, (axis, step))
+            members = np.bincount(group)
+            gap = sums - np.bincount(group, weights=values)
+            gain = 1.0 if math.isinf(noise) else members * noise / (members * noise + variance)
+            values = values + (gap * gain / members)[group]
+            noise = min(noise, variance / float(members.mean()))
+        values = simplex(values + (total - float(values.sum())) / size, total)
+        mass = float(values.sum())
+        shares.append(values / mass if mass > 0.0 else np.full(size, 1.0 / size))
+    return shares

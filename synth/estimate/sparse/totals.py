@@ -1,0 +1,118 @@
+"""Public totals where the universe cannot be held: their atoms, on the cells of the support."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config.types import Config
+from synth.domain import PublicTotal, Universe
+from synth.domain.cell_words import cell_order, cell_words, new_cells
+from synth.domain.coarse import coarsen
+from synth.domain.totals import Atoms, atoms_of
+from synth.errors import BugError
+from synth.estimate.raking import required_totals
+from synth.estimate.sparse.support import Support
+
+Ints = NDArray[np.int64]
+
+CELLS_FOR_AN_ATOM = 64
+"""Where no cell of the support lies in an atom, as many are added, taken from the support."""
+
+
+def with_atoms(support: Support, config: Config) -> tuple[Support, Atoms | None]:
+    """The support and the atoms of its cells; None if no total is required.
+
+    Cells of weight zero are added for atoms in which there is none, since a total may ask for
+    records there: cells of the support, spread over it, with the codes that the totals tell apart
+    replaced. Where impossible rules forbid all of them, one possible cell is enough.
+    """
+    totals = required_totals(config)
+    if not totals:
+        return support, None
+    universe = config.universe
+    small, wheres = coarsen(universe, [total.where for total in totals])
+    moved = [
+        PublicTotal(where, total.total, total.source)
+        for where, total in zip(wheres, totals, strict=True)
+    ]
+    atoms = atoms_of(small, moved)
+    groups = _groups(universe, small, config)
+    atom_of = _atom_of(support.columns, universe, small, groups, atoms)
+    present = np.bincount(atom_of[atom_of >= 0], minlength=atoms.count) > 0
+    missing = np.flatnonzero(~present)
+    if missing.size:
+        support = _extended(support, universe, small, groups, atoms, missing)
+        atom_of = _atom_of(support.columns, universe, small, groups, atoms)
+    return support, Atoms(atom_of, atoms.membership, atoms.totals)
+
+
+def _groups(universe: Universe, small: Universe, config: Config) -> dict[str, Ints]:
+    """For every attribute of the small universe the group of every code, as `coarsen` has them."""
+    sets = (*universe.impossible, *(total.where for total in required_totals(config)))
+    groups = {}
+    for attribute in small.attributes:
+        naming = [rule.codes[attribute.name] for rule in sets if attribute.name in rule.codes]
+        size = universe.attribute(attribute.name).size
+        mask = [0] * size
+        for bit, codes in enumerate(naming):
+            for code in codes:
+                mask[code] |= 1 << bit
+        number = {each: group for group, each in enumerate(dict.fromkeys(mask))}
+        if len(number) != attribute.size:
+            raise BugError("the coarse universe has other groups than its rules give")
+        groups[attribute.name] = np.array([number[each] for each in mask], dtype=np.int64)
+    return groups
+
+
+def _atom_of(
+    columns: Sequence[NDArray[Any]],
+    universe: Universe,
+    small: Universe,
+    groups: dict[str, Ints],
+    atoms: Atoms,
+) -> Ints:
+    """The atom of every given cell."""
+    cells = np.zeros(len(columns[0]), dtype=np.int64)
+    for attribute, stride in zip(small.attributes, small.strides, strict=True):
+        codes = columns[universe.names.index(attribute.name)]
+        cells += groups[attribute.name][codes] * stride
+    return atoms.atom_of[cells]
+
+
+def _extended(
+    support: Support,
+    universe: Universe,
+    small: Universe,
+    groups: dict[str, Ints],
+    atoms: Atoms,
+    missing: Ints,
+) -> Support:
+    """The support with cells of weight zero in the atoms that are missing."""
+    have = len(support.columns[0])
+    if have:
+        pattern = np.unique(np.linspace(0, have - 1, min(have, CELLS_FOR_AN_ATOM)).astype(np.int64))
+        base = [column[pattern] for column in support.columns]
+    else:
+        base = [np.zeros(1, dtype=column.dtype) for column in support.columns]
+    parts: list[list[NDArray[Any]]] = []
+    for atom in missing:
+        small_cell = np.array([int(np.flatnonzero(atoms.atom_of == atom)[0])])
+        own = [column.copy() for column in base]
+        for attribute, code in zip(small.attributes, small.codes(small_cell), strict=True):
+            axis = universe.names.index(attribute.name)
+            own[axis][:] = int(np.flatnonzero(groups[attribute.name] == int(code[0]))[0])
+        parts.append(own)
+    columns = [
+        np.concatenate([old, *new])
+        for old, new in zip(support.columns, zip(*parts, strict=True), strict=True)
+    ]
+    values = np.concatenate([support.values, np.zeros(len(columns[0]) - have)])
+    listed = np.concatenate([support.listed, np.zeros(len(columns[0]) - have, dtype=bool)])
+    words = cell_words(columns, universe.shape)
+    order = cell_order(words)
+    cells = order[new_cells([word[order] for word in words])]
+    return Support(tuple(column[cells] for column in columns), values[cells], listed[cells])
