@@ -6,6 +6,7 @@ the configuration alone.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -98,7 +99,8 @@ def _branches(
 ) -> list[tuple[ir.BooleanValue, int | None]]:
     """Conditions under which the value is written as one of the texts.
 
-    Whole numbers are compared as numbers: a text that no whole number is written as is no branch.
+    Numbers are compared as numbers, because every engine writes them in its own way: a text that
+    no number of the column is written as is no branch.
     """
     if column.type().is_integer():
         return [
@@ -106,10 +108,15 @@ def _branches(
             for text, code in codes
             if text == "" or is_whole(text)
         ]
-    text = _as_text(column)
+    if column.type().is_floating():
+        return [
+            (column.isnull() if text == "" else _equals(column, float(text)), code)
+            for text, code in codes
+            if text == "" or is_float(text)
+        ]
     return [
-        (text.isnull() | (text == "") if token == "" else text == records.as_read(token), code)
-        for token, code in codes
+        (column.isnull() | (column == "") if text == "" else column == records.as_read(text), code)
+        for text, code in codes
     ]
 
 
@@ -118,19 +125,30 @@ def is_whole(text: str) -> bool:
     return bool(re.fullmatch("0|-?[1-9][0-9]{0,18}", text)) and -(1 << 63) <= int(text) < 1 << 63
 
 
-def _as_text(column: ir.Column) -> ir.StringValue:
-    """The text of a value; a whole float is written as the whole number, as in a CSV file.
+def is_float(text: str) -> bool:
+    """Whether the text is how a 64-bit float is written.
 
-    Programs that know no missing integers store whole numbers as floats.
+    A whole float is written as the whole number if that has 64 bits, because programs that know
+    no missing integers store whole numbers as floats; any other in the fewest digits that tell
+    it from its neighbours, as Python does.
     """
+    try:
+        value = float(text)
+    except ValueError:
+        return False
+    is_integer = -(2.0**63) <= value < 2.0**63 and value == int(value)
+    return text == (str(int(value)) if is_integer else repr(value))
+
+
+def _equals(column: ir.FloatingColumn, value: float) -> ir.BooleanValue:
+    return column.isnan() if math.isnan(value) else column == _float64(value)
+
+
+def _float64(value: float) -> ir.FloatingValue:
+    """A constant that no engine takes for a decimal, which some round once more."""
     import ibis
 
-    if not column.type().is_floating():
-        return column
-    inside = column.between(-(2.0**63), 2.0**63 - 1024) & ~column.isnan()
-    whole = ibis.ifelse(inside, column, ibis.literal(0.0)).cast("int64")
-    is_whole_float = inside & (whole.cast("float64") == column)
-    return ibis.ifelse(is_whole_float, whole.cast("string"), column.cast("string"))
+    return ibis.literal(repr(value)).cast("float64")
 
 
 def _encode_number(records: Records, attribute: Attribute) -> ir.IntegerValue:
@@ -145,8 +163,8 @@ def _encode_number(records: Records, attribute: Attribute) -> ir.IntegerValue:
     last = attribute.bin_count - 1
     return ibis.cases(
         (number.isnull() | number.isnan(), attribute.unreadable_code),
-        (number < float(low), 0 if out is None else out),
-        (number > float(high), last if out is None else out),
+        (number < _float64(float(low)), 0 if out is None else out),
+        (number > _float64(float(high)), last if out is None else out),
         else_=_bin_between(number, attribute.edges, 0, last),
     )
 
@@ -158,10 +176,10 @@ def _bin_between(
     import ibis
 
     if first == last:
-        return ibis.literal(first, "int64")
+        return ibis.literal(first, "int32")  # so that the cast to int64 is written out
     middle = (first + last + 1) // 2
     return ibis.ifelse(
-        number >= float(edges[middle]),
+        number >= _float64(float(edges[middle])),
         _bin_between(number, edges, middle, last),
         _bin_between(number, edges, first, middle - 1),
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from synth.config.types import PersonUnit
 from synth.curator.duckdb_engine import as_number
-from synth.curator.encode import bound_contributions, encode_attribute, encode_words
+from synth.curator.encode import bound_contributions, encode_attribute, encode_words, is_float
 from synth.curator.engine import Records
 from synth.domain import Attribute, Universe
 
@@ -99,6 +99,26 @@ def test_whole_floats_are_written_like_whole_numbers():
     code = encode_attribute(records(table), levels)
     codes = table.select(code=code).to_pyarrow().column("code").to_pylist()
     assert codes == [0, 1, 2, 3, 3, 3, 3]
+
+
+@given(st.floats())
+def test_a_float_is_written_in_one_way(value):
+    is_int64 = value.is_integer() and -(2**63) <= int(value) < 2**63
+    spelled = str(int(value)) if is_int64 else repr(value)
+    assert is_float(spelled)
+    assert not any(is_float(other) for other in (f" {spelled}", f"+{spelled}", f"0{spelled}"))
+    assert not is_float("")
+
+
+def test_codes_are_narrow_numbers_that_are_widened_before_they_are_multiplied():
+    """Otherwise an engine whose small constants have 32 bits would overflow, or stop."""
+    edges = tuple(map(Fraction, range(4)))
+    wide = [Attribute(name, "number", edges=edges, missing=("",)) for name in "abc"]
+    table = ibis.table(dict.fromkeys("abc", "float64"), name="records")
+    for dialect in ("duckdb", "postgres", "pyspark"):
+        words = encode_words(records(table), Universe(tuple(wide)))
+        sql = getattr(ibis, dialect).compile(table.select(**words))
+        assert sql.count("AS BIGINT) * ") == 3
 
 
 def test_cells_are_mixed_radix_with_the_last_attribute_fastest():
