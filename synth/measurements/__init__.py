@@ -1,5 +1,6 @@
 """What the curator measured and attests, and the file formats of both."""
 
+from synth.measurements.content import content_hash, public_seed
 from synth.measurements.event import (
     event_from_plain,
     event_to_plain,
@@ -7,12 +8,7 @@ from synth.measurements.event import (
     selection_from_plain,
     selection_to_plain,
 )
-from synth.measurements.file import (
-    content_hash,
-    public_seed,
-    read_measurements,
-    write_measurements,
-)
+from synth.measurements.file import read_measurements, write_measurements
 from synth.measurements.measurements import MeasuredTable, Measurements
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
 

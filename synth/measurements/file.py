@@ -1,13 +1,17 @@
-"""`measurements.parquet`: the noisy tables as a file that anybody can load."""
+"""`measurements.parquet`: the noisy tables as a file that anybody can load.
+
+Tables are written and read in blocks: beside the counts themselves little memory is needed.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from synth.domain import Margin, Universe
+from synth.measurements.count_column import CountColumn, fits_int32
 from synth.measurements.durable import create_durably
 from synth.measurements.event import (
     event_from_plain,
@@ -31,50 +35,22 @@ from synth.privacy import TableEvent
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+    from numpy.typing import NDArray
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 METADATA_KEY = b"synth"
 ROWS_PER_GROUP = 1 << 20
 MOST_TABLES = 1 << 15
-
-
-def content_hash(measurements: Measurements) -> str:
-    """SHA-256 over everything the measurements say, independent of the file format."""
-    import numpy as np
-
-    digest = hashlib.sha256()
-    head: dict[str, Any] = {
-        "release_id": measurements.release_id,
-        "configuration_hash": measurements.configuration_hash,
-        "events": [event_to_plain(table.event) for table in measurements.tables],
-    }
-    if measurements.selections:
-        head["selections"] = [selection_to_plain(event) for event in measurements.selections]
-    if listed := listed_counts(measurements.tables):
-        head["listed"] = listed
-    digest.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
-    for table in measurements.tables:
-        digest.update(np.ascontiguousarray(table.noisy_counts, dtype="<i8").data)
-        if table.codes is not None:
-            digest.update(np.ascontiguousarray(table.codes, dtype="<i8").data)
-    return digest.hexdigest()
-
-
-def public_seed(measurements: Measurements, purpose: str) -> int:
-    """A 128-bit seed for a random choice in post-processing, reproducible by anybody.
-
-    Privacy: a function of the noisy measurements alone, so whatever is drawn from it is
-    post-processing.
-    """
-    digest = hashlib.sha256(f"synth/{purpose}/{content_hash(measurements)}".encode())
-    return int.from_bytes(digest.digest()[:16], "big")
 
 
 def write_measurements(path: Path, measurements: Measurements) -> None:
     """Create the file in one durable step (mode 0600).
 
     Shapes: one row per cell of each table with columns `table` (number of the table in the
-    metadata), `cell` (mixed-radix number, C order) and `noisy_count` (records), sorted. A table
+    metadata), `cell` (mixed-radix number, C order) and `noisy_count` (records; int32, or int64 if
+    one of all tables does not fit), sorted. Encoded as differences and compressed, a count takes
+    three to four bits at epsilon 1, the other columns next to nothing. A table
     with a threshold has one row per listed cell; `cell` is its place in the list, and a column
     `code:...` per attribute, null for other tables, says which cell of the universe it is.
     Raises: FileExistsError if measurements exist already; OSError when writing fails.
@@ -97,7 +73,9 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
         ) as writer:
             for number, table in enumerate(measurements.tables):
                 for start in range(0, len(table.noisy_counts), ROWS_PER_GROUP):
-                    writer.write_batch(_block(measurements, schema, number, start))
+                    writer.write_batch(
+                        _block(measurements, schema, number, start), row_group_size=ROWS_PER_GROUP
+                    )
 
     create_durably(path, write)
 
@@ -119,11 +97,19 @@ def _schema(measurements: Measurements) -> pa.Schema:
         [
             pa.field("table", pa.int16(), nullable=False),
             pa.field("cell", pa.int64(), nullable=False),
-            pa.field("noisy_count", pa.int64(), nullable=False),
+            pa.field("noisy_count", _stored_type(measurements), nullable=False),
             *code_fields([table.event for table in measurements.tables]),
         ],
         metadata={METADATA_KEY: json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode()},
     )
+
+
+def _stored_type(measurements: Measurements) -> pa.DataType:
+    """The narrower of two types that holds every noisy count."""
+    import pyarrow as pa
+
+    narrow = all(fits_int32(table.noisy_counts) for table in measurements.tables)
+    return pa.int32() if narrow else pa.int64()
 
 
 def _block(
@@ -138,7 +124,7 @@ def _block(
         [
             pa.array(np.full(len(counts), number, dtype=np.int16)),
             pa.array(np.arange(start, start + len(counts), dtype=np.int64)),
-            pa.array(counts),
+            pa.array(counts).cast(schema.field("noisy_count").type),
             *code_arrays(events, table, start, start + len(counts)),
         ],
         schema=schema,
@@ -150,7 +136,6 @@ def read_measurements(path: Path, universe: Universe) -> Measurements:
 
     Raises: ValueError with a sentence that says what is wrong; OSError if unreadable.
     """
-    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -165,33 +150,68 @@ def read_measurements(path: Path, universe: Universe) -> Measurements:
             expected_rows = sum(rows)
             if file.metadata.num_rows != expected_rows:
                 raise ValueError(f"holds {file.metadata.num_rows} rows instead of {expected_rows}")
-            content = file.read()
+            counts, codes = _read_counts(file, rows, code_columns(events))
+            is_wide = pa.types.is_int64(file.schema_arrow.field("noisy_count").type)
     except (pa.ArrowException, KeyError, TypeError) as error:
         raise ValueError(f"is not a file of measurements ({type(error).__name__})") from None
-    numbers = np.repeat(np.arange(len(events)), rows)
-    cells = np.concatenate([np.arange(count) for count in rows])
-    if content.column("noisy_count").null_count or not (
-        np.array_equal(content.column("table").to_numpy(), numbers)
-        and np.array_equal(content.column("cell").to_numpy(), cells)
-    ):
-        raise ValueError("does not list every cell of every table once, in order")
-    noisy = np.asarray(content.column("noisy_count").to_numpy(), dtype=np.int64)
     tables = []
     start = 0
-    for event, count in zip(events, rows, strict=True):
-        counts, codes = noisy[start : start + count], None
+    for event, noisy in zip(events, counts, strict=True):
+        listed = None
         if event.threshold is not None:
-            check_listed_counts(counts, event)
-            columns = [content.column(name) for name in code_columns(events)]
-            codes = read_codes(columns, event, universe, start=start, count=count)
-        tables.append(MeasuredTable(event, counts, noise_variance(event), codes))
-        start += count
+            check_listed_counts(noisy, event)
+            listed = read_codes(codes, event, universe, start=start, count=len(noisy))
+        tables.append(MeasuredTable(event, noisy, noise_variance(event), listed))
+        start += len(noisy)
+    if is_wide and all(map(fits_int32, counts)):
+        raise ValueError("has noisy counts in a wider type than they need")
     return Measurements(head["release_id"], head["configuration_hash"], tuple(tables), selections)
 
 
+def _read_counts(
+    file: pq.ParquetFile, rows: Sequence[int], names: Sequence[str]
+) -> tuple[list[NDArray[Any]], list[pa.ChunkedArray]]:
+    """The counts of every table, and the columns of codes.
+
+    Raises: ValueError unless the rows list every cell of every table once, in order.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    counts = [CountColumn(number) for number in rows]
+    codes: list[list[pa.Array]] = [[] for _ in names]
+    places = _places(rows)
+    number, start = next(places, (0, 0))
+    for batch in file.iter_batches(batch_size=ROWS_PER_GROUP, use_threads=False):
+        done = 0
+        if batch.column("noisy_count").null_count:
+            raise ValueError("has a row without a noisy count")
+        table, cell, noisy = (np.asarray(batch.column(i)) for i in range(3))
+        while done < batch.num_rows:
+            if start == rows[number]:
+                number, start = next(places)
+            size = min(batch.num_rows - done, rows[number] - start)
+            here = slice(done, done + size)
+            if (table[here] != number).any() or (
+                cell[here] != np.arange(start, start + size)
+            ).any():
+                raise ValueError("does not list every cell of every table once, in order")
+            counts[number].put(start, noisy[here])
+            start, done = start + size, done + size
+        for column, name in zip(codes, names, strict=True):
+            column.append(batch.column(name))
+    return [each.values for each in counts], [pa.chunked_array(c, pa.int32()) for c in codes]
+
+
+def _places(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first row of every table that has one."""
+    yield from ((number, 0) for number, count in enumerate(rows) if count)
+
+
 def _read_head(schema: pa.Schema) -> dict[str, Any]:
-    expected = [("table", "int16"), ("cell", "int64"), ("noisy_count", "int64")]
-    if [(field.name, str(field.type)) for field in schema][:3] != expected:
+    found = [(field.name, str(field.type)) for field in schema][:3]
+    fixed = [("table", "int16"), ("cell", "int64")]
+    if found not in ([*fixed, ("noisy_count", kind)] for kind in ("int32", "int64")):
         raise ValueError("does not have the columns table, cell, noisy_count")
     head = {"selections": [], "listed": []} | read_metadata((schema.metadata or {})[METADATA_KEY])
     if head["format_version"] != FORMAT_VERSION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from synth.privacy import PrivacyEvent, SelectionEvent, TableEvent
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class MeasuredTable:
     """One noisy table over some attributes of the universe.
 
-    Shapes and units: `noisy_counts` is int64, one value per cell of the table, flat in C order
+    Shapes and units: `noisy_counts` is int64 (in tables of more than 2^24 cells any signed type
+    that holds them), one value per cell of the table, flat in C order
     over `event.table` (attributes in universe order); true count plus exact integer noise, in
     records. `variance` is that of the noise, in records squared.
 
@@ -43,6 +45,13 @@ class Measurements:
     tables: tuple[MeasuredTable, ...]
     selections: tuple[SelectionEvent, ...] = ()
     """The private choices by which tables were found, in the order in which they were made."""
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over everything that is said here, independent of any file."""
+        from synth.measurements.content import compute_content_hash
+
+        return compute_content_hash(self)
 
     @property
     def events(self) -> tuple[PrivacyEvent, ...]:

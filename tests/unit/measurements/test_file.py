@@ -120,7 +120,7 @@ EVENT_PLAIN = {
         {"columns": {"table": pa.array([0] * 9, pa.int16())}},
         {"columns": {"noisy_count": pa.array([1.5] * 9)}},
         {"columns": {"noisy_count": pa.array([None] * 9, pa.int64())}},
-        {"head": {"format_version": 2}},
+        {"head": {"format_version": 1}},
         {"head": {"tables": []}},
         {"head": {"tables": [{**EVENT_PLAIN, "cells": 9}]}},
         {"head": {"tables": [{**EVENT_PLAIN, "table": ["b", "a"]}]}},

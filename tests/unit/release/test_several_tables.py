@@ -284,7 +284,7 @@ def test_a_changed_noisy_count_of_any_table_is_found(several, row):
     def change(table, _):
         counts = table.column("noisy_count").to_pylist()
         counts[row] += 1
-        values = pa.array(counts, pa.int64())
+        values = pa.array(counts, pa.int32())
         return table.set_column(2, table.schema.field(2), [values])
 
     rewritten(several, change)
