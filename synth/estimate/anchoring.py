@@ -17,8 +17,8 @@ _SWEEPS = 20
 _SETTLED = 1e-9
 _MISFIT_DEVIATIONS = 4.0
 """A mean square this many standard deviations above its expectation is a misfit."""
-_FALSE_ALARM_TOTAL = 0.05
-_FALSE_ALARM_TABLES = 0.01
+FALSE_ALARM_TOTAL = 0.05
+FALSE_ALARM_TABLES = 0.01
 """How often true sums would be taken for a contradiction: the total, and any of the tables."""
 
 
@@ -88,7 +88,7 @@ class NoisySums:
         now = float(values.sum())
         noise = math.sqrt(self.noise_variance * max(1, int(self.possible.sum())))
         gap = (float(self.noisy.sum()) - now) / noise
-        share = _share_of(np.array([gap]), _FALSE_ALARM_TOTAL)
+        share = share_of(np.array([gap]), FALSE_ALARM_TOTAL)
         wanted = max(0.0, now + share * gap * noise)
         factor = wanted / now if now > 0.0 else 1.0
         return values * factor, factor, share
@@ -100,7 +100,7 @@ class NoisySums:
         noise = np.sqrt(self.noise_variance * np.maximum(cells, 1.0))
         gap = (_one_way(self.noisy.reshape(shape), axis) - now) / noise
         gap[cells == 0.0] = 0.0
-        share = _share_of(gap, _FALSE_ALARM_TABLES / len(shape))
+        share = share_of(gap, FALSE_ALARM_TABLES / len(shape))
         wanted = np.maximum(now + share * gap * noise, 0.0)
         total = float(wanted.sum())
         if total <= 0.0:
@@ -113,7 +113,7 @@ def _one_way(table: Floats, axis: int) -> Floats:
     return np.asarray(table.sum(axis=rest), dtype=np.float64)
 
 
-def _share_of(gap: Floats, false_alarm: float) -> float:
+def share_of(gap: Floats, false_alarm: float) -> float:
     """How far to move: 0, or the share of the squared gap that noise does not explain."""
     from scipy.special import chdtri
 

@@ -14,6 +14,7 @@ from synth.domain import Margin, Universe
 from synth.domain.totals import Atoms
 from synth.errors import BugError
 from synth.estimate.anchoring import NoisySums
+from synth.estimate.cell_table import cell_table
 from synth.estimate.interactions import Interactions
 from synth.estimate.loglinear import MODEST_SIZE, LogLinearFit, LogLinearModel
 from synth.estimate.posterior import CellPosterior
@@ -21,10 +22,9 @@ from synth.estimate.raking import rake, rake_one_way, required_atoms
 from synth.estimate.sharpening import BLOCK_RECORDS, STRENGTH, sharpen
 from synth.estimate.sums import noisy_coefficients
 from synth.estimate.tilt import tilt
-from synth.privacy.accounting import LAPLACE
 
 if TYPE_CHECKING:
-    from synth.measurements import MeasuredTable, Measurements
+    from synth.measurements import Measurements
 
 Floats = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ def _fit(
 ) -> tuple[Floats, Floats]:
     """The posterior means of the cells, and the means that the model gives them."""
     interactions = Interactions.of(universe)
-    full = _cell_table(measurements, universe)
+    full = cell_table(measurements, universe)
     sums = noisy_coefficients(
         [table for table in measurements.tables if table is not full], interactions, universe
     )
@@ -170,15 +170,6 @@ def _sharpen(
     for cells in atoms.cells():
         sharper[cells] = sharpen(values[cells])
     return sharper
-
-
-def _cell_table(measurements: Measurements, universe: Universe) -> MeasuredTable | None:
-    """The table with Laplace noise on every cell of the universe, if there is one."""
-    for table in measurements.tables:
-        finest = table.event.table == universe.names and not any(table.event.coarsening)
-        if finest and table.event.mechanism == LAPLACE:
-            return table
-    return None
 
 
 def _require_sizes(measurements: Measurements, universe: Universe) -> None:

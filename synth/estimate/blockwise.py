@@ -1,0 +1,133 @@
+"""The estimate of a large universe, held as a rule for the value of every cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config.types import Config
+from synth.domain import Universe
+from synth.domain.sparse_counts import SparseCounts
+from synth.estimate.blockwise_anchor import anchor
+from synth.estimate.blockwise_groups import PAIRS, Groups
+from synth.estimate.blockwise_model import BlockwiseModel
+from synth.estimate.blockwise_parts import parts_of
+from synth.estimate.blockwise_pass import BLOCK_CELLS, Cells, Term, default_threads, on_grid
+from synth.estimate.blockwise_rounding import round_blockwise
+from synth.estimate.blockwise_rules import CellRules
+from synth.estimate.blockwise_scores import NoisyCells
+from synth.estimate.blockwise_tables import PairSums
+from synth.estimate.blockwise_tilt import tilt
+from synth.estimate.cell_table import cell_table
+from synth.estimate.raking import required_totals
+
+if TYPE_CHECKING:
+    from synth.measurements import Measurements
+
+LARGEST_WHOLE_TABLE_CELLS = 20_000_000
+"""Up to this many cells the estimate is fitted to the whole table at once (`estimate.estimate`);
+beyond, block by block. A public rule: it asks for the size of the universe alone."""
+_LEAST_VARIANCE = 1e-12
+
+
+def is_blockwise(universe: Universe) -> bool:
+    """Whether a universe that is held cell by cell is estimated block by block."""
+    return universe.size > LARGEST_WHOLE_TABLE_CELLS
+
+
+@dataclass(frozen=True, eq=False)
+class BlockwiseEstimate:
+    """A table of the universe that is good to publish, cell by cell when it is asked for.
+
+    The values are never held together. `report` is that of `estimate.Estimate`.
+    """
+
+    cells: Cells
+    term: Term
+    report: dict[str, Any]
+
+    def blocks(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """The values in the order of the cells, as (first cell, values) of blocks."""
+        return self.cells.blocks([self.term])
+
+    def round(self, seed: int) -> SparseCounts:
+        """Whole counts, by systematic rounding with a public seed; required totals hold."""
+        return round_blockwise(self.cells, self.term, seed)
+
+
+def estimate_blockwise(
+    measurements: Measurements,
+    config: Config,
+    *,
+    threads: int | None = None,
+    block_cells: int = BLOCK_CELLS,
+) -> BlockwiseEstimate:
+    """Fit one non-negative table of counts to the noisy tables, passing over its cells.
+
+    Privacy: post-processing of the measurements and the public configuration.
+    Ensures: the same bytes for the same input, whatever the number of threads.
+    Shapes and units: memory is that of the noisy table, one to four bytes a cell beside it, and
+    tables of two groups of attributes.
+    Raises: BugError if there is no table, or one does not have the size of its margin.
+    """
+    groups = Groups.of(config.universe)
+    full = cell_table(measurements, config.universe)
+    noisy, variance = None, math.inf
+    if full is not None:
+        decay = float(1 / full.event.noise_scale_records)
+        noisy = NoisyCells.of(full.noisy_counts, decay=decay, block_cells=block_cells)
+        variance = max(full.variance, _LEAST_VARIANCE)
+    rules = CellRules(groups, required_totals(config))
+    cells = Cells(
+        groups, noisy, rules, threads=threads or default_threads(), block_cells=block_cells
+    )
+    parts = parts_of(groups)
+    others = [table for table in measurements.tables if table is not full]
+    sums: PairSums | None = PairSums.of(others, groups, parts) if others else None
+    if sums is not None and full is None:
+        parts = tuple(part.only(sums.components(i)) for i, part in enumerate(parts))
+        sums = replace(sums, parts=parts)
+    possible = cells.possible_sums()
+    noisy_sums = None if full is None else cells.count_sums(full.noisy_counts)
+    total = 0.0 if noisy_sums is None else noisy_sums.total()
+    if sums is not None:
+        total = sums.total() or total
+    model = BlockwiseModel(
+        cells,
+        parts,
+        sums,
+        base=math.log(max(total, 1.0) / max(1.0, possible.total())),
+        noise_variance=variance,
+    )
+    fit = model.fit()
+    steps: list[dict[str, Any]] = [
+        {
+            "step": "estimate block by block",
+            "groups": [len(groups.axes(i)) for i in range(3)],
+            "pairs_modelled": [
+                f"{i + 1}-{j + 1}"
+                for (i, j), held in zip(PAIRS, groups.is_modelled, strict=True)
+                if held
+            ],
+        },
+        *fit.steps,
+    ]
+    term = Term(model.expected_score, on_grid(fit.discounted))
+    if sums is not None:
+        term, report = tilt(
+            cells,
+            sums,
+            term,
+            model.variances(fit.discounted),
+            noise_variance=None if full is None else variance,
+        )
+        steps.append(report)
+    elif noisy_sums is not None:
+        term, report = anchor(cells, term, noisy_sums, possible, noise_variance=variance)
+        steps.append(report)
+    return BlockwiseEstimate(cells, term, {"steps": steps})

@@ -1,0 +1,110 @@
+"""Scores: what a cell contributes, looked up by its noisy count and its log mean."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.estimate.posterior import CellPosterior
+
+Floats = NDArray[np.float64]
+
+LOWEST = -20.0
+STEP = 1.0 / 64.0
+ROWS = math.ceil((math.log(1e9) - LOWEST) / STEP)
+"""The grid of log means: its lowest point, its step and its length."""
+
+
+def grid() -> Floats:
+    """The log means that a score is tabulated at."""
+    return np.asarray(LOWEST + STEP * np.arange(ROWS), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A number for every cell, read from a table.
+
+    Shapes: `values` is float32. With `by_count` it has `ROWS` entries for every run of noisy
+    counts, one run after another; otherwise `ROWS` entries, whatever the noisy count.
+    """
+
+    values: NDArray[np.float32]
+    by_count: bool
+
+
+def mean_score() -> Score:
+    """The mean itself."""
+    return Score(np.exp(grid()).astype(np.float32), by_count=False)
+
+
+def information_score(noise_variance: float) -> Score:
+    """About what a noisy cell says of its log mean: m^2 / (m + noise variance)."""
+    mean = np.exp(grid())
+    return Score((mean * (mean / (mean + noise_variance))).astype(np.float32), by_count=False)
+
+
+def variance_score(noise_variance: float, shape: float) -> Score:
+    """The variance of a count with this mean, once its noisy count is known."""
+    mean = np.exp(grid())
+    prior = mean + mean * mean / shape
+    variance = prior * (noise_variance / (prior + noise_variance))
+    return Score(variance.astype(np.float32), by_count=False)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCells:
+    """The noisy counts of the universe, as numbers of runs of the posterior's table.
+
+    Shapes: `runs` has one small whole number per cell: the run that its noisy count falls into,
+    all of 0 and below together; the last number, `large`, stands for counts beyond the table.
+    """
+
+    posterior: CellPosterior
+    runs: NDArray[Any]
+    large: int
+    large_cells: NDArray[np.int64]
+    large_counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, noisy_counts: NDArray[Any], *, decay: float, block_cells: int) -> NoisyCells:
+        """Look every count up once; `decay` is epsilon over sensitivity."""
+        posterior = CellPosterior(np.zeros(0, dtype=np.int64), decay=decay, cells=noisy_counts.size)
+        starts, _ = posterior.table
+        large = starts.size - 1
+        run_of = np.searchsorted(starts, np.arange(posterior.cut + 2), side="right") - 1
+        run_of[-1] = large
+        kind = np.uint8 if large < 256 else np.uint16 if large < 65536 else np.uint32
+        run_of = run_of.astype(kind)
+        runs = np.empty(noisy_counts.size, dtype=kind)
+        cells, counts = [], []
+        # narrow counts may be unable to hold the cut, so they are widened block by block
+        for start in range(0, noisy_counts.size, block_cells):
+            block = noisy_counts[start : start + block_cells]
+            places = np.clip(block.astype(np.int64), 0, posterior.cut + 1)
+            np.take(run_of, places, out=runs[start : start + block_cells], mode="clip")
+            beyond = np.flatnonzero(places > posterior.cut)
+            cells.append(beyond + start)
+            counts.append(block[beyond].astype(np.int64))
+        return cls(posterior, runs, large, np.concatenate(cells), np.concatenate(counts))
+
+    def expected(self) -> Floats:
+        """The posterior mean for every run and log mean; 0 for the counts beyond the table."""
+        _, coarse = self.posterior.table
+        place = np.clip(self.posterior.place(grid()), 0.0, coarse.shape[1] - 1.000001)
+        low = place.astype(np.int64)
+        share = place - low
+        fine = coarse[:, low] * (1.0 - share) + coarse[:, low + 1] * share
+        return np.concatenate([fine, np.zeros((1, ROWS))])
+
+    def mean_score(self) -> Score:
+        """The posterior mean."""
+        return Score(self.expected().reshape(-1).astype(np.float32), by_count=True)
+
+    def pull_score(self) -> Score:
+        """The posterior mean less the mean."""
+        pull = self.expected() - np.exp(grid())
+        return Score(pull.reshape(-1).astype(np.float32), by_count=True)

@@ -1,0 +1,146 @@
+"""Noisy sums of a large universe: what the tables of sums say about every pair of groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain import Margin, Universe
+from synth.estimate.blockwise_groups import PAIRS, Groups
+from synth.estimate.blockwise_pairs import PairTables
+from synth.estimate.blockwise_parts import PairPart
+from synth.estimate.sums import NoisyCoefficients, noisy_coefficients, trusted
+from synth.measurements import MeasuredTable
+
+Floats = NDArray[np.float64]
+
+_LEAST_VARIANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """For every part of the model: its coefficients as the noisy sums tell them, or None.
+
+    A table whose attributes lie in all three groups is used through its sums over each pair.
+    """
+
+    groups: Groups
+    parts: tuple[PairPart, ...]
+    coefficients: tuple[NoisyCoefficients | None, ...]
+
+    @classmethod
+    def of(
+        cls, tables: Sequence[MeasuredTable], groups: Groups, parts: tuple[PairPart, ...]
+    ) -> PairSums:
+        """Combine the tables, pair by pair."""
+        found = []
+        for part in parts:
+            universe = groups.pair_universe(part.pair)
+            inside = [t for t in (_inside(table, groups, universe) for table in tables) if t]
+            sums = noisy_coefficients(inside, part.interactions, universe)
+            found.append(None if sums is None else _only(sums, part.places))
+        return cls(groups, parts, tuple(found))
+
+    @property
+    def are_there(self) -> bool:
+        """Whether any table says anything."""
+        return any(each is not None for each in self.coefficients)
+
+    def total(self) -> float | None:
+        """The number of records as these tables tell it."""
+        for each in self.coefficients:
+            if each is not None and each.places.size and each.places[0] == 0:
+                return float(each.values[0]) * math.sqrt(each.interactions.size)
+        return None
+
+    def components(self, number: int) -> set[int]:
+        """The components that part `number` can learn from these tables."""
+        each = self.coefficients[number]
+        return set() if each is None else {int(c) for c in each.interactions.component[each.places]}
+
+    def gaps(self, expected: PairTables) -> list[Floats | None]:
+        """For every part: noisy less expected coefficients; `expected` holds sums over pairs."""
+        found: list[Floats | None] = []
+        for part, each in zip(self.parts, self.coefficients, strict=True):
+            if each is None:
+                found.append(None)
+                continue
+            table = np.asarray(expected.tables[part.pair]).reshape(-1)
+            found.append(each.values - each.interactions.forward(table)[each.places])
+        return found
+
+    def spreads(self, variance: PairTables) -> list[Floats | None]:
+        """For every part: the variance of its coefficients, from sums of the cells' variances."""
+        return [
+            None
+            if each is None
+            else each.interactions.squares(np.asarray(variance.tables[part.pair]).reshape(-1))[
+                each.places
+            ]
+            for part, each in zip(self.parts, self.coefficients, strict=True)
+        ]
+
+    def trusted(self, gaps: list[Floats | None], spreads: list[Floats | None]) -> PairSums:
+        """More weight where the expected counts are off by more than they should; see `sums`."""
+        firm = tuple(
+            None if each is None or gap is None or spread is None else trusted(each, gap, spread)
+            for each, gap, spread in zip(self.coefficients, gaps, spreads, strict=True)
+        )
+        return replace(self, coefficients=firm)
+
+    def split(self, joined: Floats) -> list[Floats | None]:
+        """One number per coefficient, given one after another, by parts."""
+        found: list[Floats | None] = []
+        end = 0
+        for each in self.coefficients:
+            size = 0 if each is None else each.places.size
+            found.append(None if each is None else joined[end : end + size])
+            end += size
+        return found
+
+    def expand(self, coefficients: Sequence[Floats | None]) -> PairTables:
+        """The function on the cells that has these coefficients."""
+        tables: list[Floats | None] = [None, None, None]
+        for part, each, own in zip(self.parts, self.coefficients, coefficients, strict=True):
+            first, second = PAIRS[part.pair]
+            shape = self.groups.sizes[first], self.groups.sizes[second]
+            if each is None or own is None:
+                tables[part.pair] = np.zeros(shape)
+                continue
+            full = np.zeros(each.interactions.size)
+            full[each.places] = own
+            tables[part.pair] = each.interactions.inverse(full).reshape(shape)
+        return PairTables((tables[0], tables[1], tables[2]))
+
+
+def _inside(table: MeasuredTable, groups: Groups, universe: Universe) -> MeasuredTable | None:
+    """The sums of a table over the attributes of a pair, with their noise; None if that is void."""
+    event = table.event
+    margin = Margin(event.table, event.coarsening)
+    kept = [i for i, name in enumerate(event.table) if name in universe.names]
+    shape = margin.shape(groups.universe)
+    rest = tuple(i for i in range(len(shape)) if i not in kept)
+    sums = table.noisy_counts.reshape(shape).sum(axis=rest, dtype=np.int64).reshape(-1)
+    names = tuple(event.table[i] for i in kept)
+    moved = replace(
+        event,
+        table=names,
+        coarsening=tuple(event.coarsening[i] for i in kept),
+        cells=sums.size,
+    )
+    factor = event.cells / max(1, sums.size)
+    return MeasuredTable(moved, sums, max(table.variance, _LEAST_VARIANCE) * factor)
+
+
+def _only(sums: NoisyCoefficients, places: NDArray[np.int64]) -> NoisyCoefficients:
+    kept = np.isin(sums.places, places)
+    return replace(
+        sums,
+        places=sums.places[kept],
+        values=sums.values[kept],
+        precision=sums.precision[kept],
+    )
