@@ -71,8 +71,10 @@ def encode_words(records: Records, universe: Universe) -> dict[str, ir.IntegerVa
     for number, word in enumerate(split_into_words(universe)):
         value = ibis.literal(0, "int64")
         for name, stride in zip(word.names, word.strides, strict=True):
-            code = encode_attribute(records, universe.attribute(name))
-            value = value + code.cast("int64") * ibis.literal(stride, "int64")
+            # the engine takes a short literal for 32 bits, whatever Ibis calls it: the first cast
+            # makes Ibis write down the second, without which a large word would overflow
+            code = encode_attribute(records, universe.attribute(name)).cast("int32").cast("int64")
+            value = value + code * ibis.literal(stride, "int64")
         words[f"word_{number}"] = value
     return words
 
@@ -110,7 +112,7 @@ def _branches(
         ]
     if column.type().is_floating():
         return [
-            (column.isnull() if text == "" else _equals(column, float(text)), code)
+            (_equals(column, None if text == "" else float(text)), code)
             for text, code in codes
             if text == "" or is_float(text)
         ]
@@ -140,8 +142,12 @@ def is_float(text: str) -> bool:
     return text == (str(int(value)) if is_integer else repr(value))
 
 
-def _equals(column: ir.FloatingColumn, value: float) -> ir.BooleanValue:
-    return column.isnan() if math.isnan(value) else column == _float64(value)
+def _equals(column: ir.FloatingColumn, value: float | None) -> ir.BooleanValue:
+    """Whether the float is this one, NaN included; on Spark, Ibis takes NaN for null too."""
+    is_nan = column.fill_null(0.0).isnan()
+    if value is None:
+        return column.isnull() & ~is_nan
+    return is_nan if math.isnan(value) else column == _float64(value)
 
 
 def _float64(value: float) -> ir.FloatingValue:
