@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from synth import pipeline
 from synth.config import load_config
 from synth.noise import NoiseStream
+from synth.progress import Stage, Step, watched_by
 
 HEADER = "age,sex,town\n"
 INPUTS = {
@@ -54,6 +57,64 @@ def facts(folder, log):
         "manifest": shape_of(json.loads((folder / "manifest.json").read_text())),
         "cells": pq.read_metadata(folder / "measurements.parquet").num_rows,
     }
+
+
+class Reports:
+    """What the measuring process reports; the figures of loops are all kept."""
+
+    def __init__(self):
+        self.heard = []
+
+    def entered(self, step):
+        self.heard.append(step)
+
+    def advanced(self, done, total, unit):
+        self.heard.append((done, total, unit))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "identity", "adaptive"])
+def test_every_input_gives_the_same_reports_of_progress(project, log, strategy, tmp_path):
+    heard = {}
+    for kind in ("empty", "one row", "an extreme row", "full"):
+        reports = Reports()
+        path = project(people=INPUTS[kind], strategy=strategy)
+        with watched_by(reports):
+            pipeline.measure(load_config(path), log=log, stream=NoiseStream(key=KEY))
+        heard[kind] = reports.heard
+        shutil.rmtree(tmp_path / "state")
+    steps = [each for each in heard["full"] if isinstance(each, Step)]
+    assert steps[0] == Step(Stage.COUNTING)
+    assert {step.stage for step in steps[1:]} == {Stage.NOISE}
+    cells = {total for _, total, _ in (each for each in heard["full"] if isinstance(each, tuple))}
+    assert cells
+    assert len(INPUTS["full"].splitlines()) - 1 not in cells
+    for kind, reports in heard.items():
+        if strategy == "adaptive":  # which table is chosen depends on noisy counts
+            reports = [each for each in reports if not isinstance(each, tuple)]
+            assert reports == [each for each in heard["full"] if not isinstance(each, tuple)], kind
+        else:
+            assert reports == heard["full"], kind
+
+
+@pytest.mark.parametrize("kind", ["empty", "one row", "full"])
+def test_a_scheduled_job_writes_the_same_lines_for_every_input(project, kind):
+    """The real command, without a terminal: standard error line by line."""
+    path = project(people=INPUTS[kind], strategy="identity")
+    finished = subprocess.run(
+        [sys.executable, "-m", "synth", "run", str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+    )
+    assert finished.stderr.splitlines() == [
+        "configuration accepted: 45 cells",
+        "reserved: epsilon 1 of nobody",
+        "measured: 45 noisy counts",
+        "discarded: source kept, no temporary file left",
+        "written: release verified from its bytes",
+        "published: small",
+    ]
 
 
 @pytest.mark.parametrize("kind", INPUTS)
