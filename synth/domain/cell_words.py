@@ -72,6 +72,18 @@ def new_cells(words: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
     return changed
 
 
+def goes_back(words: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
+    """For every cell but the first: whether its number is smaller than that of the one before."""
+    import numpy as np
+
+    back = np.zeros(len(words[0]) - 1, dtype=bool)
+    equal = np.ones(len(words[0]) - 1, dtype=bool)
+    for word in words:
+        back |= equal & (word[1:] < word[:-1])
+        equal &= word[1:] == word[:-1]
+    return back
+
+
 def code_type(shape: Sequence[int]) -> type[np.unsignedinteger[Any]]:
     """The narrowest unsigned type that holds every code."""
     import numpy as np
@@ -81,3 +93,33 @@ def code_type(shape: Sequence[int]) -> type[np.unsignedinteger[Any]]:
         if largest <= np.iinfo(kind).max:
             return kind
     return np.uint32
+
+
+def find_cells(
+    words: Sequence[NDArray[np.int64]], wanted: Sequence[NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """The place of every wanted cell among cells in order, each there once; -1 if it is not there.
+
+    Binary search for all of them at once, word by word.
+    """
+    import numpy as np
+
+    size, number = len(words[0]), len(wanted[0])
+    low, high = np.zeros(number, dtype=np.int64), np.full(number, size, dtype=np.int64)
+    for _ in range(size.bit_length()):
+        searching = low < high
+        middle = np.minimum((low + high) // 2, max(size - 1, 0))
+        below = np.zeros(number, dtype=bool)
+        equal = np.ones(number, dtype=bool)
+        for word, want in zip(words, wanted, strict=True):
+            here = word[middle] if size else np.zeros(number, dtype=np.int64)
+            below |= equal & (here < want)
+            equal &= here == want
+        low = np.where(searching & below, middle + 1, low)
+        high = np.where(searching & ~below, middle, high)
+    place = np.minimum(low, max(size - 1, 0))
+    found = low < size
+    for word, want in zip(words, wanted, strict=True):
+        if size:
+            found &= word[place] == want
+    return np.where(found, place, -1)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from synth.domain.cell_words import cell_order, cell_words, find_cells, new_cells
 from synth.domain.margin import Margin
 from synth.domain.universe import Conjunction, Universe
 
@@ -30,9 +31,46 @@ class SparseCounts:
         """The number of records."""
         return int(self.values.sum())
 
-    def cell(self, place: int) -> list[int]:
-        """The codes of one cell."""
-        return [int(column[place]) for column in self.columns]
+    def at(self, columns: Sequence[NDArray[Any]], shape: Sequence[int]) -> NDArray[np.int64]:
+        """The counts of the given cells; 0 for those that are empty."""
+        import numpy as np
+
+        places = find_cells(cell_words(self.columns, shape), cell_words(columns, shape))
+        if not len(self.values):
+            return np.zeros(len(places), dtype=np.int64)
+        return np.where(places >= 0, self.values[places], 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """The cells in which two tables differ, ascending, and what each table has there."""
+
+    columns: tuple[NDArray[Any], ...]
+    found: NDArray[np.int64]
+    expected: NDArray[np.int64]
+
+    @property
+    def apart(self) -> NDArray[np.int64]:
+        """How far the counts are apart in every such cell."""
+        return abs(self.found - self.expected)
+
+
+def difference(found: SparseCounts, expected: SparseCounts, shape: Sequence[int]) -> Difference:
+    """Compare two tables of one universe."""
+    import numpy as np
+
+    columns = [np.concatenate(pair) for pair in zip(found.columns, expected.columns, strict=True)]
+    zeros = np.zeros_like(found.values), np.zeros_like(expected.values)
+    left = np.concatenate([found.values, zeros[1]])
+    right = np.concatenate([zeros[0], expected.values])
+    words = cell_words(columns, shape)
+    order = cell_order(words)
+    starts = np.flatnonzero(new_cells([word[order] for word in words]))
+    if starts.size:
+        left, right = (np.add.reduceat(values[order], starts) for values in (left, right))
+    differ = left != right
+    cells = order[starts[differ]]
+    return Difference(tuple(column[cells] for column in columns), left[differ], right[differ])
 
 
 def inside(

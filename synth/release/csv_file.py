@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.domain import Universe
 from synth.release.columns import Column
-from synth.release.rows import RowBlock, grid_values, missing_mask, row_blocks
+from synth.release.rows import RowBlock, RowCounts, grid_values, missing_mask, row_blocks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ def csv_header(columns: Sequence[Column]) -> bytes:
 
 
 def csv_chunks(
-    counts: NDArray[np.int64], universe: Universe, columns: Sequence[Column], *, seed: int
+    counts: RowCounts, universe: Universe, columns: Sequence[Column], *, seed: int
 ) -> Iterator[bytes | memoryview]:
     """The bytes of the whole file, block by block: a function of counts, columns and seed."""
     yield csv_header(columns)

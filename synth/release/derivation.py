@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
+from synth.domain import DENSE_LIMIT_CELLS
 from synth.measurements import Measurements, public_seed
 from synth.progress import Stage, stage
+from synth.release.rows import RowCounts, count_rows
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from synth.plan import Forecast
 
 ROUNDING = "rounding"
+DRAWN = "cells drawn from the model"
 BINS = "values inside bins"
 
 
@@ -24,10 +24,11 @@ BINS = "values inside bins"
 class Derivation:
     """The published counts and how they came to be.
 
-    Shapes and units: `counts` is int64, flat in C order over the universe, in records.
+    Shapes and units: `counts` in records: int64, flat in C order over the universe; or the cells
+    that are not empty, where cells of the universe were listed instead of measured one by one.
     """
 
-    counts: NDArray[np.int64]
+    counts: RowCounts
     report: dict[str, Any]
     seeds: dict[str, int]
     forecast: Forecast
@@ -35,7 +36,7 @@ class Derivation:
     @property
     def rows(self) -> int:
         """The number of rows that the counts expand to."""
-        return int(self.counts.sum())
+        return count_rows(self.counts)
 
     @property
     def bins_seed(self) -> int:
@@ -52,14 +53,47 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
 
     Privacy: post-processing; nothing here can reach raw data.
     """
-    from synth.estimate import estimate, round_counts
     from synth.plan import forecast
 
-    seeds = {purpose: public_seed(measurements, purpose) for purpose in (ROUNDING, BINS)}
+    counts, report, seeds = _counts(measurements, config)
+    chosen = measurements.selections != ()
+    events = tuple(table.event for table in measurements.tables) if chosen else None
+    return Derivation(counts, report, seeds, forecast(config, events=events))
+
+
+def _counts(
+    measurements: Measurements, config: Config
+) -> tuple[RowCounts, dict[str, Any], dict[str, int]]:
+    """The whole counts, what the estimate reports, and the public seeds by purpose."""
+    from synth.estimate import (
+        estimate,
+        estimate_blockwise,
+        estimate_sparse,
+        is_blockwise,
+        round_counts,
+        round_sparse,
+    )
+
+    sparse = is_sparse(measurements, config)
+    purposes = (DRAWN, ROUNDING, BINS) if sparse else (ROUNDING, BINS)
+    seeds = {purpose: public_seed(measurements, purpose) for purpose in purposes}
+    if sparse:
+        with stage(Stage.ESTIMATION):
+            drawn = estimate_sparse(measurements, config, seed=seeds[DRAWN])
+        with stage(Stage.ROUNDING):
+            return round_sparse(drawn, seeds[ROUNDING]), drawn.report, seeds
+    if is_blockwise(config.universe):
+        with stage(Stage.ESTIMATION):
+            large = estimate_blockwise(measurements, config)
+        with stage(Stage.ROUNDING):
+            return large.round(seeds[ROUNDING]), large.report, seeds
     with stage(Stage.ESTIMATION):
         estimated = estimate(measurements, config)
     with stage(Stage.ROUNDING):
-        counts = round_counts(estimated, config, seeds[ROUNDING])
-    chosen = measurements.selections != ()
-    events = tuple(table.event for table in measurements.tables) if chosen else None
-    return Derivation(counts.values, estimated.report, seeds, forecast(config, events=events))
+        return round_counts(estimated, config, seeds[ROUNDING]).values, estimated.report, seeds
+
+
+def is_sparse(measurements: Measurements, config: Config) -> bool:
+    """Whether only cells that may hold records are ever listed: by a threshold, or by size."""
+    listed = any(table.event.threshold is not None for table in measurements.tables)
+    return listed or config.universe.size > DENSE_LIMIT_CELLS

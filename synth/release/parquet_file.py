@@ -7,11 +7,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 from synth.domain import Universe
 from synth.release.columns import Column
-from synth.release.rows import BLOCK_ROWS, RowBlock, grid_values, missing_mask, row_blocks
+from synth.release.rows import (
+    BLOCK_ROWS,
+    RowBlock,
+    RowCounts,
+    grid_values,
+    missing_mask,
+    row_blocks,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 COMPRESSION = "zstd"
 
@@ -31,7 +37,7 @@ def parquet_schema(columns: Sequence[Column]) -> Any:
 
 def write_parquet(
     file: IO[bytes],
-    counts: NDArray[np.int64],
+    counts: RowCounts,
     universe: Universe,
     columns: Sequence[Column],
     *,
@@ -49,7 +55,7 @@ def write_parquet(
 
 
 def expected_blocks(
-    counts: NDArray[np.int64], universe: Universe, columns: Sequence[Column], *, seed: int
+    counts: RowCounts, universe: Universe, columns: Sequence[Column], *, seed: int
 ) -> Iterator[Any]:
     """The rows of the file as Arrow record batches: a function of counts, columns and seed."""
     import pyarrow as pa

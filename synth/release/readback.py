@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from synth.domain import Universe
+from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells, word_axes
+from synth.domain.sparse_counts import SparseCounts
 from synth.release.columns import Column
 from synth.release.csv_file import csv_header
 from synth.release.parquet_file import parquet_schema
-from synth.release.rows import BLOCK_ROWS
+from synth.release.rows import BLOCK_ROWS, RowCounts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,9 +27,9 @@ class ReadbackError(ValueError):
 
 
 def counts_of_csv(
-    file: IO[bytes], universe: Universe, columns: Sequence[Column]
-) -> NDArray[np.int64]:
-    """Count the rows of a CSV file per cell.
+    file: IO[bytes], universe: Universe, columns: Sequence[Column], *, sparse: bool = False
+) -> RowCounts:
+    """Count the rows of a CSV file per cell; with `sparse`, only cells with rows are held.
 
     Raises: ReadbackError at the first place that is no row of the universe in cell order.
     """
@@ -40,6 +42,7 @@ def counts_of_csv(
         raise ReadbackError(f"the header is {found!r}, expected {header!r}")
     names = [column.name for column in columns]
     single = len(columns) == 1
+    count = _count_sparse if sparse else _count
     try:
         batches = pacsv.open_csv(
             file,
@@ -54,17 +57,24 @@ def counts_of_csv(
                 quoted_strings_can_be_null=single,
             ),
         )
-        return _count(batches, universe, columns, text=True)
+        return count(batches, universe, columns, text=True)
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
-            return _count(iter(()), universe, columns, text=True)
+            return count(iter(()), universe, columns, text=True)
         raise ReadbackError(f"not readable as CSV with {len(columns)} columns: {error}") from None
 
 
 def counts_of_parquet(
-    file: IO[bytes], universe: Universe, columns: Sequence[Column], *, rows: int
-) -> NDArray[np.int64]:
+    file: IO[bytes],
+    universe: Universe,
+    columns: Sequence[Column],
+    *,
+    rows: int,
+    sparse: bool = False,
+) -> RowCounts:
     """Count the rows of a Parquet file per cell, after a look at its footer.
+
+    With `sparse`, only cells with rows are held.
 
     Raises: ReadbackError for another schema, number of rows or size than such rows can have,
     and at the first row that does not belong to the universe in cell order.
@@ -87,7 +97,8 @@ def counts_of_parquet(
         if size > rows * widest + footer.num_row_groups * len(columns) * PAGE_BYTES:
             raise ReadbackError(f"unpacks to {size} bytes, more than {rows} rows can have")
         batches = source.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
-        return _count(batches, universe, columns, text=False)
+        count = _count_sparse if sparse else _count
+        return count(batches, universe, columns, text=False)
     except (pa.ArrowException, OSError) as error:
         raise ReadbackError(f"not readable as Parquet: {error}") from None
 
@@ -115,6 +126,42 @@ def _count(
         previous = int(cells[-1])
         row += batch.num_rows
     return counts
+
+
+def _count_sparse(
+    batches: Iterator[Any], universe: Universe, columns: Sequence[Column], *, text: bool
+) -> SparseCounts:
+    import numpy as np
+
+    kind = code_type(universe.shape)
+    kept: list[list[NDArray[Any]]] = [[np.zeros(0, dtype=kind)] for _ in columns]
+    numbers: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
+    before = [np.full(1, -1, dtype=np.int64) for _ in word_axes(universe.shape)]
+    row = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        codes = [
+            _codes(column, batch.column(position), row, text=text)
+            for position, column in enumerate(columns)
+        ]
+        words = cell_words(codes, universe.shape)
+        joined = [np.concatenate(pair) for pair in zip(before, words, strict=True)]
+        new = new_cells(joined)[1:]
+        backwards = goes_back(joined)
+        if backwards.any():
+            place = row + int(np.argmax(backwards)) + 1
+            raise ReadbackError(f"row {place} does not follow in the order of the cells")
+        starts = np.flatnonzero(new)
+        first = int(starts[0]) if len(starts) else len(new)
+        numbers[-1][-1:] += first
+        for column, code in zip(kept, codes, strict=True):
+            column.append(code[starts].astype(kind))
+        if len(starts):
+            numbers.append(np.diff(starts, append=len(new)))
+        before = [word[-1:] for word in words]
+        row += batch.num_rows
+    return SparseCounts(tuple(map(np.concatenate, kept)), np.concatenate(numbers))
 
 
 def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.int64]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from synth import progress
 from synth.domain import Universe
+from synth.domain.sparse_counts import SparseCounts
 from synth.release.columns import Column
 from synth.release.public_stream import row_words, scale_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+RowCounts: TypeAlias = "NDArray[np.int64] | SparseCounts"
+"""The counts of all cells of a universe, or of those that are not empty."""
 
 BLOCK_ROWS = 1 << 17
 """Rows in one block: also the row group of the Parquet file."""
@@ -39,16 +43,21 @@ class RowBlock:
 
 
 def row_blocks(
-    counts: NDArray[np.int64], universe: Universe, *, block_rows: int = BLOCK_ROWS
+    counts: RowCounts, universe: Universe, *, block_rows: int = BLOCK_ROWS
 ) -> Iterator[RowBlock]:
     """Expand the counts: every cell appears exactly as often as its count says.
 
-    Shapes and units: `counts` is flat in C order over the universe, in records, none negative.
+    Shapes and units: `counts` is flat in C order over the universe, in records, none negative; or
+    the cells of it that are not empty.
     """
     import numpy as np
 
-    occupied = np.flatnonzero(counts)
-    repeats = counts[occupied]
+    if isinstance(counts, SparseCounts):
+        columns: tuple[NDArray[Any], ...] | None = counts.columns
+        occupied, repeats = np.arange(len(counts.values)), counts.values
+    else:
+        columns, occupied = None, np.flatnonzero(counts)
+        repeats = counts[occupied]
     ends = np.cumsum(repeats)
     total = int(ends[-1]) if len(ends) else 0
     for start in range(0, total, block_rows):
@@ -59,7 +68,10 @@ def row_blocks(
             ends[low:high] - repeats[low:high], start
         )
         cells = np.repeat(occupied[low:high], inside)
-        yield RowBlock(start, universe.codes(cells))
+        if columns is None:
+            yield RowBlock(start, universe.codes(cells))
+        else:
+            yield RowBlock(start, [column[cells].astype(np.int64) for column in columns])
         progress.advance(stop, total, "rows")
 
 
@@ -89,9 +101,9 @@ def missing_mask(column: Column, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     return mask
 
 
-def count_rows(counts: NDArray[np.int64]) -> int:
+def count_rows(counts: RowCounts) -> int:
     """The number of rows that the counts expand to."""
-    return int(counts.sum())
+    return counts.total if isinstance(counts, SparseCounts) else int(counts.sum())
 
 
 def column_names(columns: Sequence[Column]) -> list[str]:

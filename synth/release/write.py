@@ -111,7 +111,7 @@ def _write_files(
     _write_bytes(staging / DATA_CARD, render_data_card(manifest))
     _write_bytes(staging / SCHEMA_FILE, schema_file())
     facts = {name: _facts(staging / name) for name in listed_files(config)}
-    noisy_rows = sum(table.event.cells for table in measurements.tables)
+    noisy_rows = sum(len(table.noisy_counts) for table in measurements.tables)
     manifest["files"] = build_files(config, facts, rows=derived.rows, noisy_rows=noisy_rows)
     _write_bytes(staging / MANIFEST, write_json(manifest))
     facts[MANIFEST] = _facts(staging / MANIFEST)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
 from synth.domain import Margin, Universe
+from synth.domain.sparse_counts import SparseCounts, margin_sums
 from synth.measurements import MeasuredTable, Measurements
 from synth.release.manifest.residuals import marginal_residuals, root_mean_square
 from synth.release.manifest.schema_terms import basis, listing, real, record, text, whole
+from synth.release.rows import RowCounts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 FIT = record(
     "How far the published counts are from the noisy measurements.",
     tables=listing(
-        "One entry for every noisy table, in the order of the events.",
+        "One entry for every noisy table, in the order of the events; of a table with a threshold "
+        "only the listed cells count.",
         record(
             "One noisy table.",
             attributes=listing("The table's attributes.", text("An attribute's name.")),
@@ -49,14 +52,12 @@ FIT = record(
 )
 
 
-def build_fit(
-    config: Config, measurements: Measurements, counts: NDArray[np.int64]
-) -> dict[str, Any]:
+def build_fit(config: Config, measurements: Measurements, counts: RowCounts) -> dict[str, Any]:
     """The part `fit` of the section `quality`."""
     universe, tables = config.universe, measurements.tables
     margins = [Margin(table.event.table, table.event.coarsening) for table in tables]
     residuals = [
-        margin.sums(universe, counts) - table.noisy_counts
+        _published(table, margin, counts, universe) - table.noisy_counts
         for margin, table in zip(margins, tables, strict=True)
     ]
     return {
@@ -66,6 +67,19 @@ def build_fit(
         "queries": _query_fits(config, tables, margins, residuals),
         "basis": "post-processing",
     }
+
+
+def _published(
+    table: MeasuredTable, margin: Margin, counts: RowCounts, universe: Universe
+) -> NDArray[np.int64]:
+    """The published counts of the cells for which the table has a noisy one."""
+    import numpy as np
+
+    if not isinstance(counts, SparseCounts):
+        return margin.sums(universe, counts)
+    if table.codes is not None:
+        return counts.at(tuple(table.codes.T), universe.shape)
+    return margin_sums(counts.columns, counts.values, universe, margin).astype(np.int64)
 
 
 def _table_fit(table: MeasuredTable, residual: NDArray[np.int64]) -> dict[str, Any]:
@@ -116,7 +130,7 @@ def _reference(
     cells = math.prod(universe.attribute(name).size for name in query)
     for number, (table, margin) in enumerate(zip(tables, margins, strict=True)):
         steps = dict(zip(margin.names, margin.coarsening, strict=True))
-        if any(steps.get(name) != 0 for name in query):
+        if table.event.threshold is not None or any(steps.get(name) != 0 for name in query):
             continue
         variance = table.variance * (table.event.cells // cells)
         if best is None or variance < best[0]:

@@ -17,11 +17,9 @@ from synth.release.manifest.schema_terms import (
     text,
     whole,
 )
+from synth.release.rows import RowCounts
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from synth.plan import Forecast, QueryForecast
 
 EXPLANATION = (
@@ -106,7 +104,7 @@ def build_quality(
     config: Config,
     forecast: Forecast,
     measurements: Measurements,
-    counts: NDArray[np.int64],
+    counts: RowCounts,
 ) -> dict[str, Any]:
     """The section `quality`."""
     return {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from synth.config import Config
+from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import Measurements
 from synth.release.checksums import file_sha256
 from synth.release.contents import CSV, DATA_CARD, MANIFEST, all_files, data_files, listed_files
@@ -15,6 +16,7 @@ from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import build_manifest
+from synth.release.rows import RowCounts
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
 from synth.release.verification.comparison import differences, same
 from synth.release.verification.folder import Folder
@@ -29,10 +31,6 @@ from synth.release.verification.rows_check import (
     rule_findings,
     within_tolerance,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 REAL_TOLERANCE = 1e-6
 """Relative: how far real numbers of the manifest may differ under other numeric libraries."""
@@ -81,7 +79,10 @@ class Rebuild:
     def _check_rows(self, name: str) -> None:
         rows = self.derived.rows
         universe, seed = self.config.universe, self.derived.bins_seed
-        counts, problems = published_counts(self.folder, name, self.config, rows=rows)
+        sparse = isinstance(self.derived.counts, SparseCounts)
+        counts, problems = published_counts(
+            self.folder, name, self.config, rows=rows, sparse=sparse
+        )
         self.findings.conclude(f"{name}: every row is in the declared domain", problems)
         if counts is not None:
             self.findings.conclude(
@@ -101,13 +102,14 @@ class Rebuild:
                 compare(self.folder, name, self.derived.counts, self.config, seed=seed),
             )
 
-    def _adopt(self, name: str, counts: NDArray[np.int64]) -> None:
+    def _adopt(self, name: str, counts: RowCounts) -> None:
         """Under other arithmetic, take published counts that are within tolerance as rebuilt."""
-        import numpy as np
-
-        if not self.other_arithmetic or np.array_equal(counts, self.derived.counts):
+        universe = self.config.universe
+        if not self.other_arithmetic or not count_findings(
+            name, counts, self.derived.counts, universe
+        ):
             return
-        if within_tolerance(counts, self.derived.counts):
+        if within_tolerance(counts, self.derived.counts, universe):
             self.findings.notes.append(
                 f"{name}: the counts are not those rebuilt here to the last record, but differ by "
                 f"at most {CELL_TOLERANCE} records in any cell and "
@@ -128,7 +130,7 @@ class Rebuild:
                 self.config,
                 facts,
                 rows=self.derived.rows,
-                noisy_rows=sum(table.event.cells for table in self.measurements.tables),
+                noisy_rows=sum(len(table.noisy_counts) for table in self.measurements.tables),
             )
         else:
             expected["files"] = self.manifest["files"]

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
-from synth.domain import Universe
+from synth.domain import Conjunction, Universe
+from synth.domain.sparse_counts import Difference, SparseCounts, difference, inside
 from synth.release.columns import Column, published_columns
 from synth.release.contents import CSV
 from synth.release.csv_file import csv_chunks
 from synth.release.parquet_file import expected_blocks
 from synth.release.readback import ReadbackError, counts_of_csv, counts_of_parquet
+from synth.release.rows import RowCounts, count_rows
 from synth.release.verification.folder import Folder, FolderError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 CELL_TOLERANCE = 2
 TOTAL_VARIATION_TOLERANCE = 1e-3
@@ -25,68 +26,83 @@ record in a thousand in all. A last digit can move a record to a neighbouring ce
 
 
 def published_counts(
-    folder: Folder, name: str, config: Config, *, rows: int
-) -> tuple[NDArray[np.int64] | None, list[str]]:
+    folder: Folder, name: str, config: Config, *, rows: int, sparse: bool = False
+) -> tuple[RowCounts | None, list[str]]:
     """The counts of a data file as published, or the finding that it holds no such rows."""
     columns = published_columns(config.universe, config.output.bins)
     try:
         with folder.open(name) as file:
             if name == CSV:
-                return counts_of_csv(file, config.universe, columns), []
-            return counts_of_parquet(file, config.universe, columns, rows=rows), []
+                return counts_of_csv(file, config.universe, columns, sparse=sparse), []
+            found = counts_of_parquet(file, config.universe, columns, rows=rows, sparse=sparse)
+            return found, []
     except ReadbackError as error:
         return None, [f"{name}: {error}"]
     except FolderError as error:
         return None, [str(error)]
 
 
-def rule_findings(name: str, counts: NDArray[np.int64], config: Config) -> Iterator[str]:
+def rule_findings(name: str, counts: RowCounts, config: Config) -> Iterator[str]:
     """Impossible cells that are not empty, public totals and row numbers that are not met."""
     universe = config.universe
     for rule in universe.impossible:
-        rows = int(counts[universe.members(rule)].sum())
+        rows = _rows_in(counts, universe, rule)
         if rows:
             yield f"{name}: {rows} rows are impossible ({rule.describe(universe)})"
     for entry in config.public_totals:
-        rows = int(counts[universe.members(entry.where)].sum())
+        rows = _rows_in(counts, universe, entry.where)
         if rows != entry.total:
             yield (
                 f"{name}: {rows} rows with {entry.where.describe(universe)}, expected "
                 f"{entry.total} from the public total"
             )
-    total = int(counts.sum())
+    total = count_rows(counts)
     if config.output.rows is not None and total != config.output.rows:
         yield f"{name}: {total} rows, expected {config.output.rows} from the configuration"
 
 
+def _rows_in(counts: RowCounts, universe: Universe, where: Conjunction) -> int:
+    if isinstance(counts, SparseCounts):
+        return int(counts.values[inside(counts.columns, universe, where)].sum())
+    return int(counts[universe.members(where)].sum())
+
+
 def count_findings(
-    name: str, found: NDArray[np.int64], expected: NDArray[np.int64], universe: Universe
+    name: str, found: RowCounts, expected: RowCounts, universe: Universe
 ) -> list[str]:
     """The cells whose number of rows is not that of the rebuilt counts."""
-    import numpy as np
-
-    wrong = np.flatnonzero(found != expected)
-    if not len(wrong):
+    apart = _apart(found, expected, universe)
+    if not len(apart.found):
         return []
-    cell = int(wrong[0])
-    codes = [int(code[0]) for code in universe.codes(np.array([cell], dtype=np.int64))]
+    codes = [int(column[0]) for column in apart.columns]
+    cell = universe.cell(codes)
     labels = ", ".join(
         f"{attribute.name}={attribute.label(code)}"
         for attribute, code in zip(universe.attributes, codes, strict=True)
     )
     return [
-        f"{name}: {len(wrong)} cells differ from the counts rebuilt from the measurements; the "
-        f"first is cell {cell} ({labels}): found {int(found[cell])} rows, expected "
-        f"{int(expected[cell])}"
+        f"{name}: {len(apart.found)} cells differ from the counts rebuilt from the measurements; "
+        f"the first is cell {cell} ({labels}): found {int(apart.found[0])} rows, expected "
+        f"{int(apart.expected[0])}"
     ]
 
 
-def within_tolerance(found: NDArray[np.int64], expected: NDArray[np.int64]) -> bool:
-    """Whether two count tables differ by no more than the last digits of other libraries."""
+def _apart(found: RowCounts, expected: RowCounts, universe: Universe) -> Difference:
+    """The cells in which the counts differ. Requires: both are of one kind."""
     import numpy as np
 
-    apart = np.abs(found - expected)
-    total = max(int(expected.sum()), 1)
+    if isinstance(found, SparseCounts) and isinstance(expected, SparseCounts):
+        return difference(found, expected, universe.shape)
+    if isinstance(found, SparseCounts) or isinstance(expected, SparseCounts):
+        raise TypeError("counts of all cells are not compared with counts of some")
+    wrong = np.flatnonzero(found != expected)
+    return Difference(tuple(universe.codes(wrong)), found[wrong], expected[wrong])
+
+
+def within_tolerance(found: RowCounts, expected: RowCounts, universe: Universe) -> bool:
+    """Whether two count tables differ by no more than the last digits of other libraries."""
+    apart = _apart(found, expected, universe).apart
+    total = max(count_rows(expected), 1)
     return (
         int(apart.max(initial=0)) <= CELL_TOLERANCE
         and int(apart.sum()) <= 2 * TOTAL_VARIATION_TOLERANCE * total
@@ -94,7 +110,7 @@ def within_tolerance(found: NDArray[np.int64], expected: NDArray[np.int64]) -> b
 
 
 def csv_findings(
-    folder: Folder, name: str, counts: NDArray[np.int64], config: Config, *, seed: int
+    folder: Folder, name: str, counts: RowCounts, config: Config, *, seed: int
 ) -> list[str]:
     """The first byte at which the file is not the expansion of the counts."""
     columns = published_columns(config.universe, config.output.bins)
@@ -129,7 +145,7 @@ def _first_difference(found: bytes, wanted: bytes) -> int:
 
 
 def parquet_findings(
-    folder: Folder, name: str, counts: NDArray[np.int64], config: Config, *, seed: int
+    folder: Folder, name: str, counts: RowCounts, config: Config, *, seed: int
 ) -> list[str]:
     """The first value that is not that of the expansion of the counts."""
     import pyarrow as pa

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from synth.domain import Attribute, Universe
 from synth.errors import VerificationError
 from synth.measurements.receipt import (
     NO_CORE_DUMP,
@@ -240,19 +241,20 @@ def test_fields_are_still_compared_under_other_arithmetic(released):
 
 
 def test_the_tolerance_is_the_documented_one():
+    universe = Universe((Attribute("a", "categorical", tuple(map(str, range(1000)))),))
     expected = np.full(1000, 100, dtype=np.int64)
     allowed = int(TOTAL_VARIATION_TOLERANCE * expected.sum())
     found = expected.copy()
     found[:allowed] += 1
     found[allowed : 2 * allowed] -= 1
-    assert within_tolerance(found, expected)
+    assert within_tolerance(found, expected, universe)
     found[-1] += 1
-    assert not within_tolerance(found, expected)
+    assert not within_tolerance(found, expected, universe)
     lone = expected.copy()
     lone[0] += CELL_TOLERANCE
-    assert within_tolerance(lone, expected)
+    assert within_tolerance(lone, expected, universe)
     lone[0] += 1
-    assert not within_tolerance(lone, expected)
+    assert not within_tolerance(lone, expected, universe)
 
 
 def changed_budget(manifest, change):
