@@ -13,6 +13,8 @@ from synth.errors import SourceError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+PLAIN_SCALE = 6
+"""Decimals with more digits after the point would be written with an exponent if small."""
 BATCH_ROWS = 1 << 17
 
 
@@ -118,6 +120,7 @@ def _streamed_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> p
 def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column in its streamed type; total on every value of an accepted type."""
     import pyarrow as pa
+    import pyarrow.types as kinds
 
     if _is_dictionary(kind):
         if not _is_dictionary(values.type):
@@ -126,6 +129,9 @@ def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.DictionaryArray.from_arrays(values.indices.cast(pa.int32()), words)
     if _is_dictionary(values.type):
         values = values.dictionary_decode()
+    if kinds.is_decimal(values.type) and values.type.scale > PLAIN_SCALE:
+        texts = [None if value is None else format(value, "f") for value in values.to_pylist()]
+        return pa.array(texts, kind)
     return values if values.type == kind else values.cast(kind, safe=False)
 
 
