@@ -1,0 +1,90 @@
+"""A table of Spark, counted where it lies; only the counted cells come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synth.config.types import SparkSource
+from synth.curator.engine import Records
+from synth.curator.spark_failures import translated_failures
+from synth.curator.spark_session import spark_process
+from synth.curator.spark_table import number_names, open_table
+from synth.errors import SourceError
+
+if TYPE_CHECKING:
+    import ibis
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+VIEW = "synth_records"
+
+
+class SparkEngine:
+    """The table of a source in an open Spark session."""
+
+    def __init__(self, session: SparkSession, source: SparkSource) -> None:
+        """Nothing is opened yet."""
+        self._session, self._source = session, source
+
+    def open_records(
+        self, columns: Sequence[str], *, person_column: str | None
+    ) -> Sequence[Records]:
+        """The named columns of the table, by their declared types; no value is looked at.
+
+        Raises: SourceError, in words of the configuration, for what concerns the whole table.
+        """
+        import ibis
+
+        opened = open_table(self._session, self._source.table, columns)
+        kinds = opened.kinds(columns, person_column=person_column)
+        numbers = number_names(kinds)
+        opened.records(kinds, numbers).createOrReplaceTempView(VIEW)
+        table = ibis.table({**kinds, **dict.fromkeys(numbers.values(), "float64")}, name=VIEW)
+        return [Records(table, lambda text: text, lambda column: table[numbers[column]])]
+
+    def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
+        """The rows of an expression, partition by partition, as Arrow."""
+        import ibis
+        import pyarrow as pa
+        import pyspark.sql.functions as f
+
+        counted = self._session.sql(ibis.pyspark.compile(expression))
+        wide: Any = counted.select(*(f.col(name).cast("bigint") for name in expression.columns))
+        schema = pa.schema([pa.field(name, pa.int64()) for name in expression.columns])
+        arrived = wide._jdf.toArrowBatchRdd().toJavaRDD().toLocalIterator()
+        while arrived.hasNext():
+            yield pa.ipc.read_record_batch(pa.py_buffer(arrived.next()), schema)
+
+
+@contextmanager
+def spark_engine(source: SparkSource, scratch: Path) -> Iterator[SparkEngine]:
+    """A Spark session of its own, on `source.master`, that spills on this machine into `scratch`.
+
+    Privacy: nothing that Spark prints or says in an error gets out of here.
+    Ensures: the session is stopped and its process has ended, whatever happens.
+    Raises: SourceError or SynthError for whatever Spark, Java or the cluster refuse.
+    """
+    require_pyspark()
+    with (
+        spark_process(source.master, scratch) as spark,
+        translated_failures(source.shown, spark.process),
+    ):
+        yield SparkEngine(spark.session, source)
+
+
+def require_pyspark() -> None:
+    """Refuse an installation without Spark."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        missing = True
+    else:
+        missing = False
+    if missing:
+        raise SourceError(
+            "the source is a table of Spark, and pyspark is not installed",
+            fix="install it with `pip install 'synth[spark]'`",
+        )
