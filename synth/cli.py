@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from synth.exit_code import Interruption, exit_code_of, print_json
-from synth.stage_log import StageLog
+from synth.json_log import JsonLog
+from synth.key_commands import approve, keygen
+from synth.options import AsJson, ConfigPath, LogJson, Period, PolicyPath, SignKey, Timeout
+from synth.stage_log import Log, StageLog
+from synth.time_limit import time_limit
 
 if TYPE_CHECKING:
     from synth.pipeline import Outcome
@@ -27,9 +31,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.")]
-Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and the source.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+app.command()(keygen)
+app.command()(approve)
 
 
 @app.callback(invoke_without_command=True)
@@ -102,6 +105,20 @@ def plan(
         render(forecasts)
 
 
+@app.command()
+def explain(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+    """Say in plain words what the guarantee means, for a board or a committee. Opens no data."""
+    from synth.config import load_config
+    from synth.explanation import explain as explain_configuration
+    from synth.explanation import render_explanation
+
+    explanation = explain_configuration(load_config(config, period=period))
+    if as_json:
+        print_json(explanation.to_plain())
+    else:
+        print(render_explanation(explanation))
+
+
 def _epsilons(text: str) -> list[Fraction]:
     from synth.config import parse_epsilon
 
@@ -109,11 +126,21 @@ def _epsilons(text: str) -> list[Fraction]:
 
 
 @app.command()
-def run(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+def run(
+    config: ConfigPath,
+    period: Period = None,
+    policy: PolicyPath = None,
+    sign_key: SignKey = None,
+    timeout: Timeout = None,
+    log_json: LogJson = False,
+    as_json: AsJson = False,
+) -> None:
     """Do the whole job: measure in a process of its own, discard, publish."""
     from synth import pipeline
 
-    outcome = pipeline.run(config, period=period, log=StageLog())
+    time_limit.start(timeout)
+    log = _log("run", log_json)
+    outcome = pipeline.run(config, period=period, log=log, policy=policy, sign_key=sign_key)
     _print_outcome(outcome, as_json)
 
 
@@ -121,6 +148,9 @@ def run(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> N
 def measure(
     config: ConfigPath,
     period: Period = None,
+    policy: PolicyPath = None,
+    timeout: Timeout = None,
+    log_json: LogJson = False,
     as_json: AsJson = False,
     within_run: Annotated[bool, typer.Option(hidden=True)] = False,
     report_progress: Annotated[bool, typer.Option(hidden=True)] = False,
@@ -132,8 +162,9 @@ def measure(
     from synth.measuring_process import ReportingLog
 
     seal_process(dies_with_parent=within_run)
-    log = ReportingLog() if report_progress else StageLog()
-    outcome = pipeline.measure(load_config(config, period=period), log=log)
+    time_limit.start(timeout)
+    log = ReportingLog() if report_progress else _log("measure", log_json)
+    outcome = pipeline.measure(load_config(config, period=period), log=log, policy=policy)
     if not within_run:
         _print_outcome(outcome, as_json)
 
@@ -145,14 +176,23 @@ def publish(
         Path | None, typer.Option(help="The run directory, brought from where it was measured.")
     ] = None,
     period: Period = None,
+    policy: PolicyPath = None,
+    sign_key: SignKey = None,
+    timeout: Timeout = None,
+    log_json: LogJson = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the release from the measurements; opens no data."""
     from synth import pipeline
     from synth.config import load_config
 
+    time_limit.start(timeout)
     outcome = pipeline.publish(
-        load_config(config, period=period), measured=measured, log=StageLog()
+        load_config(config, period=period),
+        measured=measured,
+        log=_log("publish", log_json),
+        policy=policy,
+        sign_key=sign_key,
     )
     _print_outcome(outcome, as_json)
 
@@ -160,13 +200,25 @@ def publish(
 @app.command()
 def verify(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PUBLIC.pem", help="It must be signed by this key, or by one of these."
+        ),
+    ] = None,
+    timeout: Timeout = None,
+    log_json: LogJson = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a release: rebuild its rows from its measurements. Needs no source, no ledger."""
-    from synth.release import verify_release
+    from synth import pipeline
 
-    with StageLog().doing("verifying"):
-        report = verify_release(release)
+    time_limit.start(timeout)
+    log = _log("verify", log_json)
+    with log.doing("verifying"):
+        report = pipeline.verify(release, keys=key or ())
+    if log_json:
+        log.done(f"verified: {report.release_id}")
     if as_json:
         print_json(report.to_plain())
     else:
@@ -201,11 +253,18 @@ def ledger(
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    policy: Annotated[bool, typer.Option("--policy", help="That of a policy instead.")] = False,
+) -> None:
     """Print the JSON Schema of the configuration, for editors."""
     from synth.config import json_schema
+    from synth.policy import policy_schema
 
-    print_json(json_schema())
+    print_json(policy_schema() if policy else json_schema())
+
+
+def _log(command: str, log_json: bool) -> Log:
+    return JsonLog(command) if log_json else StageLog()
 
 
 def _print_outcome(outcome: Outcome, as_json: bool) -> None:

@@ -11,9 +11,11 @@ PACKAGE = Path(__file__).parents[2] / "synth"
 
 ORDER = [
     ["errors", "progress"],
+    ["json_log", "time_limit"],
     ["signatures"],
     ["domain"],
     ["config"],
+    ["policy"],
     ["privacy"],
     ["noise"],
     ["plan"],
@@ -23,9 +25,11 @@ ORDER = [
     ["ledger"],
     ["live_line"],
     ["stage_log"],
-    ["account", "measuring_process", "preconditions"],
+    ["account", "authorisation", "measuring_process", "preconditions"],
+    ["explanation"],
     ["pipeline"],
-    ["exit_code"],
+    ["exit_code", "options"],
+    ["key_commands"],
     ["cli"],
     ["__main__", "__init__"],
 ]
