@@ -1,15 +1,19 @@
 """From noisy measurements to a non-negative table, and from that to whole counts."""
 
+from synth.estimate.blockwise import BlockwiseEstimate, estimate_blockwise, is_blockwise
 from synth.estimate.counts import Counts, round_counts, round_sparse
 from synth.estimate.estimate import Estimate, estimate
 from synth.estimate.sparse import SparseEstimate, estimate_sparse
 
 __all__ = [
+    "BlockwiseEstimate",
     "Counts",
     "Estimate",
     "SparseEstimate",
     "estimate",
+    "estimate_blockwise",
     "estimate_sparse",
+    "is_blockwise",
     "round_counts",
     "round_sparse",
 ]
