@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from synth.noise.exponential import exponential_bounds
 from synth.noise.gaussian_sums import gaussian_tails, gaussian_weights
 from synth.noise.law import Part
 
-LARGEST_SIGMA_SQUARED = Fraction(1 << 34)
-"""Above this (sigma 131,072) the thresholds of the noise would need too much memory."""
+LARGEST_SIGMA_SQUARED = Fraction(1 << 40)
+"""Sigma 1,048,576: more noise than any table is measured with."""
+_BLOCKS_PER_SIGMA = 45
+"""Wide noise is drawn in blocks of this many to sigma, or up to twice as many."""
 LARGEST_RATE = Fraction(256)
 """Above this rho per squared sensitivity, the noise of 256 is drawn: P(X != 0) below 10^-110."""
 WIDE_ENOUGH = 4
 """From this sigma^2 on the variance is sigma^2 to within 10^-30 of it."""
 _VARIANCE_BITS = 128
+_GUARD = 40
+_SUMMED_SIGMA_SQUARED = 1 << 24
+_LEAST_MISS = Fraction(1, 10**300)
+_UPWARDS = 1 + 1e-9
+"""Far more than what floating point leaves open in a bound."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +82,18 @@ class DiscreteGaussian:
     def half_width(self, confidence: Fraction | float) -> int:
         """The smallest k >= 0 with P(|X| > k) <= 1 - confidence, decided exactly.
 
+        Above sigma 4,096 that would take long; there it may be larger, by less than 2 records
+        and 10^-8 of it.
+
         Shapes and units: records. A float is taken at its exact binary value.
+        Rounding: up.
         Raises: ValueError unless 0 < confidence < 1.
         """
         if not 0 < confidence < 1:
             raise ValueError("a confidence lies strictly between 0 and 1")
         miss = 1 - Fraction(confidence)
+        if self.sigma_squared > _SUMMED_SIGMA_SQUARED:
+            return _half_width_of_wide_noise(math.sqrt(self.sigma_squared), miss)
         too_small, enough = -1, 1
         while not self._tail_is_at_most(miss, enough):
             too_small, enough = enough, 2 * enough
@@ -115,6 +131,37 @@ class DiscreteGaussian:
         squares = sum(k * k * weight for k, weight in enumerate(low))
         return float(Fraction(2 * squares, 2 * sum(low) - low[0]))
 
+    @cached_property
+    def block_bits(self) -> int:
+        """The binary logarithm of the width of a block; 0 for noise that needs no blocks."""
+        blocks = self.sigma_squared // _BLOCKS_PER_SIGMA**2
+        return max(0, (blocks.bit_length() - 1) // 2)
+
+    def weight_bounds(self, magnitude: int, bits: int) -> tuple[int, int]:
+        """Whole numbers with low <= 2^bits * exp(-rate * magnitude^2) <= high.
+
+        Ensures: high - low is at most 2; for magnitude 0 both are 2^bits.
+        Rounding: outwards.
+        """
+        low, high = exponential_bounds(self.rate * magnitude**2, bits + _GUARD)
+        return low >> _GUARD, -(-high >> _GUARD)
+
     def parts(self) -> tuple[Part, ...]:
-        """The noise itself, whatever its width: a Gaussian is no sum of independent digits."""
+        """The noise itself: a Gaussian is no sum of independent digits, wide or narrow."""
         return (Part(1, self),)
+
+
+def _half_width_of_wide_noise(sigma: float, miss: Fraction) -> int:
+    """A k with P(|X| > k) <= miss, hardly above the smallest.
+
+    exp(-x^2 / (2 sigma^2)) falls, so its sum over x > k is at most its integral from k on, and
+    the sum over all x is at least that over the real line (Poisson summation): P(|X| > k) is at
+    most erfc(k / (sigma sqrt 2)), which is less than the exact value for k - 1. Far out
+    P(|X| > k) <= 2 exp(-k^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020) is close enough.
+    """
+    if miss < _LEAST_MISS:
+        logarithm = math.log(2) + math.log(miss.denominator) - math.log(miss.numerator)
+        return math.ceil(sigma * math.sqrt(2 * logarithm) * _UPWARDS)
+    limit = float(miss) / _UPWARDS
+    reach = range(math.ceil(40 * sigma))
+    return bisect_left(reach, True, key=lambda k: math.erfc(k / (sigma * math.sqrt(2))) <= limit)

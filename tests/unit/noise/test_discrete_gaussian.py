@@ -1,5 +1,7 @@
 """Parameters, widths and draws of the discrete Gaussian."""
 
+import math
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -9,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers import modes
 
 from synth.errors import BugError
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler, noise_law
+from synth.noise.block_table import BlockTable
 from synth.noise.quantile_table import quantile
 from synth.noise.stream import counter_block, encryptor
 from synth.privacy import TableEvent
@@ -35,9 +38,9 @@ def test_what_is_not_positive_is_refused(rho, squared):
 
 
 def test_noise_that_is_too_wide_is_refused():
-    assert DiscreteGaussian(Fraction(1, 2**35), 1).sigma_squared == 2**34
+    assert DiscreteGaussian(Fraction(1, 2**41), 1).sigma_squared == 2**40
     with pytest.raises(ValueError, match="sigma"):
-        DiscreteGaussian(Fraction(1, 2**35 + 1), 1)
+        DiscreteGaussian(Fraction(1, 2**41 + 1), 1)
 
 
 @pytest.mark.parametrize(("rho", "squared"), [("1/3", 1), ("1/3", 32), ("5", 4)])
@@ -90,12 +93,65 @@ def slow_noise(law, cell):
     raise AssertionError("144 bits decide but once in 10^15 cells")
 
 
-@pytest.mark.parametrize(("sigma", "cells"), [("0.5", 300), ("20", 300), ("700", 120)])
+@pytest.mark.parametrize(("sigma", "cells"), [("0.5", 300), ("20", 300), ("80", 300)])
 def test_draws_are_what_the_slow_definition_gives(sigma, cells):
     law = DiscreteGaussian(1 / (2 * Fraction(sigma) ** 2), 1)
     noise = TableSampler(law).draw(NoiseStream(key=KEY), table=3, start=5, count=cells)
     assert noise.dtype == np.int64
     assert noise.tolist() == [slow_noise(law, 5 + i) for i in range(cells)]
+
+
+def slow_wide_noise(law, cell):
+    """The definition of wide noise for one cell, from the bare cipher and decimals.
+
+    Buckets are dealt out anew: blocks from far below 0 to far above, ceil(height f) for each.
+    """
+    block = encryptor(KEY, modes.ECB())
+
+    def word(lane, number, index, at, size):
+        return int.from_bytes(
+            block.update(counter_block(lane, 3, number, index))[at : at + size], "little"
+        )
+
+    table = BlockTable(law)
+    with localcontext(Context(prec=60)):
+        rate = Decimal(law.rate.numerator) / Decimal(law.rate.denominator)
+
+        def height(k):
+            return table.height * (-rate * k * k).exp()
+
+        size, reach = table.size, table.reach
+        numbers = [math.ceil(height(size * q)) for q in range(reach)]
+        blocks = [q for p in reversed(range(reach)) for q in [-1 - p] * numbers[p]]
+        places = [i for p in reversed(range(reach)) for i in range(numbers[p])]
+        blocks += [p for p in range(reach) for _ in range(numbers[p])]
+        places += [i for p in range(reach) for i in range(numbers[p])]
+        bucket = word(0, 0, cell // 8, 2 * (cell % 8), 2)
+        offset = word(2, 0, cell // 8, 2 * (cell % 8), 2) * size >> 16
+        for number in range(99):
+            if number:
+                bucket = word(1, number, cell, 0, 2)
+                offset = word(1, number, cell, 2, 6) % size
+            fraction = Decimal(word(1, number, cell, 8, 8)) / 2**64
+            assert bucket < len(blocks) or bucket >= len(blocks) + 2, "not a tail, for this key"
+            if bucket < len(blocks):
+                value = blocks[bucket] * size + offset
+                if places[bucket] + fraction < height(abs(value)):
+                    return value
+    raise AssertionError("99 rounds are enough but once in 10^150 cells")
+
+
+@pytest.mark.parametrize("sigma", [100, 3000, 10**6])
+def test_wide_draws_are_what_the_slow_definition_gives(sigma):
+    law = DiscreteGaussian(Fraction(1, 2 * sigma**2), 1)
+    table = BlockTable(law)
+    noise = TableSampler(law).draw(NoiseStream(key=KEY), table=3, start=5, count=60_000)
+    assert noise.dtype == np.int64
+    words = NoiseStream(key=KEY).keystream(lane=0, table=3, index=0).words(60_008)[5:60_005]
+    opened = np.flatnonzero(table.values[words] == table.undecided)
+    tails = np.flatnonzero(np.isin(table.block[words], (table.reach, -1 - table.reach)))
+    cells = [*range(20), *sorted(set(opened.tolist()) - set(tails.tolist()))[:60]]
+    assert [noise[cell] for cell in cells] == [slow_wide_noise(law, 5 + cell) for cell in cells]
 
 
 @pytest.mark.parametrize("sigma", [3, 900])

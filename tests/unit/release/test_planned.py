@@ -120,7 +120,8 @@ def test_adaptive_chooses_candidates_once_and_with_the_noise_of_their_round(sche
         assert any(message in each for each in found), (wrong, found)
 
 
-def test_a_configuration_whose_noise_cannot_be_drawn_is_a_finding(tmp_path, project):
+def test_a_configuration_whose_noise_cannot_be_drawn_is_a_finding(tmp_path, project, monkeypatch):
+    monkeypatch.setattr("synth.noise.discrete_gaussian.LARGEST_SIGMA_SQUARED", Fraction(2**34))
     path = project(
         people=None,
         strategy="adaptive",
