@@ -18,6 +18,7 @@ from synth.curator.adaptive_rounds import measure_in_rounds
 from synth.curator.boundary import measure_table
 from synth.curator.margins import margin_counts, margins_of
 from synth.curator.seal import silenced_output
+from synth.curator.sparse_measuring import measure_filled_cells, needs_filled_cells
 from synth.curator.tabulate import tabulate
 from synth.errors import BugError, SourceError, SynthError
 from synth.measurements import MeasuredTable, Measurements
@@ -80,6 +81,8 @@ def _measure(
     scratch: Path,
 ) -> Measurements:
     """Count once; the noise of table `number` comes from the part of the stream of that number."""
+    if needs_filled_cells(config, events):
+        return measure_filled_cells(config, source, events, files, stream, scratch)
     margins = margins_of(events, config.universe)
     with progress.stage(progress.Stage.COUNTING):
         sensitive_counts = tabulate(config, source, files, scratch)
