@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +12,8 @@ from synth.config.types import Config, PersonUnit
 from synth.domain import format_number
 from synth.plan import plan_events, plan_schedule
 from synth.privacy import Budget, total_budget
+from synth.privacy.exact_numbers import PRECISION, decimal, significant_up
+from synth.privacy.meaning import at_least, at_most
 from synth.release.manifest.meaning import build_meaning
 
 WIDTH = 88
@@ -186,12 +187,12 @@ def _for_one(explanation: Explanation) -> list[str]:
     ]
     found += [
         f"* a suspicion of {_percent(each['prior'])} can grow to at most "
-        f"{_at_most(each['largest'])}, and shrink to no less than {_at_least(each['smallest'])};"
+        f"{at_most(each['largest'])}, and shrink to no less than {at_least(each['smallest'])};"
         for each in explanation.meaning["posteriors"]
     ]
     found += [
         f"* a test that wrongly accuses {_percent(each['false_positive_rate'])} overlooks at least "
-        f"{_at_least(each['smallest_false_negative_rate'])} of those whom it is meant to find;"
+        f"{at_least(each['smallest_false_negative_rate'])} of those whom it is meant to find;"
         for each in explanation.meaning["membership_tests"]["examples"]
     ]
     found[-1] = found[-1].removesuffix(";") + "."
@@ -206,7 +207,7 @@ def _for_groups(explanation: Explanation) -> list[str]:
     ]
     for group in explanation.meaning["groups"]:
         tenth = next(each for each in group["posteriors"] if each["prior"] == 0.1)
-        found.append(f"* {group['units']} {noun}: at most {_at_most(tenth['largest'])};")
+        found.append(f"* {group['units']} {noun}: at most {at_most(tenth['largest'])};")
     found[-1] = found[-1].removesuffix(";") + "."
     return found
 
@@ -222,7 +223,7 @@ def _over_releases(explanation: Explanation) -> list[str]:
         f'Losses of releases about the same people add up. The ledger of "{spending.population}" '
         f"refuses a release that would bring the sum above epsilon {_up(cap.epsilon)}{delta}. "
         f"Should all of it be spent, a suspicion of 10 % can grow to at most "
-        f"{_at_most(tenth['largest'])}."
+        f"{at_most(tenth['largest'])}."
     ]
     if spending.spent is None:
         found.append("No ledger is at hand here: what was spent so far is not known.")
@@ -279,28 +280,8 @@ def _up(value: Fraction) -> str:
 
 def _factor(epsilon: Fraction) -> str:
     """e^epsilon with three significant digits, rounded up."""
-    from synth.release.manifest.exact_numbers import PRECISION, decimal, significant_up
-
     return f"{significant_up(PRECISION.exp(decimal(epsilon)), 3):,g}"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:g} %"
-
-
-def _at_most(share: float) -> str:
-    """A probability in per cent, with about three digits, rounded up; only 1 is written as 100."""
-    return _rounded(share, ROUND_CEILING)
-
-
-def _at_least(share: float) -> str:
-    """A probability in per cent, with about three digits, rounded down; only 0 is written as 0."""
-    return _rounded(share, ROUND_FLOOR)
-
-
-def _rounded(share: float, direction: str) -> str:
-    """Three digits of the probability or, above one half, of what is missing to certainty."""
-    percent = 100 * Decimal(repr(share))
-    shown = min(percent, 100 - percent)
-    digits = max(0, 2 - shown.adjusted()) if shown else 0
-    return f"{percent.quantize(Decimal(1).scaleb(-digits), rounding=direction):f} %"

@@ -25,6 +25,7 @@ from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.plan.questions import cells_of, questions_of
 from synth.plan.sparse_rule import expected_false_cells
 from synth.privacy import TableEvent
+from synth.privacy.meaning import posteriors
 
 __all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast"]
 
@@ -79,6 +80,7 @@ class Forecast:
             "release_id": self.release_id,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            "what_it_means": {"posteriors": posteriors(self.epsilon)},
             "neighbours": self.neighbours,
             "privacy_unit": self.privacy_unit,
             "universe_size": self.universe_size,

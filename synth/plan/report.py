@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from synth.plan.report_tables import (
     print_alternatives_by_budget,
     print_tables,
 )
+from synth.privacy.meaning import at_most, posterior_bounds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,6 +71,11 @@ def _print_universe(plan: Forecast, console: Console) -> None:
         ("mechanism", mechanisms(plan)),
         ("protects", f"unit: {plan.privacy_unit}; neighbours: {plan.neighbours}"),
         (
+            "means",
+            f"a suspicion of 10 % about one unit can grow to at most {_grown(plan)}; more: "
+            "synth explain",
+        ),
+        (
             "needs",
             f"roughly {_bytes(plan.costs.memory_bytes)} memory, "
             f"roughly {_bytes(plan.costs.disk_bytes)} disk"
@@ -90,6 +97,11 @@ def _print_universe(plan: Forecast, console: Console) -> None:
     for label, text in rows:
         grid.add_row(label, text)
     console.print(grid)
+
+
+def _grown(plan: Forecast) -> str:
+    """What an attacker who knows all other units can come to believe at most, from 10 %."""
+    return at_most(posterior_bounds(Fraction(1, 10), plan.epsilon)[1])
 
 
 def _print_choices(plan: Forecast, console: Console) -> None:
@@ -164,6 +176,7 @@ def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:
         )
         table.add_row(f"{label}{kind}", *figures)
     table.add_section()
+    table.add_row("a suspicion of 10 % grows to at most", *(_grown(plan) for plan in plans))
     table.add_row("one cell, 95 %", *(f"±{one.half_width_95:,}" if one else "-" for one in cells))
     phantoms = [plan.phantom_records_if_clipped for plan in plans]
     table.add_row(

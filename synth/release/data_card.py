@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from synth.release.manifest.exact_numbers import decimal, significant_up
+from synth.privacy.exact_numbers import decimal, significant_up
 from synth.release.snippets import load_snippets
 
 if TYPE_CHECKING:
@@ -17,7 +17,11 @@ TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8
 SHOWN_TABLES = 20
 SHOWN_DIGITS = 9
-MECHANISMS = {"discrete-laplace": "discrete Laplace", "discrete-gaussian": "discrete Gaussian"}
+MECHANISMS = {
+    "discrete-laplace": "discrete Laplace",
+    "discrete-gaussian": "discrete Gaussian",
+    "partition-selection": "discrete Laplace on filled cells",
+}
 
 
 def render_data_card(manifest: dict[str, Any]) -> bytes:
@@ -99,6 +103,8 @@ def _table(number: int, event: dict[str, Any]) -> dict[str, Any]:
             for name, resolution, coarsening in resolutions
         ],
         "cells": event["cells"],
+        "listed": event.get("listed_cells"),
+        "threshold": event.get("threshold"),
         "noise": f"{MECHANISMS[event['mechanism']]}, {budget} {_brief(event[budget])}",
         "sd": math.sqrt(event["variance"]),
     }

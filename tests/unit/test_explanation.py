@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from synth.config import load_config
-from synth.explanation import _at_least, _at_most, explain, render_explanation
+from synth.explanation import explain, render_explanation
+from synth.privacy.meaning import at_least, at_most
 
 
 def test_the_bounds_of_epsilon_1_are_said_in_words(project):
@@ -56,8 +57,8 @@ def test_no_bound_is_understated(project, epsilon):
     ],
 )
 def test_probabilities_are_rounded_to_their_side(share, most, least):
-    assert float(_at_most(share).removesuffix(" %")) == most
-    assert float(_at_least(share).removesuffix(" %")) == least
+    assert float(at_most(share).removesuffix(" %")) == most
+    assert float(at_least(share).removesuffix(" %")) == least
 
 
 def test_a_delta_is_explained_and_a_person_is_protected_as_a_whole(project):

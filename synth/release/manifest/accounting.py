@@ -9,8 +9,13 @@ from synth.domain import Universe
 from synth.measurements import LedgerPosition, MeasuredTable, Measurements
 from synth.plan import CANDIDATES_RULE
 from synth.privacy import total_budget
-from synth.privacy.accounting import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP
-from synth.release.manifest.exact_numbers import exact_budget, exact_number
+from synth.privacy.accounting import (
+    GAUSSIAN,
+    LAPLACE,
+    PARTITION_SELECTION,
+    PERMUTE_AND_FLIP,
+)
+from synth.privacy.exact_numbers import exact_budget, exact_number
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -62,7 +67,15 @@ ACCOUNTING = record(
         "One event for every noisy table; its place, from 0, is `table` in measurements.parquet.",
         record(
             "One noisy table.",
-            ("epsilon", "rho", "noise_scale_records", "sigma_squared"),
+            (
+                "threshold",
+                "listed_cells",
+                "epsilon",
+                "delta",
+                "rho",
+                "noise_scale_records",
+                "sigma_squared",
+            ),
             table=listing(
                 "The attributes of the table; all others are summed out.",
                 text("An attribute's name."),
@@ -77,7 +90,19 @@ ACCOUNTING = record(
                 whole("Steps above the codes."),
             ),
             cells=whole("The number of cells; each got its own noise.", minimum=1),
-            mechanism=one_of("The mechanism.", LAPLACE, GAUSSIAN),
+            threshold=whole(
+                "Cells whose noisy count is below it are not listed; left out where all are. Set "
+                "by public numbers alone.",
+                minimum=1,
+            ),
+            listed_cells=whole("The number of cells that are listed, where there is a threshold."),
+            mechanism=one_of(
+                "The mechanism; `partition-selection` is discrete Laplace noise on the cells that "
+                "are not empty, and lists no other.",
+                LAPLACE,
+                GAUSSIAN,
+                PARTITION_SELECTION,
+            ),
             sensitivity_norm=one_of("How sensitivity is measured.", "L1", "squared L2"),
             sensitivity=whole(
                 "The most by which one unit changes the table: in records (L1), or in records "
@@ -85,6 +110,9 @@ ACCOUNTING = record(
                 minimum=1,
             ),
             epsilon=exact("The privacy loss of the event, where the noise is Laplace."),
+            delta=exact(
+                "With `partition-selection`: the delta of the event, for cells that one unit fills."
+            ),
             rho=exact("The zero-concentrated loss of the event, where the noise is Gaussian."),
             noise_scale_records=exact("Sensitivity divided by epsilon, for Laplace noise."),
             sigma_squared=exact("Sensitivity divided by 2 rho, for Gaussian noise."),
@@ -137,6 +165,8 @@ def _event(measured: MeasuredTable, universe: Universe) -> dict[str, Any]:
         "cells": event.cells,
         "mechanism": event.mechanism,
     }
+    if event.threshold is not None:
+        plain |= {"threshold": event.threshold, "listed_cells": len(measured.noisy_counts)}
     if event.rho is not None:
         plain |= {
             "sensitivity_norm": "squared L2",
@@ -151,6 +181,8 @@ def _event(measured: MeasuredTable, universe: Universe) -> dict[str, Any]:
             "epsilon": exact_number(event.epsilon),
             "noise_scale_records": exact_number(event.noise_scale_records),
         }
+    if event.delta is not None:
+        plain["delta"] = exact_number(event.delta)
     return plain | {"variance": measured.variance}
 
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from synth.privacy import Budget
-from synth.release.manifest.exact_numbers import (
-    PRECISION,
-    decimal,
-    exact_number,
-    rounded_down,
-    rounded_up,
-    significant_up,
-)
+from synth.privacy.exact_numbers import exact_number
+from synth.privacy.meaning import group_delta, posteriors, smallest_false_negative_rate
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -26,7 +19,6 @@ from synth.release.manifest.schema_terms import (
     whole,
 )
 
-PRIORS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 FALSE_POSITIVE_RATES = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10))
 GROUPS = (2, 5, 10)
 
@@ -80,57 +72,6 @@ MEANING = record(
 )
 
 
-def posterior_bounds(prior: Fraction, epsilon: Fraction) -> tuple[float, float]:
-    """The smallest and largest posterior p' with |log odds(p') - log odds(p)| <= epsilon.
-
-    Formula: largest = p e^eps / (1 - p + p e^eps); smallest = p / (p + (1 - p) e^eps).
-    Rounding: outwards, to six decimals.
-    """
-    growth = PRECISION.exp(decimal(epsilon))
-    before, other = decimal(prior), decimal(1 - prior)
-    raised = PRECISION.multiply(before, growth)
-    lowered = PRECISION.add(before, PRECISION.multiply(other, growth))
-    largest = PRECISION.divide(raised, PRECISION.add(other, raised))
-    return rounded_down(PRECISION.divide(before, lowered)), rounded_up(largest)
-
-
-def smallest_false_negative_rate(
-    false_positive_rate: Fraction, epsilon: Fraction, delta: Fraction = Fraction(0)
-) -> float:
-    """The q that no membership test beats.
-
-    Formula: max(0, 1 - delta - e^eps p, (1 - delta - p) e^-eps).
-    Rounding: down, to six decimals.
-    """
-    p, growth = decimal(false_positive_rate), PRECISION.exp(decimal(epsilon))
-    sure = decimal(1 - delta)
-    first = PRECISION.subtract(sure, PRECISION.multiply(growth, p))
-    second = PRECISION.divide(PRECISION.subtract(sure, p), growth)
-    return rounded_down(max(Decimal(0), first, second))
-
-
-def group_delta(units: int, budget: Budget) -> float:
-    """The delta of a group of units, whose epsilon is `units` times that of one.
-
-    Formula: delta (1 + e^eps + ... + e^((units - 1) eps)), at most 1: neighbours are changed one
-    unit after the other.
-    Rounding: up, to six significant digits.
-    """
-    growth = PRECISION.exp(decimal(budget.epsilon))
-    total, power = Decimal(0), Decimal(1)
-    for _ in range(units):
-        total, power = PRECISION.add(total, power), PRECISION.multiply(power, growth)
-    return significant_up(min(Decimal(1), PRECISION.multiply(decimal(budget.delta), total)))
-
-
-def _posterior_list(epsilon: Fraction) -> list[dict[str, float]]:
-    listed = []
-    for prior in PRIORS:
-        smallest, largest = posterior_bounds(prior, epsilon)
-        listed.append({"prior": float(prior), "largest": largest, "smallest": smallest})
-    return listed
-
-
 def _exception(budget: Budget) -> str:
     """What delta means for the bounds, in words."""
     if not budget.delta:
@@ -152,7 +93,7 @@ def build_meaning(budget: Budget) -> dict[str, Any]:
     epsilon, delta = budget.epsilon, budget.delta
     one = "1 - delta" if delta else "1"
     return {
-        "posteriors": _posterior_list(epsilon),
+        "posteriors": posteriors(epsilon),
         "formula": "the odds change by a factor between e^-epsilon and e^epsilon",
         "exception": _exception(budget),
         "membership_tests": {
@@ -172,7 +113,7 @@ def build_meaning(budget: Budget) -> dict[str, Any]:
                 "units": units,
                 "epsilon": exact_number(units * epsilon),
                 "delta": group_delta(units, budget),
-                "posteriors": _posterior_list(units * epsilon),
+                "posteriors": posteriors(units * epsilon),
             }
             for units in GROUPS
         ],

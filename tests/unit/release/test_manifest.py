@@ -19,17 +19,12 @@ from synth.measurements.receipt import (
     SOURCE_KEPT,
 )
 from synth.privacy import Budget
+from synth.privacy.exact_numbers import exact_number
+from synth.privacy.meaning import group_delta, posterior_bounds, smallest_false_negative_rate
 from synth.release.manifest.build import manifest_schema
-from synth.release.manifest.exact_numbers import exact_number
 from synth.release.manifest.implementation import arithmetic_fingerprint, current_versions
 from synth.release.manifest.life import build_security
-from synth.release.manifest.meaning import (
-    build_meaning,
-    group_delta,
-    posterior_bounds,
-    rare,
-    smallest_false_negative_rate,
-)
+from synth.release.manifest.meaning import build_meaning, rare
 from synth.release.manifest.residuals import marginal_residuals, root_mean_square
 
 
