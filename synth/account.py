@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from synth.config.types import Config, LedgerConfig
-from synth.errors import BugError
+from synth.errors import BugError, SynthError
 
 if TYPE_CHECKING:
     from synth.ledger import Ledger, RunState
@@ -59,3 +60,19 @@ def void(config: Config, release_id: str, reason: str) -> None:
     with opened:
         opened.void(release_id, reason)
     curator.remove_scratch(ledger_of(config).path.parent / "runs" / release_id)
+
+
+def remove_spilled(config: Config) -> None:
+    """Remove what a measuring process that was killed may have spilled; it is never read.
+
+    Does nothing if another process works on the release: that one removes it.
+    """
+    from synth import curator
+    from synth.ledger import RunLock
+    from synth.ledger.run_directory import run_directory
+
+    directory = run_directory(config)
+    with suppress(SynthError, OSError):
+        if directory.exists():
+            with RunLock.for_run(ledger_of(config).path, config.release.id):
+                curator.remove_scratch(directory)

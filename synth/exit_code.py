@@ -1,7 +1,8 @@
 """From what went wrong to an exit code of the contract, and a message that shows no data.
 
 0 done, 1 expected failure, 2 configuration, 3 bug, 4 budget refused, 5 verification failed,
-130 interrupted. Whatever fails after a signal is an interruption.
+130 interrupted. Whatever fails after a signal is an interruption; after the alarm of a time limit
+it is the expected failure that the limit stands for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any, NoReturn
 import typer
 
 from synth.errors import EXIT_INTERRUPTED, BugError, ConfigError, SynthError
+from synth.json_log import FAILED, INTERRUPTED, record
+from synth.time_limit import time_limit
 
 
 class Interruption:
@@ -33,13 +36,19 @@ def exit_code_of(command: Callable[[], int], interruption: Interruption) -> int:
     """Carry out the command; say what went wrong, if something did; return the exit code."""
     try:
         code = command()
+        time_limit.stop()
     except (SynthError, MemoryError) as error:
-        code = _expected_failure(error, silent=interruption.came)
+        time_limit.stop()
+        code = _expected_failure(error, silent=interruption.came or time_limit.is_over)
     except BaseException as error:
-        code = EXIT_INTERRUPTED if interruption.came else _other_failure(error)
+        time_limit.stop()
+        stopped = interruption.came or time_limit.is_over
+        code = EXIT_INTERRUPTED if stopped else _other_failure(error)
     if interruption.came:
         code = EXIT_INTERRUPTED
-        _say("interrupted; start the same command again to continue")
+        _say("interrupted; start the same command again to continue", INTERRUPTED, code)
+    elif time_limit.is_over:
+        code = _expected_failure(time_limit.error, silent=False)
     return code
 
 
@@ -66,7 +75,10 @@ def _other_failure(error: BaseException) -> int:
     if isinstance(error, typer.Abort):
         return EXIT_INTERRUPTED
     if hasattr(error, "show") and hasattr(error, "format_message"):  # a wrong command line
-        error.show()
+        if "--log-json" in sys.argv:
+            _say(str(error.format_message()), FAILED, ConfigError.exit_code)
+        else:
+            error.show()
         return ConfigError.exit_code
     if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
@@ -91,10 +103,13 @@ def _report(error: SynthError) -> None:
     if isinstance(error, MeasuringProcessError):
         return
     prefix = "" if error.exit_code in (2, 5) else "error: "
-    _say(f"{prefix}{error}")
+    _say(f"{prefix}{error}", FAILED, error.exit_code)
     if "--json" in sys.argv:
         print_json({"error": error.to_plain()})
 
 
-def _say(line: str) -> None:
+def _say(line: str, stage: str, exit_code: int) -> None:
+    """Say it on standard error, as a line of the JSON log where that was asked for."""
+    if "--log-json" in sys.argv:
+        line = record(sys.argv[1], stage, line, exit_code)
     print(line, file=sys.stderr, flush=True)

@@ -20,6 +20,7 @@ from typing import get_args
 
 from synth import progress
 from synth.errors import SynthError
+from synth.json_log import JsonLog
 from synth.progress import Stage, Step, Unit, Watcher
 from synth.stage_log import Log, StageLog
 
@@ -27,6 +28,9 @@ REPORT = "progress: "
 """Begins every report. No line of a log does."""
 
 SECONDS_BETWEEN_REPORTS = 0.1
+
+SECONDS_TO_END = 10.0
+"""How long the process may clean up after it was told to end."""
 
 _ENTERED = re.compile(r"progress: entered ([A-Z]+) (\d{1,9}) (\d{1,9})")
 _ADVANCED = re.compile(r"progress: advanced (\d{1,19}) (\d{1,19}) ([a-z]+)")
@@ -41,14 +45,20 @@ class MeasuringProcessError(SynthError):
         self.exit_code = exit_code
 
 
-def measure_in_own_process(path: Path, period: str | None, log: Log) -> None:
+def measure_in_own_process(
+    path: Path, period: str | None, log: Log, *, policy: Path | None = None
+) -> None:
     """Run `synth measure` as a child that dies with this process; pass on what it says.
 
+    Ensures: the child has ended when this returns or raises. One that is told to end and does
+    not, because native code keeps it busy, is killed: the contract holds at any instant.
     Raises: SynthError if it was stopped; MeasuringProcessError with its exit code if it failed.
     """
     watcher = progress.current_watcher()
     command = [sys.executable, "-m", "synth", "measure", str(path), "--within-run"]
     command += [] if period is None else ["--period", period]
+    command += [] if policy is None else ["--policy", str(policy)]
+    command += ["--log-json"] if isinstance(log, JsonLog) else []
     command += [] if watcher is None else ["--report-progress"]
     unwanted = ("PYTHONFAULTHANDLER", "PYTHONINSPECT", "PYTHONDEVMODE", "PYTHONTRACEMALLOC")
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
@@ -64,7 +74,7 @@ def measure_in_own_process(path: Path, period: str | None, log: Log) -> None:
             for line in process.stderr or ():
                 pass_on(line.rstrip("\n"), log, watcher)
         except BaseException:
-            process.terminate()
+            _end(process)
             raise
     if process.returncode < 0:
         raise SynthError(
@@ -74,6 +84,14 @@ def measure_in_own_process(path: Path, period: str | None, log: Log) -> None:
         )
     if process.returncode:
         raise MeasuringProcessError(process.returncode)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def pass_on(line: str, log: Log, watcher: Watcher | None) -> None:

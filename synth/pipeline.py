@@ -10,11 +10,20 @@ own, which has ended before `publish` begins. Every step may be interrupted and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synth.account import ledger_of, mark_published, open_ledger, state_of, void
+from synth.account import (
+    ledger_of,
+    mark_published,
+    open_ledger,
+    remove_spilled,
+    state_of,
+    void,
+)
+from synth.authorisation import require_authorised, require_signed_as_asked, signing_key
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
 from synth.errors import BugError, PublishedDifferentlyError
@@ -66,19 +75,29 @@ def plan(config: Config) -> Forecast:
     return forecast(config)
 
 
-def verify(release: str | Path) -> VerificationReport:
+def verify(release: str | Path, *, keys: Sequence[Path] = ()) -> VerificationReport:
     """Check a release folder without the raw data or the ledger.
 
-    Raises: synth.errors.VerificationError that lists every finding.
+    With files of public `keys` the release must be signed by one of them.
+    Raises: synth.errors.VerificationError that lists every finding; KeyFileError.
     """
     from synth.release import verify_release
+    from synth.signatures import read_public_key
 
-    return verify_release(Path(release))
+    return verify_release(Path(release), trusted_keys=[read_public_key(key) for key in keys])
 
 
-def run(path: str | Path, *, period: str | None = None, log: Log | None = None) -> Outcome:
+def run(
+    path: str | Path,
+    *,
+    period: str | None = None,
+    log: Log | None = None,
+    policy: Path | None = None,
+    sign_key: Path | None = None,
+) -> Outcome:
     """Publish a release: `measure` in a process of its own, then `publish` in this one.
 
+    `policy` and the policy that SYNTH_POLICY names must both allow it; `sign_key` signs it.
     Privacy: this process never opens the source.
     Ensures: nothing is done, and nothing spent, if the release is already published with the
     same configuration.
@@ -89,11 +108,14 @@ def run(path: str | Path, *, period: str | None = None, log: Log | None = None) 
 
     path, log = Path(path), log or StageLog()
     config = load_config(path, period=period)
+    require_authorised(config, policy=policy)
+    signing_key(config, policy=policy, sign_key=sign_key)
     log.done(f"configuration accepted: {config.universe.size:,} cells")
     folder, state = release_folder(config), state_of(config)
     if folder.exists():
         require_same_configuration(folder, config)
         if state is RunState.PUBLISHED:
+            require_signed_as_asked(folder, config, policy=policy)
             log.done("already published with this configuration; nothing spent")
             return Outcome(folder, was_there=True)
         if state is None:
@@ -104,12 +126,18 @@ def run(path: str | Path, *, period: str | None = None, log: Log | None = None) 
     require_memory(config)
     with translate_write_errors("the output directory"):
         require_writable(folder.parent)
-    with log.doing("measuring in a process of its own"):
-        measure_in_own_process(path, period, log)
-    return publish(config, log=log)
+    try:
+        with log.doing("measuring in a process of its own"):
+            measure_in_own_process(path, period, log, policy=policy)
+    except BaseException:
+        remove_spilled(config)
+        raise
+    return publish(config, log=log, policy=policy, sign_key=sign_key)
 
 
-def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> Outcome:
+def measure(
+    config: Config, *, log: Log, stream: NoiseStream | None = None, policy: Path | None = None
+) -> Outcome:
     """Charge the ledger, measure the source once, and dispose of the raw data.
 
     Privacy: what stays in the run's directory may be published: noisy tables and a receipt.
@@ -130,6 +158,7 @@ def measure(config: Config, *, log: Log, stream: NoiseStream | None = None) -> O
     from synth.measurements import write_measurements
     from synth.noise import NoiseStream
 
+    require_authorised(config, policy=policy)
     source, charged, schedule = config.source, ledger_of(config), plan_schedule(config)
     events = plan_events(config)
     if source is None:
@@ -194,7 +223,14 @@ def _guess(noisy: Measurements, config: Config) -> NDArray[np.float64]:
     return maximum_entropy(noisy, config.universe)
 
 
-def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcome:
+def publish(
+    config: Config,
+    *,
+    measured: Path | None = None,
+    log: Log,
+    policy: Path | None = None,
+    sign_key: Path | None = None,
+) -> Outcome:
     """Write the release from durable measurements; opens neither source nor raw data.
 
     `measured` is the run directory brought from the machine that measured; without it, the
@@ -212,6 +248,8 @@ def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcom
         write_release,
     )
 
+    require_authorised(config, policy=policy)
+    signer = signing_key(config, policy=policy, sign_key=sign_key)
     folder = release_folder(config)
     directory = measured or run_directory(config)
     with (
@@ -223,6 +261,7 @@ def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcom
         was_there = folder.exists()
         if was_there:
             require_same_configuration(folder, config)
+            require_signed_as_asked(folder, config, policy=policy)
             log.done("already published with this configuration; nothing spent")
         else:
             with staging_directory(folder) as staging:
@@ -232,6 +271,7 @@ def publish(config: Config, *, measured: Path | None = None, log: Log) -> Outcom
                         config=config,
                         measurements_file=directory / MEASUREMENTS,
                         receipt=receipt,
+                        signer=signer,
                     )
                 log.done("written: release verified from its bytes")
                 publish_release(staging, folder)

@@ -82,6 +82,15 @@ OUTPUT = Record(
             ),
             default="uniform",
         ),
+        Key(
+            "signing_key",
+            Text(
+                "The private key that signs the release: a PEM file, relative to this file",
+                (NOT_EMPTY, ONE_LINE),
+                1_000,
+            ),
+            private=True,
+        ),
     ),
 )
 

@@ -64,10 +64,11 @@ def ledger_section(values: dict[str, Any], base: Path) -> LedgerConfig:
 
 def output_section(values: dict[str, Any], base: Path | None) -> OutputConfig:
     """Where the release goes; the formats once each, in a fixed order."""
-    rows = values["rows"]
+    rows, key = values["rows"], values.get("signing_key")
     return OutputConfig(
         directory=None if base is None else _absolute(base, values["directory"]),
         formats=tuple(sorted(values["formats"])),
         rows=None if rows == "estimated" else rows,
         bins=values["bins"],
+        signing_key=None if base is None or key is None else _absolute(base, key),
     )

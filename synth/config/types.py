@@ -170,6 +170,8 @@ class OutputConfig:
     rows: int | None
     """A declared number of rows, or None for `estimated`."""
     bins: Bins
+    signing_key: Path | None = None
+    """The private key that signs the release, if one is configured."""
 
 
 @dataclass(frozen=True)

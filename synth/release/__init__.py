@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from synth.release.publish import publish_release
-    from synth.release.published import published_configuration_hash
+    from synth.release.published import published_configuration_hash, published_signer
     from synth.release.staging import (
         make_public_directory,
         require_writable,
@@ -24,6 +24,7 @@ __all__ = [
     "make_public_directory",
     "publish_release",
     "published_configuration_hash",
+    "published_signer",
     "require_writable",
     "staging_directory",
     "verify_release",
@@ -36,6 +37,7 @@ _PLACES = {
     "make_public_directory": ("synth.release.staging", "make_public_directory"),
     "publish_release": ("synth.release.publish", "publish_release"),
     "published_configuration_hash": ("synth.release.published", "published_configuration_hash"),
+    "published_signer": ("synth.release.published", "published_signer"),
     "require_writable": ("synth.release.staging", "require_writable"),
     "staging_directory": ("synth.release.staging", "staging_directory"),
     "verify_release": ("synth.release.verification.verify", "verify_folder"),

@@ -11,6 +11,8 @@ PARQUET = "synthetic.parquet"
 MEASUREMENTS = "measurements.parquet"
 MANIFEST = "manifest.json"
 DATA_CARD = "README.md"
+SIGNATURE = "manifest.sig"
+"""Only in a release that was signed; over the manifest, so the manifest does not list it."""
 
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 
@@ -37,5 +39,5 @@ def listed_files(config: Config) -> list[str]:
 
 
 def all_files(config: Config) -> set[str]:
-    """Every file of the folder."""
+    """Every file of the folder, but for the signature that it may have."""
     return {*listed_files(config), MANIFEST, CHECKSUMS}

@@ -1,13 +1,15 @@
-"""What a published folder says of the configuration that it was made with."""
+"""What a published folder says of its configuration, and of who signed it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from synth.release.contents import MANIFEST
+from synth.release.contents import MANIFEST, SIGNATURE
 from synth.release.manifest.canonical import canonical_hash
+from synth.release.signing import MAX_BYTES, parse_signature
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.untrusted_json import JsonError, parse_json
+from synth.signatures import PublicKey
 
 
 def published_configuration_hash(folder: Path) -> str | None:
@@ -24,3 +26,13 @@ def published_configuration_hash(folder: Path) -> str | None:
     if not isinstance(manifest.get("configuration"), dict):
         return None
     return canonical_hash(manifest["configuration"])
+
+
+def published_signer(folder: Path) -> PublicKey | None:
+    """The key whose signature of the manifest is in a release folder; None if there is none."""
+    try:
+        opened = Folder(folder)
+        found = parse_signature(opened.read(SIGNATURE, limit=MAX_BYTES))
+        return found.key if found.fits(opened.read(MANIFEST)) else None
+    except (FolderError, ValueError):
+        return None

@@ -18,7 +18,15 @@ from synth.measurements.durable import sync_directory, translate_write_errors
 from synth.progress import Stage, stage
 from synth.release.checksums import CHECKSUMS, checksum_lines, file_sha256
 from synth.release.columns import published_columns
-from synth.release.contents import CSV, DATA_CARD, MANIFEST, MEASUREMENTS, PARQUET, listed_files
+from synth.release.contents import (
+    CSV,
+    DATA_CARD,
+    MANIFEST,
+    MEASUREMENTS,
+    PARQUET,
+    SIGNATURE,
+    listed_files,
+)
 from synth.release.csv_file import csv_chunks
 from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation, Derive, derive
@@ -26,7 +34,9 @@ from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, schema_file
 from synth.release.manifest.canonical import write_json
 from synth.release.parquet_file import write_parquet
+from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
+from synth.signatures import PrivateKey
 
 
 @dataclass(frozen=True)
@@ -47,8 +57,9 @@ def write_release(
     receipt: Receipt,
     today: date | None = None,
     derivation: Derive = derive,
+    signer: PrivateKey | None = None,
 ) -> ReleaseSummary:
-    """Write the whole release into `staging` and verify it from its bytes.
+    """Write the whole release into `staging`, signed if there is a key; verify it from its bytes.
 
     Privacy: a function of the noisy measurements, the configuration and the receipt.
     Requires: `staging` is an empty directory of this user alone.
@@ -60,11 +71,12 @@ def write_release(
         raise BugError("the staging directory of the release is not empty")
     with translate_write_errors("the release"):
         derived, files = _write_files(
-            staging, config, measurements_file, receipt, today, derivation
+            staging, config, measurements_file, receipt, today, derivation, signer
         )
     try:
         # The rows are derived once: this check is about the bytes on disk.
-        report = verify_folder(staging, derivation=lambda *_: derived)
+        trusted = () if signer is None else (signer.public,)
+        report = verify_folder(staging, derivation=lambda *_: derived, trusted_keys=trusted)
     except VerificationError as error:
         raise BugError(
             "the release that was just written does not verify: " + "; ".join(error.findings),
@@ -82,6 +94,7 @@ def _write_files(
     receipt: Receipt,
     today: date | None,
     derivation: Derive,
+    signer: PrivateKey | None,
 ) -> tuple[Derivation, tuple[str, ...]]:
     _create(staging / MEASUREMENTS, lambda file: _copy(measurements_file, file))
     measurements = _measurements(staging / MEASUREMENTS, config, receipt)
@@ -111,10 +124,12 @@ def _write_files(
     _write_bytes(staging / DATA_CARD, render_data_card(manifest))
     _write_bytes(staging / SCHEMA_FILE, schema_file())
     facts = {name: _facts(staging / name) for name in listed_files(config)}
-    noisy_rows = sum(len(table.noisy_counts) for table in measurements.tables)
-    manifest["files"] = build_files(config, facts, rows=derived.rows, noisy_rows=noisy_rows)
+    manifest["files"] = build_files(config, facts, rows=derived.rows, measurements=measurements)
     _write_bytes(staging / MANIFEST, write_json(manifest))
     facts[MANIFEST] = _facts(staging / MANIFEST)
+    if signer is not None:
+        _write_bytes(staging / SIGNATURE, sign_manifest((staging / MANIFEST).read_bytes(), signer))
+        facts[SIGNATURE] = _facts(staging / SIGNATURE)
     hashes = {name: entry.sha256 for name, entry in facts.items()}
     _write_bytes(staging / CHECKSUMS, checksum_lines(hashes))
     sync_directory(staging)

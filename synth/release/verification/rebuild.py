@@ -11,7 +11,15 @@ from synth.config import Config
 from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import Measurements
 from synth.release.checksums import file_sha256
-from synth.release.contents import CSV, DATA_CARD, MANIFEST, all_files, data_files, listed_files
+from synth.release.contents import (
+    CSV,
+    DATA_CARD,
+    MANIFEST,
+    SIGNATURE,
+    all_files,
+    data_files,
+    listed_files,
+)
 from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation
 from synth.release.file_list import FileFacts, build_files
@@ -68,7 +76,7 @@ class Rebuild:
         for name in data_files(self.config):
             self._check_rows(name)
         expected_set = all_files(self.config)
-        present = set(self.folder.sizes)
+        present = set(self.folder.sizes) - {SIGNATURE}
         self.findings.conclude(
             "the files are those of the configured formats",
             [f"{name}: does not belong to the release" for name in sorted(present - expected_set)]
@@ -130,7 +138,7 @@ class Rebuild:
                 self.config,
                 facts,
                 rows=self.derived.rows,
-                noisy_rows=sum(len(table.noisy_counts) for table in self.measurements.tables),
+                measurements=self.measurements,
             )
         else:
             expected["files"] = self.manifest["files"]

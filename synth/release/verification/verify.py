@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,20 @@ from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.measured import read_measured
 from synth.release.verification.rebuild import Rebuild
 from synth.release.verification.report import Findings, VerificationReport
+from synth.release.verification.signature_check import check_signature
 from synth.release.verification.untrusted_json import JsonError, parse_json
+from synth.signatures import PublicKey
 
 if TYPE_CHECKING:
     from synth.measurements import Measurements
 
 
-def verify_folder(path: Path, *, derivation: Derive = derive) -> VerificationReport:
+def verify_folder(
+    path: Path, *, derivation: Derive = derive, trusted_keys: Sequence[PublicKey] = ()
+) -> VerificationReport:
     """Check everything about a release that its folder can show.
+
+    With `trusted_keys` it must be signed by one of them.
 
     Privacy: reads the published folder only; needs neither the source nor the ledger.
     Ensures: the measurements give the published rows and every rebuildable field of the
@@ -35,10 +42,12 @@ def verify_folder(path: Path, *, derivation: Derive = derive) -> VerificationRep
     Raises: VerificationError with every finding.
     """
     with stage(Stage.VERIFYING):
-        return _verified(path, derivation)
+        return _verified(path, derivation, trusted_keys)
 
 
-def _verified(path: Path, derivation: Derive) -> VerificationReport:
+def _verified(
+    path: Path, derivation: Derive, trusted_keys: Sequence[PublicKey]
+) -> VerificationReport:
     name = path.name or str(path)
     findings = Findings()
     try:
@@ -50,6 +59,7 @@ def _verified(path: Path, derivation: Derive) -> VerificationReport:
     intact = False
     try:
         check_files(folder, findings)
+        check_signature(folder, findings, trusted_keys)
         intact = not findings.found
         _check_content(folder, findings, derivation)
     except FolderError as error:

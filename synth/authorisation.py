@@ -1,0 +1,125 @@
+"""Authorisation: which policies are in force, and whether they allow what is about to happen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synth.config.types import Config
+from synth.errors import ConfigError, PolicyError, Problem, PublishedDifferentlyError
+
+if TYPE_CHECKING:
+    from synth.policy import Approval, Policy
+    from synth.signatures import PrivateKey
+
+POLICY_VARIABLE = "SYNTH_POLICY"
+
+
+def policies_in_force(policy: Path | None) -> tuple[Policy, ...]:
+    """The policy that the environment names and the one given: both must hold.
+
+    Raises: ConfigError if one cannot be read, or the variable is there and empty.
+    """
+    paths = [] if policy is None else [policy]
+    named = os.environ.get(POLICY_VARIABLE)
+    if named is not None:
+        paths.append(Path(named))
+    if not paths:
+        return ()
+    from synth.policy import load_policy
+
+    if named is not None and not named.strip():
+        problem = Problem(
+            None,
+            "the environment",
+            "an empty variable",
+            "the path of a policy",
+            why="a job that loses its policy by accident should stop",
+            fix=f"name the file, or unset {POLICY_VARIABLE} if no policy is meant",
+        )
+        raise ConfigError(POLICY_VARIABLE, [problem])
+    return tuple(load_policy(path) for path in dict.fromkeys(paths))
+
+
+def require_authorised(config: Config, *, policy: Path | None) -> None:
+    """Refuse what a policy in force does not allow, or too few people have approved.
+
+    Privacy: before the ledger and the source are opened; a function of public files.
+    Raises: PolicyError with every violation; ConfigError if a policy or the file of approvals
+    cannot be read.
+    """
+    policies = policies_in_force(policy)
+    if not policies:
+        return
+    from synth.policy import approval_file, read_approvals, require_allowed
+
+    approvals: tuple[Approval, ...] = ()
+    if any(each.approvals is not None for each in policies):
+        approvals = read_approvals(approval_file(config))
+    require_allowed(config, policies, approvals=approvals)
+
+
+def signing_key(config: Config, *, policy: Path | None, sign_key: Path | None) -> PrivateKey | None:
+    """The key that signs the release: the one given, else the configured one, else none.
+
+    Raises: KeyFileError if it cannot be used; PolicyError if a policy asks for another, or for
+    one where there is none.
+    """
+    policies = policies_in_force(policy)
+    path = sign_key or config.output.signing_key
+    if path is None and not policies:
+        return None
+    from synth.policy import require_signed_by
+    from synth.signatures import read_private_key
+
+    key = None if path is None else read_private_key(path)
+    require_signed_by(config, policies, None if key is None else key.public)
+    return key
+
+
+def require_signed_as_asked(folder: Path, config: Config, *, policy: Path | None) -> None:
+    """Refuse to call a release published if it lacks a signature that a policy asks for.
+
+    Raises: PublishedDifferentlyError.
+    """
+    policies = policies_in_force(policy)
+    if not policies:
+        return
+    from synth.policy import require_signed_by
+    from synth.release import published_signer
+
+    try:
+        require_signed_by(config, policies, published_signer(folder))
+    except PolicyError:
+        raise PublishedDifferentlyError(
+            f"{folder.name} is already published, without the signature that the policy asks for",
+            why="a release is never changed once it is published",
+            fix="move the folder away and start the same command again: the same release is "
+            "written from the same measurements, nothing is charged, and it is signed",
+        ) from None
+
+
+def approve(
+    config: Config, key: PrivateKey, *, policy: Path | None
+) -> tuple[Path, tuple[str, ...]]:
+    """Sign the configuration and put the approval into the file beside it.
+
+    An earlier approval of the same release by the same key is replaced; others stay.
+    Ensures: nothing that a policy in force does not allow is approved.
+    Raises: PolicyError, ConfigError; OutputError if the file cannot be written.
+    Returns: the file, and the ids of the keys with a valid signature in it.
+    """
+    from synth import policy as policies
+
+    policies.require_allowed(config, policies_in_force(policy), approvals=None)
+    path = policies.approval_file(config)
+    new = policies.approve(config, key)
+    place = (new.release_id, new.key_id)
+    kept = [
+        each for each in policies.read_approvals(path) if (each.release_id, each.key_id) != place
+    ]
+    policies.write_approvals(path, [*kept, new])
+    current = (new.release_id, new.configuration_hash)
+    same = [each for each in [*kept, new] if (each.release_id, each.configuration_hash) == current]
+    return path, tuple(each.key_id for each in same)

@@ -1,0 +1,66 @@
+"""What somebody approves, in words for people."""
+
+from __future__ import annotations
+
+from synth.config import Config
+from synth.domain import format_number
+
+NOT_COVERED = (
+    "Not covered: where the raw data, the ledger and the release are kept, and which key signs "
+    "the release."
+)
+VOIDED = "Any change of what the configuration means, or another period, voids this approval."
+
+
+def in_plain_words(config: Config) -> str:
+    """The configuration as an approver should read it before signing."""
+    privacy, release = config.privacy, config.release
+    epsilon, delta = format_number(privacy.epsilon), format_number(privacy.delta)
+    columns = ", ".join(attribute.name for attribute in config.universe.attributes)
+    rows = "as many as the noisy counts give" if config.output.rows is None else config.output.rows
+    lines = [
+        f"release:        {release.id}: {release.title}",
+        f"published by:   {', '.join(release.curators)}",
+        f"intended use:   {' '.join(release.intended_use.split())}",
+        f"protected unit: {_unit(config)}",
+        f"guarantee:      epsilon {epsilon}, delta {delta}, neighbours {privacy.neighbours}",
+        f"justification:  {' '.join(privacy.justification.split())}",
+        *_population(config),
+        *_raw_data(config),
+        f"columns:        {columns} ({config.universe.size:,} cells)",
+        f"strategy:       {_strategy(config)}",
+        f"rows:           {rows}",
+        f"configuration:  SHA-256 {config.hash}",
+    ]
+    return "\n".join(["What is approved:", *(f"  {each}" for each in lines), NOT_COVERED, VOIDED])
+
+
+def _unit(config: Config) -> str:
+    unit = config.privacy.unit
+    if unit == "record":
+        return "one record; a person with several records is protected less"
+    return f"a person: all records with one {unit.column}, at most {unit.max_records} counted"
+
+
+def _population(config: Config) -> list[str]:
+    if config.ledger is None:
+        return []
+    cap, delta_cap = config.ledger.epsilon_cap, config.ledger.delta_cap
+    return [
+        f"population:     {config.ledger.population}; all its releases may spend epsilon "
+        f"{format_number(cap)}, delta {format_number(delta_cap)}"
+    ]
+
+
+def _raw_data(config: Config) -> list[str]:
+    if config.source is None:
+        return []
+    kept = "are kept" if config.source.disposal == "keep" else "are deleted after the measurement"
+    reason = " ".join(config.source.disposal_reason.split())
+    return [f"raw data:       {kept}" + (f" ({reason})" if reason else "")]
+
+
+def _strategy(config: Config) -> str:
+    if isinstance(config.strategy, str):
+        return config.strategy
+    return f"{len(config.strategy)} listed tables"
