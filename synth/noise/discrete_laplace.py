@@ -14,7 +14,7 @@ SMALLEST_RATE = Fraction(1, 10**12)
 """Below this epsilon per unit of sensitivity the noise would not fit 64 bits with certainty."""
 LARGEST_RATE = Fraction(256)
 """Above this the noise of 256 is drawn: P(X != 0) is below 10^-110, the loss below the claim."""
-FINEST_TABLE_RATE = Fraction(1, 32)
+FINEST_TABLE_RATE = Fraction(1, 128)
 """Noise with a smaller rate is drawn digit by digit."""
 COARSE_RATE = Fraction(1, 8)
 LARGEST_BASE = 128
@@ -128,7 +128,7 @@ class DiscreteLaplace:
         return TwoSidedGeometric(self.alpha, 1).cdf_bounds(value, bits)
 
     def parts(self) -> tuple[Part, ...]:
-        """X as a sum of independent parts; one part unless the rate is below 1/32.
+        """X as a sum of independent parts; one part unless the rate is below 1/128.
 
         X = G - G' with independent geometric G, G' (P(g) = (1-alpha) alpha^g). Write
         g = r + base * q with 0 <= r < base: then P(g) = [c alpha^r] * [(1-alpha^base)

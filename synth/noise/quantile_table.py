@@ -87,7 +87,7 @@ class QuantileTable:
         """The values (step * x) of undecided cells, from their bucket and further words.
 
         Shapes and units: `buckets` and `words` (word 0 of each cell) have one entry per cell.
-        `more_words(i, j)` gives word j >= 1 of cell i; it is needed once in about 2^50 cells.
+        `more_words(i, j)` gives word j >= 1 of cell i; it is needed once in 2^48 cells or less.
         """
         keys = (buckets.astype(np.uint64) << np.uint64(KEY_BITS - BUCKET_BITS)) | (
             words >> np.uint64(BUCKET_BITS)

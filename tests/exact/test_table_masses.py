@@ -67,8 +67,9 @@ LAWS = {
     "epsilon 1": plain("1", 1),
     "epsilon 1, sensitivity 2": plain("1", 2),
     "epsilon 10": plain("10", 1),
-    "epsilon 1/40, digit": parts_of("1/40")[0],
-    "epsilon 1/40, quotient": parts_of("1/40")[1],
+    "epsilon 1/64": plain("1/64", 1),
+    "epsilon 1/200, digit": parts_of("1/200")[0],
+    "epsilon 1/200, quotient": parts_of("1/200")[1],
     "epsilon 1/1000, digit": parts_of("1/1000")[0],
 }
 _cases = {}

@@ -18,7 +18,7 @@ from synth.noise.law import Part
 from synth.noise.quantile_table import QuantileTable, quantile
 
 KEY = bytes(range(7, 39))
-EPSILONS = ["0.001", "1/40", "0.1", "1", "10"]
+EPSILONS = ["0.001", "1/200", "0.1", "1", "10"]
 
 
 def sampler_of(epsilon):
@@ -120,9 +120,9 @@ def test_noise_does_not_depend_on_chunks_or_their_order(epsilon):
 
 @pytest.mark.parametrize("chunk", [8, 24, 1 << 12, 1 << 18])
 def test_noise_does_not_depend_on_the_size_of_the_working_set(monkeypatch, chunk):
-    expected = draw("1/40", start=5, count=3_000)
+    expected = draw("1/200", start=5, count=3_000)
     monkeypatch.setattr(table_sampler, "CHUNK_CELLS", chunk)
-    assert np.array_equal(draw("1/40", start=5, count=3_000), expected)
+    assert np.array_equal(draw("1/200", start=5, count=3_000), expected)
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "1"])
