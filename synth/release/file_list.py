@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.config.types import Config
+from synth.measurements import Measurements
 from synth.release.contents import CSV, MEASUREMENTS, PARQUET, ROLES, listed_files
 
 MEASUREMENT_COLUMNS = 3
@@ -21,17 +22,17 @@ class FileFacts:
 
 
 def build_files(
-    config: Config, facts: Mapping[str, FileFacts], *, rows: int, noisy_rows: int
+    config: Config, facts: Mapping[str, FileFacts], *, rows: int, measurements: Measurements
 ) -> list[dict[str, Any]]:
     """The section `files`."""
     return [
-        _entry(name, facts[name], config, rows=rows, noisy_rows=noisy_rows)
+        _entry(name, facts[name], config, rows=rows, measurements=measurements)
         for name in listed_files(config)
     ]
 
 
 def _entry(
-    name: str, facts: FileFacts, config: Config, *, rows: int, noisy_rows: int
+    name: str, facts: FileFacts, config: Config, *, rows: int, measurements: Measurements
 ) -> dict[str, Any]:
     role, media_type, basis = ROLES[name]
     entry: dict[str, Any] = {
@@ -44,5 +45,10 @@ def _entry(
     if name in (CSV, PARQUET):
         entry |= {"rows": rows, "columns": len(config.universe.attributes)}
     if name == MEASUREMENTS:
-        entry |= {"rows": noisy_rows, "columns": MEASUREMENT_COLUMNS}
+        tables = measurements.tables
+        codes = sum(len(each.event.table) for each in tables if each.event.threshold is not None)
+        entry |= {
+            "rows": sum(len(each.noisy_counts) for each in tables),
+            "columns": MEASUREMENT_COLUMNS + codes,
+        }
     return entry | {"basis": basis}

@@ -47,7 +47,9 @@ for name, steps in zip(event["table"], event["coarsening"]):
     column = declared[name]
     labels = column["hierarchy"][-steps]["labels"] if steps else column["labels"]
     stride //= len(labels)
-    noisy[name] = (noisy["cell"] // stride % len(labels)).map(dict(enumerate(labels)))"""
+    listed = noisy.get("code:" + name) if "threshold" in event else None
+    codes = noisy["cell"] // stride % len(labels) if listed is None else listed
+    noisy[name] = codes.map(dict(enumerate(labels)))"""
 
 
 PANDAS_PARQUET = """\

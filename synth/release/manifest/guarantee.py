@@ -9,6 +9,7 @@ from synth.config.types import Config, PersonUnit
 from synth.domain import format_number
 from synth.measurements import Measurements
 from synth.privacy import Budget, TableEvent, sensitivity_l1, sensitivity_l2_squared, total_budget
+from synth.privacy.accounting import GAUSSIAN, PARTITION_SELECTION
 from synth.privacy.exact_numbers import exact_budget, exact_number
 from synth.release.manifest.meaning import rare
 from synth.release.manifest.schema_terms import (
@@ -91,7 +92,18 @@ def _statement(budget: Budget) -> str:
     )
 
 
-def _delta_in_words(budget: Budget) -> str:
+GAUSSIAN_DELTA = (
+    "Delta comes from the Gaussian noise, whose loss has no hard limit: the further beyond "
+    "epsilon, the less probable, and at no point is all disclosed. How often the loss is beyond "
+    "epsilon is another number than delta, and may be a larger one"
+)
+SELECTION_DELTA = (
+    "Delta comes from the list of cells (partition selection): a cell that the records of one unit "
+    "alone fill is listed with at most this probability, and then tells that they are there"
+)
+
+
+def _delta_in_words(budget: Budget, measurements: Measurements) -> str:
     if not budget.delta:
         return "delta is zero: the bound holds for every possible release, without exception"
     return (
@@ -100,22 +112,37 @@ def _delta_in_words(budget: Budget) -> str:
         "neighbouring data sets, and S is any set of releases. For these two the release can be "
         "thought of as made in two steps: the first allows, with probability delta "
         f"({rare(budget.delta)}), anything at all to be disclosed, and the second keeps to epsilon "
-        "(Kairouz, Oh, Viswanath 2015). Delta comes from the Gaussian noise, whose loss has no "
-        "hard limit: the further beyond epsilon, the less "
-        "probable, and at no point is all disclosed. How often the loss is beyond epsilon is "
-        "another number than delta, and may be a larger one"
+        "(Kairouz, Oh, Viswanath 2015). " + ". ".join(_sources_of_delta(measurements))
     )
 
 
-def _concentrated(measurements: Measurements) -> Fraction:
-    """The rho of all events together: a pure event counts as epsilon^2 / 2."""
+def _sources_of_delta(measurements: Measurements) -> list[str]:
+    """Where delta comes from: Gaussian noise, a list of cells, or both."""
+    mechanisms = {event.mechanism for event in measurements.events}
+    known = {GAUSSIAN: GAUSSIAN_DELTA, PARTITION_SELECTION: SELECTION_DELTA}
+    return [words for mechanism, words in known.items() if mechanism in mechanisms]
+
+
+def _conversions(measurements: Measurements) -> list[dict[str, Any]]:
+    """Zero-concentrated DP, unless some cells are listed by partition selection, which has none."""
     rho, pure = Fraction(0), Fraction(0)
     for event in measurements.events:
+        if event.mechanism == PARTITION_SELECTION:
+            return []
         if isinstance(event, TableEvent) and event.rho is not None:
             rho += event.rho
         elif event.epsilon is not None:
             pure += event.epsilon**2 / 2
-    return rho + pure
+    return [
+        {
+            "variant_name": "Zero-concentrated DP",
+            "rho": exact_number(rho + pure),
+            "theorem": (
+                "Bun and Steinke 2016: events add up (lemma 1.7), and a pure event has rho = "
+                "epsilon^2 / 2 (proposition 1.4)"
+            ),
+        }
+    ]
 
 
 def build_guarantee(config: Config, measurements: Measurements) -> dict[str, Any]:
@@ -161,17 +188,8 @@ def build_guarantee(config: Config, measurements: Measurements) -> dict[str, Any
         "sensitivity_l1": sensitivity_l1(privacy),
         "sensitivity_l2_squared": sensitivity_l2_squared(privacy),
         "privacy_parameters": exact_budget(budget),
-        "delta_in_words": _delta_in_words(budget),
-        "conversions": [
-            {
-                "variant_name": "Zero-concentrated DP",
-                "rho": exact_number(_concentrated(measurements)),
-                "theorem": (
-                    "Bun and Steinke 2016: events add up (lemma 1.7), and a pure event has rho = "
-                    "epsilon^2 / 2 (proposition 1.4)"
-                ),
-            }
-        ],
+        "delta_in_words": _delta_in_words(budget, measurements),
+        "conversions": _conversions(measurements),
         "unprotected_quantities": [],
         "public_quantities": public,
         "basis": "public",

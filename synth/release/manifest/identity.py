@@ -98,7 +98,12 @@ def build_people(config: Config) -> dict[str, Any]:
 def build_purpose(config: Config, measurements: Measurements) -> dict[str, Any]:
     """The section `purpose`."""
     finest = Margin(config.universe.names, (0,) * len(config.universe.names))
-    margins = [Margin(t.event.table, t.event.coarsening) for t in measurements.tables]
+    thresholds = [t.event.threshold for t in measurements.tables if t.event.threshold is not None]
+    margins = [
+        Margin(t.event.table, t.event.coarsening)
+        for t in measurements.tables
+        if t.event.threshold is None
+    ]
     from_model = (
         "relations between attributes that are together in no noisy table (see accounting) come "
         "from the model that was fitted, not from the raw data"
@@ -115,6 +120,7 @@ def build_purpose(config: Config, measurements: Measurements) -> dict[str, Any]:
             "values exist only as the declared levels and bins; inside a bin they are made up",
             "relations that need more attributes than were declared are not in the data",
             *([] if finest in margins else [from_model]),
+            *(_lost_below(threshold) for threshold in thresholds),
         ],
         "biases": [
             "counts are not negative, so very small groups are represented less exactly than the "
@@ -125,6 +131,15 @@ def build_purpose(config: Config, measurements: Measurements) -> dict[str, Any]:
         "sector": config.release.sector,
         "region": config.release.region,
     }
+
+
+def _lost_below(threshold: int) -> str:
+    """What a list of heavy cells leaves out."""
+    return (
+        f"combinations of all columns whose noisy count is below {threshold} are not listed, and "
+        "what they hold is lost as combinations: rows outside the listed ones come from a model of "
+        "the smaller noisy tables, and stand for no combination that was seen"
+    )
 
 
 def build_source(*, population: str) -> dict[str, Any]:

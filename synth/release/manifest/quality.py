@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from synth.config.types import Config
 from synth.measurements import Measurements
 from synth.release.manifest.fit import FIT, build_fit
+from synth.release.manifest.listed import LISTING, build_listing
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -58,6 +59,7 @@ def _errors(description: str, *, one: str, **fields: Schema) -> Schema:
 
 QUALITY = record(
     "How accurate the release is; no figure is computed from the raw data.",
+    ("listing",),
     explanation=text("How to read the figures."),
     prediction=record(
         "Errors of the best unbiased sums of the noisy measurements, known before the raw data "
@@ -97,6 +99,7 @@ QUALITY = record(
         basis=basis("public"),
     ),
     fit=FIT,
+    listing=LISTING,
 )
 
 
@@ -107,10 +110,12 @@ def build_quality(
     counts: RowCounts,
 ) -> dict[str, Any]:
     """The section `quality`."""
+    listing = build_listing(config, measurements, counts)
     return {
         "explanation": EXPLANATION + (AFTER_CHOICES if measurements.selections else ""),
         "prediction": build_prediction(forecast),
         "fit": build_fit(config, measurements, counts),
+        **({} if listing is None else {"listing": listing}),
     }
 
 

@@ -12,19 +12,28 @@ from fractions import Fraction
 from typing import Any
 
 from synth.release.verification.delta_bound import delta_bound, rounded_up
-from synth.release.verification.event_noise import exact_value, noise_findings
+from synth.release.verification.event_noise import (
+    PARTITION_SELECTION,
+    exact_value,
+    noise_findings,
+)
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What the events cost: epsilons of pure DP and rho of zero-concentrated DP."""
+    """What the events cost: epsilons of pure DP, rho of zero-concentrated DP, and (epsilon, delta).
+
+    The last ones, of partition selections, add up beside all others.
+    """
 
     epsilons: tuple[Fraction, ...]
     rho: Fraction
+    selected_epsilon: Fraction = Fraction(0)
+    selected_delta: Fraction = Fraction(0)
 
     @property
     def epsilon(self) -> Fraction:
-        """The pure events alone, by basic composition."""
+        """The pure events alone, without partition selections, by basic composition."""
         return sum(self.epsilons, Fraction(0))
 
     @property
@@ -33,7 +42,7 @@ class Spent:
         return self.rho + sum((e * e / 2 for e in self.epsilons), Fraction(0))
 
     def delta_at(self, epsilon: Fraction) -> Decimal:
-        """A delta such that all events together are (epsilon, delta)-DP, the better of two ways.
+        """A delta such that all but the selections are (epsilon, delta)-DP, the better of two ways.
 
         Either the pure events add up and the others are converted, or all are converted at once.
         """
@@ -51,6 +60,7 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
     """Every place where the manifest's accounting contradicts itself or its configuration."""
     accounting = manifest["accounting"]
     epsilons: list[Fraction] = []
+    selected: list[tuple[Fraction, Fraction]] = []
     rho = Fraction(0)
     for number, event in enumerate(accounting["events"]):
         place = f"accounting.events[{number}]"
@@ -62,7 +72,10 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
         if name == "rho":
             rho += spent
         else:
-            epsilons.append(spent)
+            if event["mechanism"] == PARTITION_SELECTION:
+                selected.append((spent, exact_value(event.get("delta", {})) or Fraction(0)))
+            else:
+                epsilons.append(spent)
         yield from noise_findings(place, event, spent, manifest["configuration"]["privacy"])
     for number, selection in enumerate(accounting["selections"]):
         spent = exact_value(selection["epsilon"])
@@ -70,7 +83,12 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
             yield f"accounting.selections[{number}].epsilon: is not a positive fraction"
             continue
         epsilons.append(spent)
-    spent_in_all = Spent(tuple(epsilons), rho)
+    spent_in_all = Spent(
+        tuple(epsilons),
+        rho,
+        sum((epsilon for epsilon, _ in selected), Fraction(0)),
+        sum((delta for _, delta in selected), Fraction(0)),
+    )
     total = _budget(accounting["total"])
     claimed = _budget(manifest["guarantee"]["privacy_parameters"])
     if total is None or total[1] < 0:
@@ -87,15 +105,19 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
 
 def _total_findings(spent: Spent, epsilon: Fraction, delta: Fraction) -> Iterator[str]:
     """The total is wrong if the events need a larger delta at the epsilon that it states."""
-    if not spent.rho and delta == 0:
-        if epsilon != spent.epsilon:
-            yield f"accounting.total.epsilon: the events add up to {spent.epsilon}"
+    if not spent.rho:
+        added = spent.epsilon + spent.selected_epsilon
+        if epsilon != added:
+            yield f"accounting.total.epsilon: the events add up to {added}"
+        if delta != spent.selected_delta:
+            yield f"accounting.total.delta: the events add up to {spent.selected_delta}"
         return
-    needed = spent.delta_at(epsilon)
-    if Fraction(needed) > delta:
+    needed = spent.delta_at(epsilon - spent.selected_epsilon)
+    in_all = Fraction(needed) + spent.selected_delta
+    if in_all > delta:
         yield (
             f"accounting.total.epsilon: at epsilon {rounded_up(epsilon)} the events need a delta "
-            f"of {rounded_up(needed)}, more than {rounded_up(delta)}"
+            f"of {rounded_up(in_all)}, more than {rounded_up(delta)}"
         )
 
 

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from synth.release.verification.ideal_variance import gaussian_variance, laplace_variance
+from synth.release.verification.ideal_variance import (
+    gaussian_variance,
+    laplace_variance,
+    threshold_suffices,
+)
 
 LARGEST_RATE = Fraction(256)
 """With epsilon / sensitivity above this, the noise of 256 is added: more than was promised."""
@@ -14,7 +18,7 @@ LARGEST_RATE = Fraction(256)
 SMALLEST_RATE = Fraction(1, 10**12)
 """No noise is drawn for less epsilon per record."""
 
-LARGEST_SIGMA_SQUARED = Fraction(2**34)
+LARGEST_SIGMA_SQUARED = Fraction(2**40)
 """No Gaussian noise is drawn for a larger one."""
 
 SMALLEST_SIGMA_SQUARED = Fraction(1, 512)
@@ -32,7 +36,8 @@ GAUSSIAN_TOLERANCE = Fraction(1, 2**52)
 """Relative, on either side, for discrete Gaussian noise, whose sigma^2 is not rounded: the double
 nearest to a sum that is known to far more digits."""
 
-NORMS = {"discrete-laplace": "L1", "discrete-gaussian": "squared L2"}
+PARTITION_SELECTION = "partition-selection"
+NORMS = {"discrete-laplace": "L1", "discrete-gaussian": "squared L2", PARTITION_SELECTION: "L1"}
 
 
 def noise_findings(
@@ -61,6 +66,29 @@ def noise_findings(
         yield f"{place}.{name}: is too small for any noise that synth adds"
         return
     yield from _variance_findings(place, event["variance"], scale, gaussian=gaussian)
+    yield from _selection_findings(place, event, sensitivity, 1 / scale)
+
+
+def _selection_findings(
+    place: str, event: dict[str, Any], sensitivity: int, rate: Fraction
+) -> Iterator[str]:
+    """What is wrong with the delta of an event, or with the threshold that it has to pay for.
+
+    An empty cell is never listed, so the chance that cells which one unit fills are listed is at
+    most delta: a^(t-s) / (1+a) for s records in one cell, s a^(t-1) / (1+a) for one record in each
+    of s cells; t the threshold, a = exp(-rate). And P(noise >= t - s) <= 1 - a. The a of the
+    mechanism is not smaller than this one.
+    """
+    if event["mechanism"] != PARTITION_SELECTION:
+        if "delta" in event:
+            yield f"{place}.delta: the mechanism has none"
+        return
+    delta = exact_value(event["delta"]) if "delta" in event else None
+    threshold = event.get("threshold", 0)
+    if delta is None or not 0 < delta < 1:
+        yield f"{place}.delta: is not a fraction between 0 and 1"
+    elif threshold <= sensitivity or not threshold_suffices(threshold, delta, sensitivity, rate):
+        yield f"{place}.threshold: is too low for the delta of the event"
 
 
 def _variance_findings(

@@ -19,6 +19,18 @@ def laplace_variance(rate: Fraction) -> Fraction:
     return 2 * a / (1 - a) ** 2
 
 
+def threshold_suffices(threshold: int, delta: Fraction, sensitivity: int, rate: Fraction) -> bool:
+    """Whether one unit fills a listed cell that was empty with probability at most delta.
+
+    With a = exp(-rate), s the sensitivity and t the threshold: the larger of a^(t-s) / (1+a) and
+    s a^(t-1) / (1+a) is at most delta, and the first also at most 1 - a.
+    """
+    a = Fraction(_exp(-rate))
+    together = Fraction(_exp(-rate * (threshold - sensitivity))) / (1 + a)
+    apart = sensitivity * Fraction(_exp(-rate * (threshold - 1))) / (1 + a)
+    return max(together, apart) <= delta and together <= 1 - a
+
+
 def gaussian_variance(sigma_squared: Fraction) -> Fraction:
     """The variance of discrete Gaussian noise, P(k) proportional to exp(-k^2 / (2 sigma^2)).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from synth.config import Config
 from synth.errors import ConfigError
 from synth.measurements import Measurements, read_measurements
+from synth.measurements.sparse_table import MOST_LISTED
 from synth.plan import Schedule, plan_events, plan_schedule
 from synth.privacy import TableEvent
 from synth.release.contents import MANIFEST, MEASUREMENTS
@@ -17,6 +18,9 @@ MAX_CELLS = 1 << 32
 
 BYTES_PER_ROW = 40
 """The most that one row of the file (three whole numbers) can unpack to, with room to spare."""
+
+BYTES_PER_CODE = 8
+"""The same for every code of a table with a threshold."""
 
 
 def read_measured(
@@ -60,10 +64,13 @@ def _check_size(
 ) -> None:
     """Refuse a file that cannot hold the tables of the configuration. Raises: ValueError.
 
-    How many cells were chosen, only the file says: between those of the smallest candidates and
-    those of the largest. Its list of tables is checked against its rows when it is read.
+    How many cells a table with a threshold lists, and how many were chosen, only the file says:
+    the chosen ones between those of the smallest candidates and those of the largest. Its list
+    of tables is checked against its rows when it is read.
     """
-    least = most = sum(event.cells for event in planned)
+    least = most = sum(event.cells for event in planned if event.threshold is None)
+    if any(event.threshold is not None for event in planned):
+        most += MOST_LISTED
     if schedule is not None:
         sizes = sorted(candidate.cells for candidate in schedule.candidates)
         chosen = len(schedule.rounds)
@@ -71,5 +78,7 @@ def _check_size(
     if not least <= rows <= most:
         expected = f"{least}" if least == most else f"{least} to {most}"
         raise ValueError(f"holds {rows} rows, expected {expected} cells")
-    if rows > MAX_CELLS or size_bytes > rows * BYTES_PER_ROW + (1 << 20):
+    codes = max((len(e.table) for e in planned if e.threshold is not None), default=0)
+    row_bytes = BYTES_PER_ROW + BYTES_PER_CODE * codes
+    if rows > MAX_CELLS or size_bytes > rows * row_bytes + (1 << 20):
         raise ValueError(f"unpacks to {size_bytes} bytes, more than this version reads")
