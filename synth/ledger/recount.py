@@ -4,6 +4,7 @@ The book sums `Fraction` objects over the runs it derived. This module knows nei
 nor `Fraction`: it walks the raw payloads, keeps numerators over one common denominator, and
 subtracts at a void. The two must agree, or the ledger is not used. Where noise was Gaussian, the
 book computes epsilon from rho and delta; here delta is computed from rho and the charged epsilon.
+What partition selection costs, an epsilon and a delta, is added up beside everything else.
 """
 
 from __future__ import annotations
@@ -39,30 +40,38 @@ def recount(events: Iterable[LedgerEvent]) -> dict[str, tuple[Ratio, Ratio]]:
             delta[name] = _add(delta.get(name, (0, 1)), loss)
         elif event.kind == "void":
             paid, loss = open_charges.pop(event.release_id)
-            epsilon[name] = _add(epsilon[name], (-paid[0], paid[1]))
-            delta[name] = _add(delta[name], (-loss[0], loss[1]))
+            epsilon[name] = _less(epsilon[name], paid)
+            delta[name] = _less(delta[name], loss)
     return {name: (epsilon[name], delta[name]) for name in epsilon}
 
 
 def _charge(payload: Mapping[str, Any]) -> tuple[Ratio, Ratio]:
-    """What one reservation costs: the sum of its epsilons, or the charge if that is enough."""
+    """What one reservation costs: the sums of its events, or the charge if that is enough."""
     pure: Ratio = (0, 1)
+    selected: Ratio = (0, 1)
+    selected_delta: Ratio = (0, 1)
     rho = squares = 0.0
     for event in payload["tables"]:
         if "rho" in event:
             rho += _float(_ratio(event["rho"]))
+        elif "delta" in event:
+            selected = _add(selected, _ratio(event["epsilon"]))
+            selected_delta = _add(selected_delta, _ratio(event["delta"]))
         else:
             pure = _add(pure, _ratio(event["epsilon"]))
             squares += _float(_ratio(event["epsilon"])) ** 2
-    loss = _ratio(payload["charge"]["delta"])
     if not rho:
-        return pure, loss
-    charged = _ratio(payload["charge"]["epsilon"])
-    rest = _float(_add(charged, (-pure[0], pure[1])))
-    log_delta = math.log(loss[0]) - math.log(loss[1])
+        return _add(pure, selected), selected_delta
+    charged, loss = _ratio(payload["charge"]["epsilon"]), _ratio(payload["charge"]["delta"])
+    for_the_others = _less(charged, selected)
+    left = _less(loss, selected_delta)
+    if left[0] <= 0:
+        raise ValueError("a charge leaves no delta for its Gaussian tables")
+    rest = _float(_less(for_the_others, pure))
+    log_delta = math.log(left[0]) - math.log(left[1])
     reached = min(
         _log_delta(rho, rest) if rest > 0 else math.inf,
-        _log_delta(rho + squares / 2, _float(charged)),
+        _log_delta(rho + squares / 2, _float(for_the_others)),
     )
     if reached > log_delta + SLACK:
         raise ValueError("a charge is too small for its Gaussian tables")
@@ -95,6 +104,10 @@ def _float(ratio: Ratio) -> float:
 def _ratio(text: str) -> Ratio:
     numerator, _, denominator = text.partition("/")
     return int(numerator), int(denominator or "1")
+
+
+def _less(left: Ratio, right: Ratio) -> Ratio:
+    return _add(left, (-right[0], right[1]))
 
 
 def _add(left: Ratio, right: Ratio) -> Ratio:

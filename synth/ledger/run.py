@@ -115,11 +115,15 @@ def _table_to_plain(event: TableEvent | OpenTableEvent) -> dict[str, Any]:
         plain |= {"table": list(event.table), "cells": str(event.cells)}
         if any(event.coarsening):
             plain["coarsening"] = list(event.coarsening)
+        if event.threshold is not None:
+            plain["threshold"] = str(event.threshold)
+        if event.delta is not None:
+            plain["delta"] = str(event.delta)
     return plain
 
 
 def _table_from_plain(entry: Mapping[str, Any]) -> TableEvent | OpenTableEvent:
-    squared = entry.get("sensitivity_l2_squared")
+    squared, threshold = entry.get("sensitivity_l2_squared"), entry.get("threshold")
     event = OpenTableEvent(
         sensitivity_l1=int(entry["sensitivity_l1"]),
         epsilon=_fraction(entry["epsilon"]) if "epsilon" in entry else None,
@@ -129,10 +133,17 @@ def _table_from_plain(entry: Mapping[str, Any]) -> TableEvent | OpenTableEvent:
     )
     if entry["table"] is None:
         return event
-    return event.over(
-        tuple(str(name) for name in entry["table"]),
-        int(entry["cells"]),
-        tuple(int(step) for step in entry.get("coarsening", ())),
+    return TableEvent(
+        table=tuple(str(name) for name in entry["table"]),
+        cells=int(entry["cells"]),
+        sensitivity_l1=event.sensitivity_l1,
+        epsilon=event.epsilon,
+        mechanism=event.mechanism,
+        coarsening=tuple(int(step) for step in entry.get("coarsening", ())),
+        rho=event.rho,
+        sensitivity_l2_squared=event.sensitivity_l2_squared,
+        threshold=None if threshold is None else int(threshold),
+        delta=_fraction(entry["delta"]) if "delta" in entry else None,
     )
 
 
