@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,7 +25,8 @@ TAIL_WIDTH_BITS = 4
 TAIL_BITS = 7
 """A proposal from a tail is accepted with probability at most 2^-7."""
 _EXPONENT_BITS = 32
-_TERMS = 7
+_COEFFICIENTS = [(1 << _EXPONENT_BITS) // math.factorial(number) for number in range(8)]
+"""Those of the series of exp(-y) without their signs."""
 _LARGEST_EXPONENT = 0.2
 _LARGEST_HEIGHT = 1023
 _LARGEST_REACH = 1 << 14
@@ -110,13 +112,11 @@ class BlockTable:
         """
         growth = beyond * ((mirrored << (self.shift + 1)) + beyond)
         y = (growth >> self._drop) * self._factor >> self._scale
-        one = 1 << _EXPONENT_BITS
-        share = np.full(len(y), one, dtype=np.int64)
-        for number in range(_TERMS, 0, -1):
+        share = np.full(len(y), _COEFFICIENTS[-1], dtype=np.int64)
+        for coefficient in _COEFFICIENTS[-2::-1]:
             share *= y
             share >>= _EXPONENT_BITS
-            share //= -number
-            share += one
+            np.subtract(coefficient, share, out=share)
         return self._starts[mirrored] * share >> _EXPONENT_BITS, self._slack[mirrored]
 
 
