@@ -1,119 +1,141 @@
-"""CSV files as tables of text, read as Latin-1 so that no byte is invalid."""
+"""CSV files as tables of text: decoded here, so that no byte is invalid, and read by DuckDB."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import os
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 from synth.config.source_files import is_gzip
 from synth.config.types import Dialect
 from synth.curator.columns import require_columns
 from synth.errors import SourceError
 
-HEADER_BYTES = 1 << 20
-CHUNK_BYTES = 1 << 20
+HEADER_CHARACTERS = 1 << 20
+CHUNK_BYTES = 1 << 16
 
 
-def as_read(text: str, encoding: str) -> str:
-    """How a configured text looks in a CSV column that was read as Latin-1.
+@dataclass
+class CsvFile:
+    """One file, sent as UTF-8 through a pipe of its own; nothing of it lies on a disk again."""
 
-    Reading bytes as Latin-1 never fails, and two texts are equal just if their bytes are. Text
-    that the encoding cannot write cannot occur in the file; it maps to a string that no file
-    can hold.
-    """
-    try:
-        return text.encode(encoding).decode("latin-1")
-    except UnicodeEncodeError:
-        return f"\N{REPLACEMENT CHARACTER}{text}"
+    path: Path
+    dialect: Dialect
+    is_damaged: bool = False
+    _ends: list[int] = field(default_factory=list)
+    _thread: Thread | None = None
+
+    def open(self) -> str:
+        """Start to send; returns the name under which this process can read."""
+        read_end, write_end = os.pipe()
+        self._ends = [read_end]
+        self._thread = Thread(target=self._send, args=(write_end,), daemon=True)
+        self._thread.start()
+        return f"/dev/fd/{read_end}"
+
+    def close(self) -> None:
+        """Stop sending, if the reader has not taken everything."""
+        while self._ends:
+            os.close(self._ends.pop())
+        if self._thread is not None:
+            self._thread.join()
+
+    def _send(self, write_end: int) -> None:
+        try:
+            with open(write_end, "wb", buffering=0) as pipe:
+                for chunk in _decoded(self.path, self.dialect.encoding):
+                    pipe.write(chunk.encode())
+        except BrokenPipeError:
+            return
+        except (EOFError, OSError, zlib.error):
+            self.is_damaged = True
 
 
-@dataclass(frozen=True)
-class CsvScan:
-    """Files with one header: how DuckDB reads them, and where the needed columns are."""
+def _decoded(path: Path, encoding: str) -> Iterator[str]:
+    """The text of a file; bytes that are none in its encoding are replaced where they stand."""
+    decoder = codecs.getincrementaldecoder(_codec(encoding))("replace")
+    opener = gzip.open if is_gzip(path) else open
+    with opener(path, "rb") as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            yield decoder.decode(chunk)
+    yield decoder.decode(b"", final=True)
 
-    statement: str
-    """Selects the needed columns by their configured names, as text."""
+
+def _codec(encoding: str) -> str:
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
-def open_csv(
-    shown: str, files: Sequence[Path], columns: Sequence[str], dialect: Dialect
-) -> list[CsvScan]:
-    """The named columns of every file as text; `shown` is the configured name of the source.
+def select_columns(shown: str, files: Sequence[CsvFile], columns: Sequence[str]) -> list[str]:
+    """A statement for each file that selects the named columns as text.
 
-    Privacy: one scanner reads the file from its beginning. A parallel one starts in the middle
+    `shown` is the configured name of the source.
+
+    Privacy: one scanner reads a file from its beginning. A parallel one starts in the middle
     and may take the inside of a quoted field for records, so that one record could change many.
     A record with too few fields, or of more than two million bytes, is left out; further
     fields are ignored: each rule looks at one record.
-    Raises: SourceError if a file has no header, lacks a column, or is damaged.
+    Raises: SourceError if a file has no header or lacks a column.
     """
-    texts = [as_read(column, dialect.encoding) for column in columns]
-    alike: dict[tuple[bool, tuple[str, ...]], list[Path]] = {}
-    for path in files:
-        if is_gzip(path):
-            _require_whole_gzip(path, shown)
-        header = _read_header(path, dialect, shown)
-        require_columns(texts, columns, header, source=shown)
-        alike.setdefault((is_gzip(path), tuple(header)), []).append(path)
-    scans = []
-    for (packed, names), paths in alike.items():
-        fields = ", ".join(
-            f"c{names.index(text)} AS {quoted_name(column)}"
-            for column, text in zip(columns, texts, strict=True)
-        )
-        scan = _scan(paths, len(names), dialect, packed=packed)
-        scans.append(CsvScan(f"SELECT {fields} FROM {scan}"))
-    return scans
+    headers = [_read_header(file, shown) for file in files]
+    for header in headers:
+        require_columns(columns, columns, header, source=shown)
+    statements = []
+    for file, header in zip(files, headers, strict=True):
+        fields = ", ".join(f"c{header.index(name)} AS {_quoted_name(name)}" for name in columns)
+        statements.append(f"SELECT {fields} FROM {_scan(file, len(header))}")
+    return statements
 
 
-def _scan(files: Sequence[Path], width: int, dialect: Dialect, *, packed: bool) -> str:
-    names = ", ".join(quoted_text(str(path)) for path in files)
-    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
-    return (
-        f"read_csv([{names}], header = true, auto_detect = false, columns = {{{fields}}}, "
-        f"delim = {quoted_text(dialect.delimiter)}, quote = {quoted_text(dialect.quote)}, "
-        f"escape = {quoted_text(dialect.escape)}, encoding = 'latin-1', "
-        f"compression = '{'gzip' if packed else 'none'}', hive_partitioning = false, "
-        "ignore_errors = true, strict_mode = false, parallel = false)"
-    )
+def require_whole(files: Sequence[CsvFile], shown: str) -> None:
+    """Refuse what could not be read to its end, such as gzip with a wrong checksum.
 
-
-def quoted_text(text: str) -> str:
-    """A text as a literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quoted_name(name: str) -> str:
-    """A name of SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _require_whole_gzip(path: Path, shown: str) -> None:
-    """Refuse a gzip file whose checksum is wrong; the engine would count what it could read."""
-    try:
-        with gzip.open(path, "rb") as stream:
-            while stream.read(CHUNK_BYTES):
-                pass
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        damaged = True
-    else:
-        damaged = False
-    if damaged:
+    Requires: every file was taken to its end, or closed.
+    """
+    if any(file.is_damaged for file in files):
         raise SourceError(
-            f"the source {shown} holds a damaged or incomplete gzip file",
+            f"the source {shown} holds a damaged or incomplete file",
             fix="copy or compress it again; a file that is not gzipped must not end in .gz",
         )
 
 
-def _read_header(path: Path, dialect: Dialect, shown: str) -> list[str]:
-    opener = gzip.open if is_gzip(path) else open
-    with opener(path, "rb") as stream:
-        start = stream.read(HEADER_BYTES)
-    text = start.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+def _scan(file: CsvFile, width: int) -> str:
+    dialect = file.dialect
+    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
+    return (
+        f"read_csv({_quoted(file.open())}, header = true, auto_detect = false, "
+        f"columns = {{{fields}}}, delim = {_quoted(dialect.delimiter)}, "
+        f"quote = {_quoted(dialect.quote)}, escape = {_quoted(dialect.escape)}, "
+        "encoding = 'utf-8', compression = 'none', hive_partitioning = false, "
+        "ignore_errors = true, strict_mode = false, parallel = false)"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _read_header(file: CsvFile, shown: str) -> list[str]:
+    dialect = file.dialect
+    text = ""
+    try:
+        for chunk in _decoded(file.path, dialect.encoding):
+            text += chunk
+            if len(text) > HEADER_CHARACTERS:
+                break
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        file.is_damaged = True
+    require_whole([file], shown)
     lines = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=dialect.delimiter,

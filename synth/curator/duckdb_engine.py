@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from synth.config.source_files import is_parquet
 from synth.config.types import FileSource
-from synth.curator.csv_source import as_read, open_csv
+from synth.curator.csv_source import CsvFile, require_whole, select_columns
 from synth.curator.engine import NUMBER_CHARACTERS, Records
 from synth.curator.parquet_source import open_parquet
 from synth.errors import SourceError, SynthError
@@ -38,6 +38,7 @@ class DuckDBEngine:
     ) -> None:
         """Nothing is opened yet."""
         self._connection, self._source, self._files = connection, source, files
+        self._sent: list[CsvFile] = []
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -47,7 +48,6 @@ class DuckDBEngine:
         Ensures: no value of a record can stop the run; what becomes of it depends on it alone.
         Raises: SourceError, in words of the configuration, for what concerns a whole file.
         """
-        _refuse_patterns(self._files, self._source.shown)
         if is_parquet(self._files[0]):
             return self._open_parquet(columns, person_column)
         return self._open_csv(columns)
@@ -58,6 +58,8 @@ class DuckDBEngine:
 
         statement = str(ibis.to_sql(expression, dialect="duckdb"))
         yield from self._connection.sql(statement).to_arrow_reader(BATCH_ROWS)
+        self.close()
+        require_whole(self._sent, self._source.shown)
 
     def _open_parquet(self, columns: Sequence[str], person_column: str | None) -> list[Records]:
         import ibis
@@ -75,22 +77,25 @@ class DuckDBEngine:
                 for column in columns
             }
             table = table.select(**{column: table[column].cast(kinds[column]) for column in kinds})
-            opened.append(Records(table, lambda text: text, partial(as_number, table)))
+            opened.append(Records(table, partial(as_number, table)))
         return opened
 
     def _open_csv(self, columns: Sequence[str]) -> list[Records]:
         import ibis
 
-        dialect = self._source.dialect
-        read = partial(as_read, encoding=dialect.encoding)
+        self._sent = [CsvFile(path, self._source.dialect) for path in self._files]
         opened = []
-        scans = open_csv(self._source.shown, self._files, columns, dialect)
-        for number, scan in enumerate(scans):
+        for number, statement in enumerate(select_columns(self._source.shown, self._sent, columns)):
             name = f"csv_{number}"
-            self._connection.execute(f"CREATE TEMPORARY VIEW {name} AS {scan.statement}")
+            self._connection.execute(f"CREATE TEMPORARY VIEW {name} AS {statement}")
             table = ibis.table(dict.fromkeys(columns, "string"), name=name)
-            opened.append(Records(table, read, partial(as_number, table)))
+            opened.append(Records(table, partial(as_number, table)))
         return opened
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for file in self._sent:
+            file.close()
 
 
 @contextmanager
@@ -118,11 +123,12 @@ def duckdb_engine(
             "threads": os.cpu_count() or 1,
         }
     )
+    engine = DuckDBEngine(connection, source, files)
     failure: SynthError
     try:
         connection.execute("SET enable_progress_bar = false")
         connection.execute("SET lock_configuration = true")
-        yield DuckDBEngine(connection, source, files)
+        yield engine
         return
     except duckdb.OutOfMemoryException:
         failure = SynthError(
@@ -137,6 +143,7 @@ def duckdb_engine(
         )
     finally:
         connection.close()
+        engine.close()
     raise failure
 
 
@@ -145,13 +152,3 @@ def as_number(table: ibis.Table, column: str) -> ir.FloatingValue:
     text = table[column]
     is_plain = ~text.contains("_") & (text.length() <= NUMBER_CHARACTERS)
     return is_plain.ifelse(text.try_cast("float64"), None)
-
-
-def _refuse_patterns(files: Sequence[Path], shown: str) -> None:
-    for path in files:
-        if any(character in str(path) for character in "*?["):
-            raise SourceError(
-                f"the source {shown} names a file with one of the characters * ? [ in its path",
-                why="the engine would take the name for a pattern and count other files",
-                fix="rename the file or its directory",
-            )

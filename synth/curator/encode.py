@@ -87,7 +87,7 @@ def encode_attribute(records: Records, attribute: Attribute) -> ir.IntegerValue:
     codes = [(token, attribute.missing_code) for token in attribute.missing]
     if not attribute.is_ordered:
         codes += [(level, code) for code, level in enumerate(attribute.levels)]
-    branches = _branches(records, column, codes)
+    branches = _branches(column, codes)
     otherwise = (
         _encode_number(records, attribute)
         if attribute.is_ordered
@@ -97,7 +97,7 @@ def encode_attribute(records: Records, attribute: Attribute) -> ir.IntegerValue:
 
 
 def _branches(
-    records: Records, column: ir.Column, codes: Sequence[tuple[str, int | None]]
+    column: ir.Column, codes: Sequence[tuple[str, int | None]]
 ) -> list[tuple[ir.BooleanValue, int | None]]:
     """Conditions under which the value is written as one of the texts.
 
@@ -117,7 +117,7 @@ def _branches(
             if text == "" or is_float(text)
         ]
     return [
-        (column.isnull() | (column == "") if text == "" else column == records.as_read(text), code)
+        (column.isnull() | (column == "") if text == "" else column == text, code)
         for text, code in codes
     ]
 

@@ -38,12 +38,10 @@ NUMBER_CHARACTERS = 1_000
 
 @dataclass(frozen=True)
 class Records:
-    """Some records of the source, and how configured words and numbers look in them."""
+    """Some records of the source, and how texts in them are read as numbers."""
 
     table: ibis.Table
     """The needed columns by their configured names; each is int64, float64 or string."""
-    as_read: Callable[[str], str]
-    """How a configured text looks in a text column."""
     as_number: Callable[[str], ir.FloatingValue]
     """A text column, by its name, as float64; null where the text is no number.
 

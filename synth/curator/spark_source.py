@@ -25,6 +25,8 @@ VIEW = "synth_records"
 class SparkEngine:
     """The table of a source in an open Spark session."""
 
+    counts_where_records_lie = True
+
     def __init__(self, session: SparkSession, source: SparkSource) -> None:
         """Nothing is opened yet."""
         self._session, self._source = session, source
@@ -43,7 +45,7 @@ class SparkEngine:
         numbers = number_names(kinds)
         opened.records(kinds, numbers).createOrReplaceTempView(VIEW)
         table = ibis.table({**kinds, **dict.fromkeys(numbers.values(), "float64")}, name=VIEW)
-        return [Records(table, lambda text: text, lambda column: table[numbers[column]])]
+        return [Records(table, lambda column: table[numbers[column]])]
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, partition by partition, as Arrow."""

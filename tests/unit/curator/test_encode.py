@@ -32,7 +32,7 @@ TOWN = Attribute("town", "categorical", levels=("Nord", "Süd"), out_of_domain="
 
 
 def records(table: ibis.Table) -> Records:
-    return Records(table, lambda text: text, partial(as_number, table))
+    return Records(table, partial(as_number, table))
 
 
 def encoded(attribute: Attribute, texts: list[str | None]) -> list[int]:
