@@ -21,6 +21,7 @@ from synth.estimate.blockwise_pass import BLOCK_CELLS, Cells, Term, default_thre
 from synth.estimate.blockwise_rounding import round_blockwise
 from synth.estimate.blockwise_rules import CellRules
 from synth.estimate.blockwise_scores import NoisyCells
+from synth.estimate.blockwise_start import main_effects
 from synth.estimate.blockwise_tables import PairSums
 from synth.estimate.blockwise_tilt import tilt
 from synth.estimate.cell_table import cell_table
@@ -33,6 +34,10 @@ LARGEST_WHOLE_TABLE_CELLS = 20_000_000
 """Up to this many cells the estimate is fitted to the whole table at once (`estimate.estimate`);
 beyond, block by block. A public rule: it asks for the size of the universe alone."""
 _LEAST_VARIANCE = 1e-12
+_LEAST_CLEAR_SHARE = 0.02
+"""The model is fitted to the cells if at least this share of the records is in cells whose noisy
+counts exceed any noise; else to sums. Where nearly all records are alone in a cell, a posterior
+mean is little more than what the model says, and a model that is wrong loses records."""
 
 
 def is_blockwise(universe: Universe) -> bool:
@@ -83,31 +88,41 @@ def estimate_blockwise(
         noisy = NoisyCells.of(full.noisy_counts, decay=decay, block_cells=block_cells)
         variance = max(full.variance, _LEAST_VARIANCE)
     rules = CellRules(groups, required_totals(config))
-    cells = Cells(
-        groups, noisy, rules, threads=threads or default_threads(), block_cells=block_cells
-    )
+    threads = threads or default_threads()
+    cells = Cells(groups, noisy, rules, threads=threads, block_cells=block_cells)
     parts = parts_of(groups)
     others = [table for table in measurements.tables if table is not full]
-    sums: PairSums | None = PairSums.of(others, groups, parts) if others else None
-    if sums is not None and full is None:
-        parts = tuple(part.only(sums.components(i)) for i, part in enumerate(parts))
-        sums = replace(sums, parts=parts)
+    sums = PairSums.of(others, groups, parts) if others else None
     possible = cells.possible_sums()
     noisy_sums = None if full is None else cells.count_sums(full.noisy_counts)
-    total = 0.0 if noisy_sums is None else noisy_sums.total()
+    total = 0.0 if noisy_sums is None else float(noisy_sums.total())
     if sums is not None:
         total = sums.total() or total
-    model = BlockwiseModel(
-        cells,
-        parts,
-        sums,
-        base=math.log(max(total, 1.0) / max(1.0, possible.total())),
-        noise_variance=variance,
-    )
-    fit = model.fit()
+    base = math.log(max(total, 1.0) / max(1.0, possible.total()))
+    tables = others if full is None else [full, *others]
+    start = main_effects(groups, tables, noisy_sums, possible)
+    by_cells = noisy is not None and noisy.clear_records >= _LEAST_CLEAR_SHARE * total
+    if full is not None:
+        model = BlockwiseModel(cells, parts, sums, base=base, noise_variance=variance)
+    if by_cells:
+        fit = model.fit(start)
+        tried = model.steps
+    else:
+        known = None if full is None or noisy_sums is None else (full, noisy_sums)
+        linear = PairSums.of(others, groups, parts, cells=known)
+        parts = tuple(part.only(linear.components(i)) for i, part in enumerate(parts))
+        linear = replace(linear, parts=parts)
+        sums = linear if full is None else sums
+        plain = Cells(groups, None, rules, threads=threads, block_cells=block_cells)
+        by_sums = BlockwiseModel(plain, parts, linear, base=base, noise_variance=math.inf)
+        fit = by_sums.fit(start)
+        if full is None:
+            model = by_sums
+        tried = by_sums.steps
     steps: list[dict[str, Any]] = [
         {
             "step": "estimate block by block",
+            "fitted_to": "cells" if by_cells else "sums",
             "groups": [len(groups.axes(i)) for i in range(3)],
             "pairs_modelled": [
                 f"{i + 1}-{j + 1}"
@@ -115,7 +130,7 @@ def estimate_blockwise(
                 if held
             ],
         },
-        *fit.steps,
+        *tried,
     ]
     term = Term(model.expected_score, on_grid(fit.discounted))
     if sums is not None:

@@ -50,14 +50,23 @@ def anchor(
         if part > 0.0 and aim.sum() > 0.0:
             aims[axis] = aim * (wanted_total / float(aim.sum()))
             shares[str(axis)] = part
-    factors = {axis: np.ones(aim.size) for axis, aim in aims.items()}
-    raked = _raked(groups, term, factors, scale)
+    logs = {axis: np.zeros(aim.size) for axis, aim in aims.items()}
+    raked = _raked(groups, term, logs, scale)
+    kept, left, least, power = logs, logs, math.inf, 1.0
     for _ in range(_SWEEPS if aims else 0):
         reached = cells.sums([raked])
-        for axis, aim in aims.items():
-            fitted = one_way(groups, reached, axis)
-            factors[axis] *= np.divide(aim, fitted, out=np.ones(aim.size), where=fitted > 0.0)
-        raked = _raked(groups, term, factors, scale)
+        gaps_left = {
+            axis: _log_ratio(aim, one_way(groups, reached, axis)) for axis, aim in aims.items()
+        }
+        worst = max(float(np.abs(gap).max()) for gap in gaps_left.values())
+        if worst < least:
+            kept, least = logs, worst
+        else:  # all tables at once went too far
+            power *= 0.5
+            logs, gaps_left = kept, left
+        left = gaps_left
+        logs = {axis: log + power * left[axis] for axis, log in logs.items()}
+        raked = _raked(groups, term, logs, scale)
     report = {
         "step": "anchor to noisy sums that the fit contradicts",
         "total_factor": scale,
@@ -78,22 +87,33 @@ def one_way(groups: Groups, sums: PairTables, axis: int) -> Floats:
     return np.asarray(table.sum(axis=rest), dtype=np.float64)
 
 
-def _raked(groups: Groups, term: Term, factors: dict[int, Floats], scale: float) -> Term:
-    """The term times the scale and one factor for every code of these attributes."""
-    if not factors and scale == 1.0:
-        return term
+def one_way_function(groups: Groups, functions: dict[int, Floats]) -> PairTables:
+    """The sum of one function for each of some attributes, as tables of pairs of groups."""
     tables: list[Floats | None] = [None, None, None]
-    first = True
     for pair, modelled in enumerate(groups.is_modelled):
         if not modelled:
             continue
         axes = groups.pair_axes(pair)
-        table = np.full([groups.universe.shape[a] for a in axes], scale if first else 1.0)
-        first = False
+        table = np.zeros([groups.universe.shape[a] for a in axes])
         for place, axis in enumerate(axes):
-            if axis in factors and groups.own_pair(frozenset({axis})) == pair:
-                shape = [-1 if i == place else 1 for i in range(len(axes))]
-                table *= factors[axis].reshape(shape)
+            if axis in functions and groups.own_pair(frozenset({axis})) == pair:
+                table += functions[axis].reshape(
+                    [-1 if i == place else 1 for i in range(len(axes))]
+                )
         i, j = PAIRS[pair]
         tables[pair] = table.reshape(groups.sizes[i], groups.sizes[j])
-    return replace(term, factor=PairTables((tables[0], tables[1], tables[2])).single())
+    return PairTables((tables[0], tables[1], tables[2]))
+
+
+def _log_ratio(aim: Floats, fitted: Floats) -> Floats:
+    """The log of the factor from one to the other; 0 where there is nothing to scale."""
+    both = (aim > 0.0) & (fitted > 0.0)
+    return np.log(np.divide(aim, fitted, out=np.ones(aim.size), where=both))
+
+
+def _raked(groups: Groups, term: Term, logs: dict[int, Floats], scale: float) -> Term:
+    """The term times the scale and one factor for every code of these attributes."""
+    if not logs and scale == 1.0:
+        return term
+    exponents = one_way_function(groups, logs).shifted(math.log(max(scale, 1e-300)))
+    return replace(term, factor=exponents.of_each(np.exp).single())

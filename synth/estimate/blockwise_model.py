@@ -25,9 +25,9 @@ from synth.estimate.solver import solve
 Floats = NDArray[np.float64]
 
 _FIRST_SPREAD = (3.0, 2.0, 0.2, 0.05)
-_STAGES = ((1, 8), (2, 8), (3, 8))
+_STAGES = ((1, 12), (2, 16), (3, 6))
 """Up to how many attributes interact, and how many iterations are made, stage after stage."""
-_EVIDENCE_ITERATIONS = 10
+_EVIDENCE_ITERATIONS = 20
 _TOLERANCE = 0.1
 _DISCOUNT = 0.3
 _LARGEST_DISCOUNT = 5.0
@@ -40,7 +40,6 @@ class BlockwiseFit:
 
     log_mean: PairTables
     discounted: PairTables
-    steps: tuple[dict[str, Any], ...]
 
 
 class BlockwiseModel:
@@ -71,13 +70,16 @@ class BlockwiseModel:
             self._variance = variance_score(noise_variance, _SHAPE)
         self._weights: list[Floats | None] | None = None
         self._discount: PairTables | None = None
-        self._steps: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
 
-    def fit(self) -> BlockwiseFit:
-        """Main effects, pairs, triples; then spreads and a discount set by the evidence, once."""
+    def fit(self, start: PairTables) -> BlockwiseFit:
+        """Main effects, pairs, triples; then spreads and a discount set by the evidence, once.
+
+        `start` is a first guess of the log means, but for their base.
+        """
         orders = [part.orders() for part in self.parts]
         spreads = [{c: _FIRST_SPREAD[k] for c, k in each.items()} for each in orders]
-        theta = np.zeros(sum(part.places.size for part in self.parts))
+        theta = coefficients_of(self.parts, start)
         largest = max((k for each in orders for k in each.values()), default=0)
         for order, iterations in _STAGES:
             if order > max(largest, 1):
@@ -91,7 +93,7 @@ class BlockwiseModel:
         spreads = self._weigh_evidence(theta, spreads)
         theta = self._solve(theta, spreads, _EVIDENCE_ITERATIONS, "spreads set by the evidence")
         log_mean = self._log_mean(theta)
-        return BlockwiseFit(log_mean, self._discounted(log_mean), tuple(self._steps))
+        return BlockwiseFit(log_mean, self._discounted(log_mean))
 
     def variances(self, log_mean: PairTables) -> PairTables:
         """Sums over pairs of the variances of the counts, once their noisy counts are known."""
@@ -117,7 +119,7 @@ class BlockwiseModel:
                 for gap, weight in zip(gaps, self._weights, strict=True)
             ]
             moves = self.sums.expand(weighted).single()
-            terms.extend(Term(self._variance, lowered, factor=move) for move in moves.each())
+            terms.append(Term(self._variance, lowered, weight=moves))
         if self._pull is None and self._discount is None:
             return self.cells.sums(terms[1:])
         return self.cells.sums([*terms, Term(self._mean, grid, sign=-1)])
@@ -198,7 +200,7 @@ class BlockwiseModel:
             max_iterations=iterations,
             tolerance=_TOLERANCE,
         )
-        self._steps.append(
+        self.steps.append(
             {
                 "step": name,
                 "coefficients": int(active.size),

@@ -67,6 +67,8 @@ class Term:
     sign: int = 1
     factor: PairTables | None = None
     """The product of its tables, in single precision."""
+    weight: PairTables | None = None
+    """The sum of its tables, in single precision: another factor."""
     tilt: Tilt | None = None
 
 
@@ -211,7 +213,9 @@ class Cells:
             value = block.value if number == 0 else block.other
             block.look_up(term.score, self._runs, o, start, stop, value)
             if term.factor is not None:
-                block.multiply(term.factor, o, start, stop, value)
+                block.multiply(np.multiply, term.factor, o, start, stop, value)
+            if term.weight is not None:
+                block.multiply(np.add, term.weight, o, start, stop, value)
             if term.tilt is not None:
                 block.tilt(term.tilt, self._runs, o, start, stop, value)
             if number:
@@ -233,10 +237,12 @@ class Cells:
         for term in terms:
             if term.score.by_count:
                 log_mean = _at(term.log_mean, places, np.add)
-                log_mean = LOWEST + STEP * (log_mean - 0.5)
+                log_mean = LOWEST + STEP * (np.clip(log_mean, 0.5, ROWS - 0.5) - 0.5)
                 value = noisy.posterior.large_mean(noisy.large_counts.astype(np.float64), log_mean)
                 if term.factor is not None:
                     value = value * _at(term.factor, places, np.multiply)
+                if term.weight is not None:
+                    value = value * _at(term.weight, places, np.add)
                 if term.tilt is not None:
                     power = term.tilt.ratio_of(value) * _at(term.tilt.exponent, places, np.add)
                     value = value * np.exp(np.clip(power, -LARGEST_POWER, LARGEST_POWER))
@@ -302,9 +308,11 @@ class _Block:
         # every index is in range; "clip" spares numpy's check, which would copy
         np.take(score.values, self.index, out=out, mode="clip")
 
-    def multiply(self, factor: PairTables, o: int, start: int, stop: int, out: Singles) -> None:
-        """Multiply by the factor of every cell."""
-        _combine(np.multiply, factor, o, start, stop, self.factor)
+    def multiply(
+        self, combine: Any, factor: PairTables, o: int, start: int, stop: int, out: Singles
+    ) -> None:
+        """Multiply by the sum, or the product, of the tables at every cell."""
+        _combine(combine, factor, o, start, stop, self.factor)
         out *= self.factor
 
     def tilt(

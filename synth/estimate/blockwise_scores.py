@@ -68,6 +68,8 @@ class NoisyCells:
     large: int
     large_cells: NDArray[np.int64]
     large_counts: NDArray[np.int64]
+    clear_records: int
+    """The sum of the noisy counts that are larger than any noise is likely to be."""
 
     @classmethod
     def of(cls, noisy_counts: NDArray[Any], *, decay: float, block_cells: int) -> NoisyCells:
@@ -81,6 +83,7 @@ class NoisyCells:
         run_of = run_of.astype(kind)
         runs = np.empty(noisy_counts.size, dtype=kind)
         cells, counts = [], []
+        clear, limit = 0, math.log(max(2, noisy_counts.size)) / posterior.decay
         # narrow counts may be unable to hold the cut, so they are widened block by block
         for start in range(0, noisy_counts.size, block_cells):
             block = noisy_counts[start : start + block_cells]
@@ -89,7 +92,8 @@ class NoisyCells:
             beyond = np.flatnonzero(places > posterior.cut)
             cells.append(beyond + start)
             counts.append(block[beyond].astype(np.int64))
-        return cls(posterior, runs, large, np.concatenate(cells), np.concatenate(counts))
+            clear += int(block[block > limit].sum(dtype=np.int64))
+        return cls(posterior, runs, large, np.concatenate(cells), np.concatenate(counts), clear)
 
     def expected(self) -> Floats:
         """The posterior mean for every run and log mean; 0 for the counts beyond the table."""

@@ -34,13 +34,21 @@ class PairSums:
 
     @classmethod
     def of(
-        cls, tables: Sequence[MeasuredTable], groups: Groups, parts: tuple[PairPart, ...]
+        cls,
+        tables: Sequence[MeasuredTable],
+        groups: Groups,
+        parts: tuple[PairPart, ...],
+        *,
+        cells: tuple[MeasuredTable, PairTables] | None = None,
     ) -> PairSums:
-        """Combine the tables, pair by pair."""
+        """Combine the tables, pair by pair; `cells` is one of all cells, with its sums."""
         found = []
         for part in parts:
             universe = groups.pair_universe(part.pair)
-            inside = [t for t in (_inside(table, groups, universe) for table in tables) if t]
+            inside = [_inside(table, groups, universe) for table in tables]
+            if cells is not None:
+                sums_of_pair = np.asarray(cells[1].tables[part.pair]).reshape(-1)
+                inside.append(_moved(cells[0], universe, sums_of_pair))
             sums = noisy_coefficients(inside, part.interactions, universe)
             found.append(None if sums is None else _only(sums, part.places))
         return cls(groups, parts, tuple(found))
@@ -117,22 +125,25 @@ class PairSums:
         return PairTables((tables[0], tables[1], tables[2]))
 
 
-def _inside(table: MeasuredTable, groups: Groups, universe: Universe) -> MeasuredTable | None:
-    """The sums of a table over the attributes of a pair, with their noise; None if that is void."""
-    event = table.event
-    margin = Margin(event.table, event.coarsening)
-    kept = [i for i, name in enumerate(event.table) if name in universe.names]
-    shape = margin.shape(groups.universe)
-    rest = tuple(i for i in range(len(shape)) if i not in kept)
+def _inside(table: MeasuredTable, groups: Groups, universe: Universe) -> MeasuredTable:
+    """The sums of a table over the attributes of a pair, with their noise."""
+    shape = Margin(table.event.table, table.event.coarsening).shape(groups.universe)
+    rest = tuple(i for i, name in enumerate(table.event.table) if name not in universe.names)
     sums = table.noisy_counts.reshape(shape).sum(axis=rest, dtype=np.int64).reshape(-1)
-    names = tuple(event.table[i] for i in kept)
+    return _moved(table, universe, sums)
+
+
+def _moved(table: MeasuredTable, universe: Universe, sums: NDArray[np.int64]) -> MeasuredTable:
+    """The table of these sums, over the attributes that a pair has."""
+    event = table.event
+    kept = [i for i, name in enumerate(event.table) if name in universe.names]
     moved = replace(
         event,
-        table=names,
+        table=tuple(event.table[i] for i in kept),
         coarsening=tuple(event.coarsening[i] for i in kept),
         cells=sums.size,
     )
-    factor = event.cells / max(1, sums.size)
+    factor = event.cells / sums.size
     return MeasuredTable(moved, sums, max(table.variance, _LEAST_VARIANCE) * factor)
 
 
