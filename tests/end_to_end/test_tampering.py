@@ -364,7 +364,7 @@ def test_a_noisy_count_that_was_changed_no_longer_gives_the_rows(release):
     table = pq.read_table(path)
     counts = table.column("noisy_count").to_pylist()
     counts[0] += 40
-    table = table.set_column(2, table.schema.field(2), [pa.array(counts)])
+    table = table.set_column(2, table.schema.field(2), [pa.array(counts, pa.int32())])
     pq.write_table(table, path)
     reseal(release, manifest_of(release))
     found = findings_of(release)
