@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
+import importlib.util
 from pathlib import Path
 
-from synth.config.types import FileSource, SourceConfig
+from synth.config.types import FileSource, PostgresSource, SourceConfig
 from synth.errors import SourceError
 
 
@@ -23,9 +24,11 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
     """The files that the configured path or glob names now, in name order; none of a database.
 
     Requires: the path ends as the loader demands, so all files are of one format.
-    Raises: SourceError if a path or glob names none.
+    Raises: SourceError if a path or glob names none, or if the library that a database or a
+    cluster needs is not installed.
     """
     if not isinstance(source, FileSource):
+        _require_library(source)
         return ()
     if glob.has_magic(str(source.path)) and not source.path.exists():
         root = Path(source.path.anchor)
@@ -39,3 +42,13 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
             fix="check the path; it is relative to the directory of the configuration",
         )
     return tuple(files)
+
+
+def _require_library(source: SourceConfig) -> None:
+    is_postgres = isinstance(source, PostgresSource)
+    library, extra = ("psycopg", "postgres") if is_postgres else ("pyspark", "spark")
+    if importlib.util.find_spec(library) is None:
+        raise SourceError(
+            f"the source needs the Python library {library}, which is not installed",
+            fix=f"install it with synth: pip install 'synth[{extra}]'",
+        )
