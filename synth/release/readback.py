@@ -51,7 +51,10 @@ def counts_of_csv(
             ),
             parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
+                column_types={
+                    column.name: _dictionary() if column.published_type == "text" else pa.string()
+                    for column in columns
+                },
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=single,
@@ -96,7 +99,9 @@ def counts_of_parquet(
         widest = sum(max([8, *(len(text.encode()) for text in c.texts)]) + 16 for c in columns)
         if size > rows * widest + footer.num_row_groups * len(columns) * PAGE_BYTES:
             raise ReadbackError(f"unpacks to {size} bytes, more than {rows} rows can have")
-        batches = source.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
+        texts = [column.name for column in columns if column.published_type == "text"]
+        coded = pq.ParquetFile(file, read_dictionary=texts)
+        batches = coded.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
         count = _count_sparse if sparse else _count
         return count(batches, universe, columns, text=False)
     except (pa.ArrowException, OSError) as error:
@@ -172,8 +177,9 @@ def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.i
 
     missing = np.asarray(values.is_null())
     if column.published_type == "text":
-        known = pc.index_in(values, value_set=pa.array(column.texts, pa.string()))
-        codes = np.asarray(known.fill_null(-1)).astype(np.int64)
+        known = pc.index_in(values.dictionary, value_set=pa.array(column.texts, pa.string()))
+        known = np.append(np.asarray(known.fill_null(-1)).astype(np.int64), -1)
+        codes = known[np.asarray(values.indices.fill_null(len(known) - 1))]
     else:
         grid, valid = _grid(column, values, text=text)
         first = np.array(column.first, dtype=np.int64)
@@ -193,6 +199,12 @@ def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.i
             f"row {row + place + 1}, column {column.name!r}: {shown} is not in the declared domain"
         )
     return codes
+
+
+def _dictionary() -> Any:
+    import pyarrow as pa
+
+    return pa.dictionary(pa.int32(), pa.string())
 
 
 def _grid(

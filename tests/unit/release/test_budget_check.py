@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from synth.noise import DiscreteLaplace
+from synth.noise.partition_selection import threshold_of_delta
 from synth.release.verification.budget import budget_findings
 from synth.release.verification.delta_bound import delta_bound
 from synth.release.verification.ideal_variance import gaussian_variance
@@ -250,3 +251,45 @@ def test_numbers_of_any_size_are_findings_and_no_crash():
 
 def budget_findings_count(event):
     return len(list(budget_findings(manifest(event, epsilon=1, delta=DELTA))))
+
+
+def selection(epsilon, delta, threshold, *, sensitivity=1):
+    """A list of cells by partition selection."""
+    event = laplace(epsilon, sensitivity=sensitivity)
+    return event | {
+        "mechanism": "partition-selection",
+        "delta": exact(delta),
+        "threshold": threshold,
+    }
+
+
+def test_a_partition_selection_adds_its_epsilon_and_its_delta():
+    law = DiscreteLaplace(Fraction(1, 2), 1)
+    threshold = threshold_of_delta(law, delta=DELTA)
+    listed = selection("1/2", DELTA, threshold)
+    assert findings(listed, laplace("1/3"), epsilon="5/6", delta=DELTA) == ""
+    assert "the events add up to 5/6" in findings(
+        listed, laplace("1/3"), epsilon="1/2", delta=DELTA
+    )
+    assert "the events need a delta" in findings(listed, epsilon="1/2", delta=DELTA / 2)
+    both = findings(listed, gaussian(RHO), epsilon=EPSILON + Fraction(1, 2), delta=2 * DELTA)
+    assert both == ""
+    assert "more than" in findings(
+        listed, gaussian(RHO), epsilon=EPSILON + Fraction(1, 2), delta=DELTA
+    )
+
+
+@pytest.mark.parametrize("sensitivity", [1, 2, 6])
+def test_the_threshold_of_a_selection_must_pay_for_its_delta(sensitivity):
+    law = DiscreteLaplace(Fraction(1, 2), sensitivity)
+    threshold = threshold_of_delta(law, delta=DELTA)
+    people = {"column": "person", "max_records": str(sensitivity)}
+    named = {"epsilon": "1/2", "delta": DELTA, "unit": people}
+    assert findings(selection("1/2", DELTA, threshold, sensitivity=sensitivity), **named) == ""
+    low = selection("1/2", DELTA, threshold - 1, sensitivity=sensitivity)
+    assert "too low for the delta" in findings(low, **named)
+    none = {key: value for key, value in low.items() if key != "delta"}
+    assert "is not a fraction between 0 and 1" in findings(none, **named)
+    assert "the mechanism has none" in findings(
+        laplace("1/2") | {"delta": exact(DELTA)}, epsilon=0.5
+    )
