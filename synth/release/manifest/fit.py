@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
 from synth.domain import Margin, Universe
 from synth.domain.sparse_counts import SparseCounts, margin_sums
 from synth.measurements import MeasuredTable, Measurements
+from synth.release.manifest.large_residuals import (
+    large_marginal_residuals,
+    large_root_mean_square,
+)
 from synth.release.manifest.residuals import marginal_residuals, root_mean_square
 from synth.release.manifest.schema_terms import basis, listing, real, record, text, whole
 from synth.release.rows import RowCounts
@@ -57,16 +63,56 @@ def build_fit(config: Config, measurements: Measurements, counts: RowCounts) -> 
     universe, tables = config.universe, measurements.tables
     margins = [Margin(table.event.table, table.event.coarsening) for table in tables]
     residuals = [
-        _published(table, margin, counts, universe) - table.noisy_counts
+        _residuals(table, margin, counts, universe)
         for margin, table in zip(margins, tables, strict=True)
     ]
     return {
         "tables": [
-            _table_fit(table, residual) for table, residual in zip(tables, residuals, strict=True)
+            _table_fit(table, residual.root_mean_square())
+            for table, residual in zip(tables, residuals, strict=True)
         ],
         "queries": _query_fits(config, tables, margins, residuals),
         "basis": "post-processing",
     }
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Published less noisy counts of one table."""
+
+    residuals: NDArray[np.int64]
+    shape: tuple[int, ...]
+
+    def root_mean_square(self) -> float:
+        return root_mean_square(self.residuals)
+
+    def of_marginals(self, marginals: Sequence[tuple[int, ...]]) -> list[float]:
+        return marginal_residuals(self.residuals, self.shape, marginals)
+
+
+@dataclass(frozen=True, eq=False)
+class _Large:
+    """The same for all cells of a universe too large to subtract."""
+
+    counts: SparseCounts
+    noisy_counts: NDArray[Any]
+    shape: tuple[int, ...]
+
+    def root_mean_square(self) -> float:
+        return large_root_mean_square(self.counts, self.noisy_counts, self.shape)
+
+    def of_marginals(self, marginals: Sequence[tuple[int, ...]]) -> list[float]:
+        return large_marginal_residuals(self.counts, self.noisy_counts, self.shape, marginals)
+
+
+def _residuals(
+    table: MeasuredTable, margin: Margin, counts: RowCounts, universe: Universe
+) -> _Held | _Large:
+    shape = margin.shape(universe)
+    finest = margin.names == universe.names and not any(margin.coarsening)
+    if isinstance(counts, SparseCounts) and table.codes is None and finest:
+        return _Large(counts, table.noisy_counts, shape)
+    return _Held(_published(table, margin, counts, universe) - table.noisy_counts, shape)
 
 
 def _published(
@@ -82,8 +128,7 @@ def _published(
     return margin_sums(counts.columns, counts.values, universe, margin).astype(np.int64)
 
 
-def _table_fit(table: MeasuredTable, residual: NDArray[np.int64]) -> dict[str, Any]:
-    rms = root_mean_square(residual)
+def _table_fit(table: MeasuredTable, rms: float) -> dict[str, Any]:
     return {
         "attributes": list(table.event.table),
         "noisy_total": int(table.noisy_counts.sum()),
@@ -97,7 +142,7 @@ def _query_fits(
     config: Config,
     tables: tuple[MeasuredTable, ...],
     margins: list[Margin],
-    residuals: list[NDArray[np.int64]],
+    residuals: list[_Held | _Large],
 ) -> list[dict[str, Any]]:
     universe = config.universe
     queries = [marginal.attributes for marginal in config.workload.marginals]
@@ -107,7 +152,7 @@ def _query_fits(
         margin = margins[number]
         asked = [query for query, its in zip(queries, references, strict=True) if its == number]
         axes = [tuple(margin.names.index(name) for name in query) for query in asked]
-        values = marginal_residuals(residuals[number], margin.shape(universe), axes)
+        values = residuals[number].of_marginals(axes)
         found.update(zip(asked, values, strict=True))
     return [
         {"attributes": list(query), "event": number, "rms_residual_records": found[query]}

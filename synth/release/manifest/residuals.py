@@ -32,12 +32,21 @@ def root_mean_square(values: NDArray[np.int64]) -> float:
 def marginal_residuals(
     residuals: NDArray[np.int64], shape: tuple[int, ...], marginals: Sequence[tuple[int, ...]]
 ) -> list[float]:
-    """The root mean square of the residuals of each marginal (a tuple of axes, ascending).
+    """The root mean square of the residuals of each marginal (a tuple of axes, ascending)."""
+    sums = nested_sums(residuals.reshape(shape), marginals)
+    return [root_mean_square(sums[marginal]) for marginal in marginals]
+
+
+def nested_sums(
+    table: NDArray[np.int64], marginals: Sequence[tuple[int, ...]]
+) -> dict[tuple[int, ...], NDArray[np.int64]]:
+    """The sums of a table over the axes that each marginal (a tuple of axes, ascending) leaves out.
 
     Axes are decided one by one, kept or summed out, and marginals share every sum they have in
     common, so that thousands of them cost little more than a few passes over the table.
     """
-    found: dict[tuple[int, ...], float] = {}
+    found: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    axes = table.ndim
 
     def decide(table: NDArray[np.int64], axis: int, kept: tuple[int, ...]) -> None:
         """`table` has the kept axes first, then all axes from `axis` on."""
@@ -45,8 +54,8 @@ def marginal_residuals(
         wanted = [m for m in wanted if len(m) == len(kept) or m[len(kept)] >= axis]
         if not wanted:
             return
-        if axis == len(shape):
-            found[kept] = root_mean_square(table)
+        if axis == axes:
+            found[kept] = table
             return
         if any(len(m) == len(kept) or m[len(kept)] > axis for m in wanted):
             decide(table.sum(axis=len(kept)), axis + 1, kept)
@@ -54,5 +63,5 @@ def marginal_residuals(
             decide(table, axis + 1, (*kept, axis))
 
     open_marginals = set(marginals)
-    decide(residuals.reshape(shape), 0, ())
-    return [found[marginal] for marginal in marginals]
+    decide(table, 0, ())
+    return found
