@@ -14,6 +14,10 @@ from synth.estimate.interactions import Interactions
 Floats = NDArray[np.float64]
 
 _SWEEPS = 20
+_LARGEST = 30.0
+"""The largest logarithm of a factor in one step."""
+_LEAST_SHARE = 1e-3
+"""Where the values of a sum are surer than this, it is not moved all the way."""
 _SETTLED = 1e-9
 _MISFIT_DEVIATIONS = 4.0
 """A mean square this many standard deviations above its expectation is a misfit."""
@@ -47,7 +51,9 @@ class NoisySums:
         coefficients = int((self.interactions.order <= 2).sum())
         return 1.0 + _MISFIT_DEVIATIONS * math.sqrt(2.0 / coefficients)
 
-    def anchor(self, values: Floats) -> tuple[Floats, dict[str, Any]]:
+    def anchor(
+        self, values: Floats, variance: Floats | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
         """Rake to the total and the one-way sums that the values contradict.
 
         For a table of k sums with differences d from the noisy ones, in units of their noise, the
@@ -56,10 +62,17 @@ class NoisySums:
         twenty for the total, whose move changes no share), what the mean of d^2 has above 1 is
         taken for the error of the values, t^2, and the sums move towards the noisy ones by the
         share t^2 / (t^2 + 1).
+
+        A value x with variance w is moved by a factor exp(t w / x), the same t for all values of
+        a sum: uncertain values bear the difference, certain ones stay (see `tilt`). Without
+        variances they are taken to be as large as the values.
         """
         shape = self.interactions.shape
+        ratio = np.ones(values.size)
+        if variance is not None:
+            np.divide(variance, values, out=ratio, where=values > 0.0)
         tables: list[tuple[int, Floats, float]] = []
-        scaled, factor, share = self._anchor_total(values)
+        scaled, share = self._anchor_total(values, ratio)
         for axis, size in enumerate(shape):
             if size < 2:
                 continue
@@ -67,31 +80,32 @@ class NoisySums:
             if weight > 0.0:
                 tables.append((axis, wanted, weight))
         table = scaled.reshape(shape).copy()
+        slope = ratio.reshape(shape)
         for _ in range(_SWEEPS if tables else 0):
             largest = 0.0
             for axis, wanted, _ in tables:
-                now = _one_way(table, axis)
-                ratio = np.divide(wanted, now, out=np.ones(now.size), where=now > 0.0)
-                largest = max(largest, float(np.abs(ratio - 1.0).max()))
-                table *= ratio.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+                largest = max(largest, _step(table, slope, wanted, axis))
             if largest < _SETTLED:
                 break
         report = {
             "step": "anchor to noisy sums that the fit contradicts",
-            "total_factor": factor,
+            "total_factor": float(scaled.sum()) / (float(values.sum()) or 1.0),
             "total_share": share,
             "one_way_shares": {str(axis): weight for axis, _, weight in tables},
         }
         return table.reshape(-1), report
 
-    def _anchor_total(self, values: Floats) -> tuple[Floats, float, float]:
+    def _anchor_total(self, values: Floats, ratio: Floats) -> tuple[Floats, float]:
         now = float(values.sum())
         noise = math.sqrt(self.noise_variance * max(1, int(self.possible.sum())))
         gap = (float(self.noisy.sum()) - now) / noise
         share = share_of(np.array([gap]), FALSE_ALARM_TOTAL)
-        wanted = max(0.0, now + share * gap * noise)
-        factor = wanted / now if now > 0.0 else 1.0
-        return values * factor, factor, share
+        wanted = np.array([max(0.0, now + share * gap * noise)])
+        moved = values.reshape(1, -1).copy()
+        for _ in range(_SWEEPS if share > 0.0 else 0):
+            if _step(moved, ratio.reshape(1, -1), wanted, 0) < _SETTLED:
+                break
+        return moved.reshape(-1), share
 
     def _wanted(self, values: Floats, axis: int) -> tuple[Floats, float]:
         shape = self.interactions.shape
@@ -111,6 +125,24 @@ class NoisySums:
 def _one_way(table: Floats, axis: int) -> Floats:
     rest = tuple(i for i in range(table.ndim) if i != axis)
     return np.asarray(table.sum(axis=rest), dtype=np.float64)
+
+
+def _step(table: Floats, ratio: Floats, wanted: Floats, axis: int) -> float:
+    """One step of Newton, in place, towards the wanted sums; how far they were off, relatively.
+
+    For equal ratios the step of a logarithm is exact.
+    """
+    now = _one_way(table, axis)
+    slope = _one_way(table * ratio, axis)
+    share = np.divide(slope, now, out=np.ones(now.size), where=now > 0.0)
+    aim = np.divide(wanted, now, out=np.ones(now.size), where=now > 0.0)
+    if not np.any(aim != 1.0):
+        return 0.0
+    with np.errstate(divide="ignore"):
+        step = np.clip(np.log(aim) / np.maximum(share, _LEAST_SHARE), -_LARGEST, _LARGEST)
+    step = step.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+    table *= np.exp(np.clip(step * ratio, -_LARGEST, _LARGEST))
+    return float(np.abs(aim - 1.0).max())
 
 
 def share_of(gap: Floats, false_alarm: float) -> float:

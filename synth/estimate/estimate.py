@@ -110,7 +110,7 @@ def _fit(
     if sums is not None:
         total = float(sums.values[0]) * math.sqrt(interactions.size)
     base = math.log(max(total, 1.0) / int(possible.sum()))
-    best: tuple[float, LogLinearFit, Floats] | None = None
+    best: tuple[float, LogLinearFit, Floats, LogLinearModel] | None = None
     discounts = DISCOUNTS if interactions.size <= 2 * MODEST_SIZE else DISCOUNTS[:1]
     for discount in discounts if full is not None else (0.0,):
         model = LogLinearModel(
@@ -142,14 +142,15 @@ def _fit(
             }
         )
         if best is None or misfit < best[0]:
-            best = misfit, fit, values
+            best = misfit, fit, values, model
         if misfit <= limit:
             break
     if best is None:
         raise BugError("no model was fitted")
     values = best[2]
     if noisy_sums is not None and sums is None:
-        values, anchored = noisy_sums.anchor(values)
+        uncertainty = best[3].posterior_variance(best[1].discounted)
+        values, anchored = noisy_sums.anchor(values, uncertainty)
         steps.append(anchored)
     means = np.exp(best[1].log_mean)
     means[~possible] = 0.0
