@@ -30,16 +30,33 @@ def translated_failures(shown: str, process: subprocess.Popen[bytes]) -> Iterato
 
     Raises: SourceError, or SynthError if memory was short.
     """
+    try:
+        yield
+        return
+    except SynthError:
+        raise
+    except Exception as error:
+        if not _is_of_a_library(error) and not _has_ended(process):
+            raise
+        failed = _failure(error, shown, process)
+    raise failed
+
+
+def _is_of_a_library(error: Exception) -> bool:
     from py4j.protocol import Py4JError
     from pyarrow import ArrowException
     from pyspark.errors import PySparkException
 
+    return isinstance(error, PySparkException | Py4JError | ArrowException | OSError | EOFError)
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether Java has ended; then pyspark fails in ways of its own, such as a wrong attribute."""
     try:
-        yield
-        return
-    except (PySparkException, Py4JError, ArrowException, OSError, EOFError) as error:
-        failed = _failure(error, shown, process)
-    raise failed
+        process.wait(EXIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _failure(error: Exception, shown: str, process: subprocess.Popen[bytes]) -> SynthError:

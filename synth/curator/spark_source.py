@@ -12,7 +12,6 @@ from synth.curator.engine import Records
 from synth.curator.spark_failures import translated_failures
 from synth.curator.spark_session import spark_process
 from synth.curator.spark_table import number_names, open_table
-from synth.errors import SourceError
 
 if TYPE_CHECKING:
     import ibis
@@ -69,24 +68,8 @@ def spark_engine(source: SparkSource, scratch: Path) -> Iterator[SparkEngine]:
     Ensures: the session is stopped and its process has ended, whatever happens.
     Raises: SourceError or SynthError for whatever Spark, Java or the cluster refuse.
     """
-    require_pyspark()
     with (
         spark_process(source.master, scratch) as spark,
         translated_failures(source.shown, spark.process),
     ):
         yield SparkEngine(spark.session, source)
-
-
-def require_pyspark() -> None:
-    """Refuse an installation without Spark."""
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        missing = True
-    else:
-        missing = False
-    if missing:
-        raise SourceError(
-            "the source is a table of Spark, and pyspark is not installed",
-            fix="install it with `pip install 'synth[spark]'`",
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -123,15 +124,12 @@ def open_table(session: SparkSession, table: str, columns: Sequence[str]) -> Ope
 
 
 def _provider(session: SparkSession, table: str) -> str:
-    rows = session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
-    names = [row["col_name"] for row in rows]
-    after = (
-        names.index("# Detailed Table Information")
-        if names.count("# Detailed Table Information")
-        else len(names)
-    )
-    for row in rows[after:]:
-        if row["col_name"] == "Provider":
+    described: Any = session.sql(f"DESCRIBE TABLE EXTENDED {table}")
+    rows = [json.loads(row) for row in described._jdf.toJSON().collectAsList()]
+    about_table = False
+    for row in rows:
+        about_table |= row["col_name"] == "# Detailed Table Information"
+        if about_table and row["col_name"] == "Provider":
             return str(row["data_type"]).lower()
     return ""
 

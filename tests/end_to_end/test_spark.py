@@ -1,0 +1,176 @@
+"""Whole runs on a Spark table: one fails in the middle, the next ends with a verified release."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synth.config import load_config
+from synth.ledger import Ledger, RunState
+from synth.release import verify_release
+
+CANARY = "CANARY7391"
+
+# Ends the process of Java when the first counted cells are asked for.
+KILLER = """
+import sys
+from synth.curator.spark_source import SparkEngine
+count = SparkEngine.batches
+def dies(engine, expression):
+    engine._session.sparkContext._gateway.proc.kill()
+    return count(engine, expression)
+SparkEngine.batches = dies
+sys.argv = ["synth", "measure", sys.argv[1]]
+from synth.cli import main
+main()
+"""
+
+WITHOUT_PYSPARK = """
+import sys
+sys.modules["pyspark"] = None
+sys.argv = ["synth", "measure", sys.argv[1]]
+from synth.cli import main
+main()
+"""
+
+# What a careless administrator may have set: everything is written down, somewhere else.
+TALKATIVE = """
+spark.eventLog.enabled true
+spark.eventLog.dir file://{place}/events
+spark.local.dir {place}/spill
+spark.ui.enabled true
+spark.ui.showConsoleProgress true
+spark.sql.ansi.enabled true
+spark.driver.extraJavaOptions -Dlog4j2.configurationFile={place}/conf/log4j2.properties
+"""
+LOG_TO_FILE = """
+appender.f.type = File
+appender.f.name = f
+appender.f.fileName = {place}/spark.log
+appender.f.layout.type = PatternLayout
+appender.f.layout.pattern = %m%n%ex
+rootLogger.level = debug
+rootLogger.appenderRef.f.ref = f
+"""
+
+pytestmark = pytest.mark.xdist_group("spark")
+needs_spark = pytest.mark.skipif(
+    importlib.util.find_spec("pyspark") is None
+    or (shutil.which("java") is None and "JAVA_HOME" not in os.environ),
+    reason="Spark needs Java and pyspark: pip install '.[spark]'",
+)
+
+
+def start(place: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    (place / "work").mkdir(exist_ok=True)
+    (place / "temporary").mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=place / "work",
+        env=os.environ | {"TMPDIR": str(place / "temporary")} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def spark_project(project, place: Path, table: str) -> Path:
+    rows = [("34", "Female", "Nord", "a"), (CANARY, "Male", CANARY, "b"), ("7", "", "Süd", CANARY)]
+    columns = dict(zip(("age", "sex", "town", "person"), zip(*rows * 50, strict=True), strict=True))
+    (place / "people").mkdir()
+    for part in range(3):
+        pq.write_table(pa.table(columns), place / "people" / f"part-{part}.parquet")
+    return project(
+        people=None,
+        source={"path": None, "spark": {"table": table, "master": "local[2]"}},
+        privacy={"unit": {"column": "person", "max_records": 4}},
+    )
+
+
+def reserved(path: Path) -> RunState:
+    config = load_config(path)
+    with Ledger.open_existing(config.ledger.path) as ledger:
+        assert ledger.position("nobody").spent.epsilon == Fraction(1)
+        return ledger.state("small").state
+
+
+def leaks(place: Path, finished: subprocess.CompletedProcess[str]) -> list[str]:
+    files = [path for path in place.rglob("*") if path.is_file() and "people" not in path.parts]
+    texts = {str(path): path.read_bytes() for path in files}
+    texts |= {"output": finished.stdout.encode(), "error": finished.stderr.encode()}
+    return [name for name, text in texts.items() if CANARY.encode() in text]
+
+
+@needs_spark
+def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(project, tmp_path):
+    path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/people`")
+    fast = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+    finished = start(tmp_path, "-c", KILLER, str(path), **fast)
+    assert finished.returncode == 1, finished.stderr
+    assert "Spark could not count the records of parquet." in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert reserved(path) is RunState.RESERVED
+    assert leaks(tmp_path, finished) == []
+    assert not list((tmp_path / "state").rglob("scratch-*"))
+
+    (tmp_path / "conf").mkdir()
+    for name, text in {"spark-defaults.conf": TALKATIVE, "log4j2.properties": LOG_TO_FILE}.items():
+        (tmp_path / "conf" / name).write_text(text.format(place=tmp_path))
+    (tmp_path / "events").mkdir()
+    talkative = {"SPARK_CONF_DIR": str(tmp_path / "conf"), "SPARK_LOCAL_DIRS": str(tmp_path / "s")}
+    finished = start(tmp_path, "-m", "synth", "run", str(path), **fast, **talkative)
+    assert finished.returncode == 0, finished.stderr
+    assert reserved(path) is RunState.PUBLISHED
+    verify_release(tmp_path / "outputs" / "small")
+    assert leaks(tmp_path, finished) == []
+    said = finished.stdout + finished.stderr
+    assert not [word for word in ("log4j", "WARN", "Stage", "Picked up", "JVM") if word in said]
+    assert {entry.name for entry in tmp_path.iterdir()} == {
+        *("small.yaml", "people", "state", "outputs"),
+        *("work", "temporary", "conf", "events"),
+    }
+    for empty in ("work", "temporary", "events"):
+        assert list((tmp_path / empty).iterdir()) == []
+    assert not list((tmp_path / "state").rglob("scratch-*"))
+    assert processes_that_name(tmp_path) == []
+
+
+@needs_spark
+def test_without_java_the_run_says_so_and_can_be_taken_up_again(project, tmp_path):
+    path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/people`")
+    finished = start(tmp_path, "-m", "synth", "run", str(path), JAVA_HOME=str(tmp_path / "none"))
+    assert finished.returncode == 1, finished.stderr
+    assert "Spark did not start" in finished.stderr
+    assert "JAVA_HOME" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert str(tmp_path / "none") not in finished.stderr
+    assert reserved(path) is RunState.RESERVED
+
+
+def test_without_pyspark_nothing_is_charged_and_the_run_says_how_to_get_it(project, tmp_path):
+    path = spark_project(project, tmp_path, "people")
+    finished = start(tmp_path, "-c", WITHOUT_PYSPARK, str(path))
+    assert finished.returncode == 1, finished.stderr
+    assert "pip install 'synth[spark]'" in finished.stderr
+    assert not (tmp_path / "state" / "ledger.sqlite").exists()
+
+
+def processes_that_name(place: Path) -> list[str]:
+    """The processes whose command line names the directory: what was started for the run."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(place).encode() in entry.read_bytes():
+                found.append(entry.parent.name)
+        except OSError:
+            continue  # it has ended meanwhile
+    return found
