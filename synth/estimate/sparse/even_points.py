@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 
 BUCKETS = 1 << 12
 _SHIFT = np.uint64(64 - 12)
+_LAST = np.uint64(2**64 - 1)
 _MULTIPLES = 12
 """Multiples of two alphas up to this one are compared."""
 _LEAST_APART = 1e-3
@@ -63,7 +64,7 @@ class Inverse:
     """The inverse of a distribution function, one for every code of a parent.
 
     `first[row, b]` is the smallest code that a number in bucket b = [b, b + 1) / BUCKETS can get,
-    `ends[row, code]` the last number of a code, in units of 2^-64. Both flat, row by row.
+    `ends[row, code]` where the part of a code ends, in units of 2^-64. Both flat, row by row.
     """
 
     first: NDArray[Any]
@@ -77,14 +78,15 @@ class Inverse:
         share = np.minimum(running / running[:, -1:], 1.0)
         ends = (np.minimum(share, 1.0 - 2.0**-53) * 2.0**64).astype(np.uint64)
         # No number is beyond the last code that has a chance.
-        ends[running >= running[:, -1:]] = np.uint64(2**64 - 1)
+        ends[running >= running[:, -1:]] = _LAST
         starts = (np.arange(BUCKETS, dtype=np.uint64)) << _SHIFT
         kind = np.uint8 if law.shape[1] <= 256 else np.uint32
-        first = np.stack([np.searchsorted(row, starts, side="left") for row in ends])
+        first = np.stack([np.searchsorted(row, starts, side="right") for row in ends])
         return Inverse(first.astype(kind).reshape(-1), ends.reshape(-1), law.shape[1])
 
     def codes(self, words: NDArray[np.uint64], parent: NDArray[Any] | None) -> NDArray[np.int64]:
-        """The code that every number words / 2^64 chooses: the first whose end is not below it."""
+        """The code that every number words / 2^64 chooses: the first whose end is above it."""
+        words = np.minimum(words, _LAST - np.uint64(1))
         bucket = (words >> _SHIFT).astype(np.int64)
         if parent is None:
             row = np.zeros(1, dtype=np.int64)
@@ -92,9 +94,9 @@ class Inverse:
             row = parent.astype(np.int64)
             bucket += row * BUCKETS
         found = self.first.take(bucket).astype(np.int64) + row * self.size
-        open_ones = np.flatnonzero(words > self.ends.take(found))
+        open_ones = np.flatnonzero(words >= self.ends.take(found))
         while open_ones.size:
             found[open_ones] += 1
-            still = words[open_ones] > self.ends.take(found[open_ones])
+            still = words[open_ones] >= self.ends.take(found[open_ones])
             open_ones = open_ones[still]
         return np.asarray(found - row * self.size)

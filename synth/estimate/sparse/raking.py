@@ -67,12 +67,12 @@ def _contradicting(
     scale = float(support.values.sum()) / mass
     found = []
     for number, table in enumerate(tables):
-        sums = np.bincount(
-            table.cells(columns, universe), weights=values, minlength=table.values.size
-        )
+        cells = table.cells(columns, universe)
+        sums = np.bincount(cells, weights=values, minlength=table.values.size)
+        own = np.zeros(sums.size)
+        if step > 1:  # how much the sums of a part vary
+            own += scale * scale * np.bincount(cells, weights=values**2, minlength=sums.size)
         residual = table.values.reshape(-1) - sums * scale
-        # A sum of the part varies like the number of its cells.
-        own = sums * scale * (scale if step > 1 else 1.0)
         squares = residual * residual / (table.variance + own)
         excess = float(squares.sum()) - squares.size
         if excess > _CONTRADICTION * math.sqrt(2.0 * squares.size):

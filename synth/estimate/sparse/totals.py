@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from synth.config.types import Config
 from synth.domain import PublicTotal, Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
-from synth.domain.coarse import coarsen
+from synth.domain.coarse import coarsen, code_groups
 from synth.domain.totals import Atoms, atoms_of
-from synth.errors import BugError
 from synth.estimate.raking import required_totals
 from synth.estimate.sparse.support import Support
 
@@ -40,7 +39,8 @@ def with_atoms(support: Support, config: Config) -> tuple[Support, Atoms | None]
         for where, total in zip(wheres, totals, strict=True)
     ]
     atoms = atoms_of(small, moved)
-    groups = _groups(universe, small, config)
+    sets = [total.where for total in totals]
+    groups = {name: np.array(group) for name, group in code_groups(universe, sets).items()}
     atom_of = _atom_of(support.columns, universe, small, groups, atoms)
     present = np.bincount(atom_of[atom_of >= 0], minlength=atoms.count) > 0
     missing = np.flatnonzero(~present)
@@ -48,24 +48,6 @@ def with_atoms(support: Support, config: Config) -> tuple[Support, Atoms | None]
         support = _extended(support, universe, small, groups, atoms, missing)
         atom_of = _atom_of(support.columns, universe, small, groups, atoms)
     return support, Atoms(atom_of, atoms.membership, atoms.totals)
-
-
-def _groups(universe: Universe, small: Universe, config: Config) -> dict[str, Ints]:
-    """For every attribute of the small universe the group of every code, as `coarsen` has them."""
-    sets = (*universe.impossible, *(total.where for total in required_totals(config)))
-    groups = {}
-    for attribute in small.attributes:
-        naming = [rule.codes[attribute.name] for rule in sets if attribute.name in rule.codes]
-        size = universe.attribute(attribute.name).size
-        mask = [0] * size
-        for bit, codes in enumerate(naming):
-            for code in codes:
-                mask[code] |= 1 << bit
-        number = {each: group for group, each in enumerate(dict.fromkeys(mask))}
-        if len(number) != attribute.size:
-            raise BugError("the coarse universe has other groups than its rules give")
-        groups[attribute.name] = np.array([number[each] for each in mask], dtype=np.int64)
-    return groups
 
 
 def _atom_of(
@@ -77,7 +59,7 @@ def _atom_of(
 ) -> Ints:
     """The atom of every given cell."""
     cells = np.zeros(len(columns[0]), dtype=np.int64)
-    for attribute, stride in zip(small.attributes, small.strides, strict=True):
+    for attribute, stride in zip(small.attributes, small.strides, strict=False):
         codes = columns[universe.names.index(attribute.name)]
         cells += groups[attribute.name][codes] * stride
     return atoms.atom_of[cells]
