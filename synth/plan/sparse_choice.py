@@ -72,9 +72,14 @@ def _is_small(problem: Problem, margin: Margin) -> bool:
 
 
 def _shares(problem: Problem, margins: Sequence[Margin], purse: Purse) -> list[float]:
-    """The best shares, but something for every table that was named and every 1-way table."""
+    """The best shares, but something for every table that was named and every 1-way table.
+
+    1-way tables alone are all alike, as beside a universe that is measured cell by cell.
+    """
     if not isinstance(problem.strategy, str):
         return best_shares(problem, margins, purse, least=LEAST_SHARE)
+    if all(len(margin.names) == 1 for margin in margins):
+        return [1.0] * len(margins)
     shares = best_shares(problem, margins, purse)
     alone = [len(margin.names) == 1 and not any(margin.coarsening) for margin in margins]
     least = ONE_WAY_SHARE * sum(shares) / max(1, sum(alone))
