@@ -112,7 +112,6 @@ def _heavy_cells(
     posterior = ThresholdPosterior(listing.event)
     counts = np.zeros(noisy.size)
     keep = np.zeros(noisy.size, dtype=bool)
-    heavy = 0.0
     for _ in range(ROUNDS):
         known = tuple(column[keep] for column in columns), counts[keep]
         tree = _tree(tables, universe, declared, known)
@@ -124,7 +123,6 @@ def _heavy_cells(
         )
         keep = possible & (judged.real >= REAL)
         counts = np.where(keep, judged.real * judged.mean, 0.0)
-        heavy = judged.heavy_cells
     known = tuple(column[keep] for column in columns), counts[keep]
     tree = _tree(tables, universe, declared, known)
     steps.append(
@@ -133,7 +131,6 @@ def _heavy_cells(
             "listed_cells": int(noisy.size),
             "kept_cells": int(keep.sum()),
             "kept_records": float(known[1].sum()),
-            "heavy_cells_expected": heavy,
             "rounds": ROUNDS,
         }
     )
