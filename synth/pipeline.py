@@ -202,7 +202,10 @@ def measure(
                     )
                 write_measurements(measured, measurements)
             ledger.advance(config.release.id, RunState.MEASURED, {"sha256": file_sha256(measured)})
-            measured_cells = f"{sum(event.cells for event in events):,} noisy counts"
+            every_cell = [event.cells for event in events if event.threshold is None]
+            measured_cells = f"{sum(every_cell):,} noisy counts"
+            if len(every_cell) < len(events):
+                measured_cells += ", and a list of the heavy cells"
             if schedule is not None and schedule.rounds:
                 measured_cells += f", and {len(schedule.rounds)} tables chosen with noise"
             log.done(f"measured: {measured_cells}")
