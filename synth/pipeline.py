@@ -33,7 +33,7 @@ from synth.plan import Forecast, forecast, plan_events, plan_schedule
 from synth.preconditions import (
     passed_self_tests,
     release_folder,
-    require_memory,
+    require_resources,
     require_same_configuration,
 )
 from synth.privacy import Budget
@@ -123,7 +123,7 @@ def run(
                 f"the output directory holds {folder.name}, which this ledger does not know",
                 fix="restore the ledger, or choose another release.id",
             )
-    require_memory(config)
+    require_resources(config)
     with translate_write_errors("the output directory"):
         require_writable(folder.parent)
     try:

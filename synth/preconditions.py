@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,16 +38,49 @@ def passed_self_tests() -> tuple[SelfTest, ...]:
     return tests
 
 
-def require_memory(config: Config) -> None:
-    """Refuse, before anything is spent, what this machine has clearly no memory for."""
-    needed = forecast(config).costs.memory_bytes
-    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > present:
+def require_resources(config: Config) -> None:
+    """Refuse, before anything is spent, what memory or disks of this machine clearly cannot hold.
+
+    Raises: SynthError with what is needed, what there is, and advice.
+    """
+    needed = forecast(config).costs
+    present = present_memory_bytes()
+    advice = "declare fewer or coarser attributes, measure some tables instead of every cell"
+    if needed.memory_bytes > present:
         raise SynthError(
-            f"this universe needs roughly {needed / 1e9:.1f} GB of memory; "
+            f"this universe needs roughly {needed.memory_bytes / 1e9:.1f} GB of memory; "
             f"the machine has {present / 1e9:.1f} GB",
-            fix="declare fewer or coarser attributes, or run on a larger machine",
+            fix=f"{advice}, or run on a larger machine",
         )
+    places = {"the output directory": release_folder(config).parent}
+    if config.ledger is not None:
+        places["the directory of the ledger"] = config.ledger.path.parent
+    for name, place in places.items():
+        free = free_disk_bytes(place)
+        if needed.disk_bytes > free:
+            raise SynthError(
+                f"this run needs roughly {needed.disk_bytes / 1e9:.2f} GB of disk; "
+                f"{name} has {free / 1e9:.2f} GB free",
+                why="nothing was read and nothing was spent",
+                fix=f"free some space, {advice}, or use another disk",
+            )
+
+
+def present_memory_bytes() -> int:
+    """The memory of the machine, or of the control group that this process is confined to."""
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    try:
+        text = limit.read_text(encoding="ascii").strip()
+    except OSError:
+        return present
+    return min(present, int(text)) if text.isdigit() else present
+
+
+def free_disk_bytes(place: Path) -> int:
+    """The free space where a directory is, or will be made."""
+    there = next(each for each in (place, *place.absolute().parents) if each.exists())
+    return shutil.disk_usage(there).free
 
 
 def require_same_configuration(folder: Path, config: Config) -> None:

@@ -26,11 +26,12 @@ from synth.estimate.blockwise_tables import PairSums
 from synth.estimate.blockwise_tilt import tilt
 from synth.estimate.cell_table import cell_table
 from synth.estimate.raking import required_totals
+from synth.plan.costs import LARGE_CELLS
 
 if TYPE_CHECKING:
     from synth.measurements import Measurements
 
-LARGEST_WHOLE_TABLE_CELLS = 20_000_000
+LARGEST_WHOLE_TABLE_CELLS = LARGE_CELLS
 """Up to this many cells the estimate is fitted to the whole table at once (`estimate.estimate`);
 beyond, block by block. A public rule: it asks for the size of the universe alone."""
 _LEAST_VARIANCE = 1e-12

@@ -52,21 +52,22 @@ def anchor(
             shares[str(axis)] = part
     logs = {axis: np.zeros(aim.size) for axis, aim in aims.items()}
     raked = _raked(groups, term, logs, scale)
-    kept, left, least, power = logs, logs, math.inf, 1.0
-    for _ in range(_SWEEPS if aims else 0):
+    kept, least, power = (logs, raked), math.inf, 1.0
+    steps = logs
+    for sweep in range(_SWEEPS + 1 if aims else 0):
         reached = cells.sums([raked])
-        gaps_left = {
-            axis: _log_ratio(aim, one_way(groups, reached, axis)) for axis, aim in aims.items()
-        }
-        worst = max(float(np.abs(gap).max()) for gap in gaps_left.values())
-        if worst < least:
-            kept, least = logs, worst
-        else:  # all tables at once went too far
-            power *= 0.5
-            logs, gaps_left = kept, left
-        left = gaps_left
-        logs = {axis: log + power * left[axis] for axis, log in logs.items()}
+        scale *= wanted_total / reached.total() if reached.total() > 0.0 else 1.0
         raked = _raked(groups, term, logs, scale)
+        left = {axis: _log_ratio(aim, one_way(groups, reached, axis)) for axis, aim in aims.items()}
+        worst = max(float(np.abs(gap).max()) for gap in left.values())
+        if worst < least:
+            kept, least, steps = (logs, raked), worst, left
+        else:  # all tables at once went too far
+            logs, power = kept[0], 0.5 * power
+        if sweep < _SWEEPS:
+            logs = {axis: log + power * steps[axis] for axis, log in logs.items()}
+            raked = _raked(groups, term, logs, scale)
+    raked = kept[1]
     report = {
         "step": "anchor to noisy sums that the fit contradicts",
         "total_factor": scale,
@@ -106,9 +107,11 @@ def one_way_function(groups: Groups, functions: dict[int, Floats]) -> PairTables
 
 
 def _log_ratio(aim: Floats, fitted: Floats) -> Floats:
-    """The log of the factor from one to the other; 0 where there is nothing to scale."""
+    """The log of the factors from one table's shares to another's; 0 where there is no share."""
     both = (aim > 0.0) & (fitted > 0.0)
-    return np.log(np.divide(aim, fitted, out=np.ones(aim.size), where=both))
+    ratio = np.divide(aim, fitted, out=np.ones(aim.size), where=both)
+    total = float(fitted.sum()) / float(aim.sum()) if both.any() else 1.0
+    return np.where(both, np.log(ratio * total), 0.0)
 
 
 def _raked(groups: Groups, term: Term, logs: dict[int, Floats], scale: float) -> Term:

@@ -28,6 +28,8 @@ _FIRST_SPREAD = (3.0, 2.0, 0.2, 0.05)
 _STAGES = ((1, 12), (2, 16), (3, 6))
 """Up to how many attributes interact, and how many iterations are made, stage after stage."""
 _EVIDENCE_ITERATIONS = 20
+MODEST_SIZE = 50_000_000
+"""Above this number of cells the iterations are cut in proportion, at most to half of them."""
 _TOLERANCE = 0.1
 _DISCOUNT = 0.3
 _LARGEST_DISCOUNT = 5.0
@@ -80,6 +82,7 @@ class BlockwiseModel:
         orders = [part.orders() for part in self.parts]
         spreads = [{c: _FIRST_SPREAD[k] for c, k in each.items()} for each in orders]
         theta = coefficients_of(self.parts, start)
+        effort = min(1.0, max(0.5, MODEST_SIZE / math.prod(self.cells.groups.sizes)))
         largest = max((k for each in orders for k in each.values()), default=0)
         for order, iterations in _STAGES:
             if order > max(largest, 1):
@@ -89,9 +92,10 @@ class BlockwiseModel:
                 for spread, own in zip(spreads, orders, strict=True)
             ]
             name = f"fit interactions of up to {order} attributes"
-            theta = self._solve(theta, stage, iterations, name)
+            theta = self._solve(theta, stage, round(iterations * effort), name)
         spreads = self._weigh_evidence(theta, spreads)
-        theta = self._solve(theta, spreads, _EVIDENCE_ITERATIONS, "spreads set by the evidence")
+        iterations = round(_EVIDENCE_ITERATIONS * effort)
+        theta = self._solve(theta, spreads, iterations, "spreads set by the evidence")
         log_mean = self._log_mean(theta)
         return BlockwiseFit(log_mean, self._discounted(log_mean))
 

@@ -21,10 +21,17 @@ MEMORY_BYTES_PER_CELL = 130
 SECONDS_BASE = 4.0
 SECONDS_PER_CELL = 20e-6
 """Nearly all of it is the estimate. Reading the source comes on top where it is large."""
+LARGE_CELLS = 20_000_000
+"""Above so many cells the universe is estimated block by block."""
+LARGE_MEMORY_BASE_BYTES = 500_000_000
+LARGE_MEMORY_BYTES_PER_CELL = 8
+"""Counts of 32 bits in the measuring process; then noisy counts and what is looked up for them."""
+LARGE_SECONDS_BASE = 10.0
+LARGE_SECONDS_PER_CELL = 0.6e-6
 DISK_BASE_BYTES = 250_000
 """Manifest, its schema and the data card."""
-DISK_BYTES_PER_CELL = 0.5
-"""Noisy counts, compressed."""
+DISK_BYTES_PER_CELL = 1.0
+"""Noisy counts, compressed: once beside the ledger and once in the release."""
 DISK_BYTES_PER_PARQUET_VALUE = 0.1
 
 
@@ -57,9 +64,16 @@ def forecast_costs(
         row_bytes += sum(1 + mean(map(len, each.labels)) for each in universe.attributes)
     if "parquet" in formats:
         row_bytes += DISK_BYTES_PER_PARQUET_VALUE * len(universe.attributes)
+    memory, seconds = (
+        MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held,
+        SECONDS_BASE + SECONDS_PER_CELL * held,
+    )
+    if is_dense and universe.size > LARGE_CELLS:
+        memory = LARGE_MEMORY_BASE_BYTES + LARGE_MEMORY_BYTES_PER_CELL * held
+        seconds = LARGE_SECONDS_BASE + LARGE_SECONDS_PER_CELL * held
     cell_bytes = DISK_BYTES_PER_CELL * measured
     return Costs(
-        memory_bytes=MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held,
+        memory_bytes=memory,
         disk_bytes=int(DISK_BASE_BYTES + cell_bytes + row_bytes * (total or 0)),
-        seconds=SECONDS_BASE + SECONDS_PER_CELL * held,
+        seconds=seconds,
     )
