@@ -229,8 +229,10 @@ def _start(gateway: Any, chosen: Mapping[str, str]) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    with suppress(OSError, EOFError, Py4JError, PySparkException), _interpreter_state():
-        return SparkSession(SparkContext(gateway=gateway, conf=_configuration(chosen)))
+    with suppress(OSError, EOFError, Py4JError, PySparkException):
+        with _interpreter_state():
+            context = SparkContext(gateway=gateway, conf=_configuration(chosen))
+        return SparkSession(context)
     raise SourceError(
         "no Spark session could be opened",
         why="the master did not answer, refused the application, or lacks resources",
