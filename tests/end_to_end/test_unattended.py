@@ -1,0 +1,240 @@
+"""Jobs that nobody watches: a log for programs, time limits, stops, and what they leave behind."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from synth.config import load_config
+from synth.json_log import KEYS, STAGES
+from synth.ledger import Ledger, RunState
+from synth.ledger.run_directory import run_directory
+
+# A measuring process that spills and then takes its time; a deaf one does not hear that it should
+# end, as when it is busy in native code.
+SLOW = """
+import signal, sys, time
+from pathlib import Path
+import synth.curator.measuring as measuring
+way, marker, *arguments = sys.argv[1:]
+def tabulate(config, source, files, scratch):
+    (scratch / "spilled").write_text("rows")
+    if way == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Path(marker).touch()
+    time.sleep(600)
+measuring.tabulate = tabulate
+sys.argv = ["synth", *arguments]
+from synth.cli import main
+main()
+"""
+# Starts the real run, whose measuring process is the slow one.
+RUN = """
+import sys
+import synth.measuring_process as process
+slow, way, marker, *arguments = sys.argv[1:]
+real = process.subprocess.Popen
+class Popen(real):
+    def __init__(self, command, **options):
+        super().__init__([sys.executable, "-c", slow, way, marker, *command[3:]], **options)
+process.subprocess.Popen = Popen
+process.SECONDS_TO_END = 1.0
+sys.argv = ["synth", *arguments]
+from synth.cli import main
+main()
+"""
+
+
+def synth(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "synth", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+
+def start(path, way, *options):
+    marker = path.parent / "measuring"
+    command = [sys.executable, "-c", RUN, SLOW, way, str(marker), "run", str(path), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def require_reserved_and_clean(path):
+    """The charge stays, nothing was measured, nothing that was spilled is left."""
+    config = load_config(path)
+    with Ledger.open_existing(config.ledger.path) as ledger:
+        assert ledger.state("small").state is RunState.RESERVED
+        assert ledger.position("nobody").spent.epsilon == Fraction(1)
+    left = {entry.name for entry in run_directory(config).iterdir()}
+    assert left <= {"lock", "reservation", "measured-files.json"}
+    assert not list((path.parent / "outputs").glob("*"))
+    (path.parent / "measuring").unlink()
+
+
+def require_continues(path):
+    finished = synth("run", path)
+    assert finished.returncode == 0, finished.stderr
+    with Ledger.open_existing(load_config(path).ledger.path) as ledger:
+        assert ledger.position("nobody").spent.epsilon == Fraction(1)
+        assert ledger.state("small").state is RunState.PUBLISHED
+
+
+WAYS = ["hears", "deaf"]
+LONG = "1000000"
+"""A limit that no test waits for: the alarm is sent instead."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_time_limit_ends_the_measuring_process_and_costs_nothing_more(project, way):
+    path = project()
+    with start(path, way, "--timeout", LONG) as run:
+        wait_until((path.parent / "measuring").exists)
+        run.send_signal(signal.SIGALRM)
+        said = run.communicate(timeout=200)[1]
+    assert run.returncode == 1, said
+    assert "stopped by the time limit of 1,000,000 seconds" in said
+    assert "Traceback" not in said
+    require_reserved_and_clean(path)
+    require_continues(path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stop_from_outside_is_130_and_leaves_no_process(project, way, number):
+    path = project()
+    with start(path, way, "--log-json") as run:
+        wait_until((path.parent / "measuring").exists)
+        (child,) = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        run.send_signal(number)
+        said = run.communicate(timeout=200)[1]
+    assert run.returncode == 130, said
+    last = json.loads(said.splitlines()[-1])
+    assert (last["stage"], last["exit_code"]) == ("interrupted", 130)
+    assert not Path(f"/proc/{child}").exists()
+    require_reserved_and_clean(path)
+    if way == "deaf":
+        require_continues(path)
+
+
+def test_measure_alone_has_a_time_limit_too(project):
+    path = project()
+    command = [sys.executable, "-c", SLOW, "hears", str(path.parent / "measuring")]
+    command += ["measure", str(path), "--timeout", LONG]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as measuring:
+        wait_until((path.parent / "measuring").exists)
+        measuring.send_signal(signal.SIGALRM)
+        said = measuring.communicate(timeout=200)[1]
+    assert measuring.returncode == 1, said
+    assert "time limit" in said
+    require_reserved_and_clean(path)
+
+
+def test_the_alarm_is_set_by_the_clock(project):
+    """Nothing waits for anything here: one second is over before a run can end, or soon after."""
+    path = project()
+    command = [sys.executable, "-c", SLOW, "hears", str(path.parent / "measuring")]
+    command += ["measure", str(path), "--timeout", "1"]
+    stopped = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert stopped.returncode == 1, stopped.stderr
+    assert "time limit of 1 seconds" in stopped.stderr
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(project):
+    path = project()
+    finished = synth("run", path, "--timeout", "1000")
+    assert finished.returncode == 0, finished.stderr
+    assert synth("verify", path.parent / "outputs" / "small", "--timeout", "1000").returncode == 0
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "soon", "10000001"])
+def test_a_limit_that_is_none_is_a_wrong_command(project, limit):
+    assert synth("run", project(), "--timeout", limit).returncode == 2
+
+
+def records(text):
+    found = [json.loads(line) for line in text.splitlines()]
+    assert all(tuple(each) == KEYS for each in found), "other keys"
+    return found
+
+
+def test_every_line_of_a_run_is_one_object_with_the_same_keys(project):
+    path = project()
+    finished = synth("run", path, "--log-json")
+    assert finished.returncode == 0, finished.stderr
+    found = records(finished.stderr)
+    stages = ["configuration", "reserved", "measured", "discarded", "written", "published"]
+    assert [each["stage"] for each in found] == stages
+    assert {each["exit_code"] for each in found} == {None}
+    assert [each["command"] for each in found] == ["run", *["measure"] * 3, *["run"] * 2]
+    again = records(synth("run", path, "--log-json").stderr)
+    assert [each["stage"] for each in again] == ["configuration", "already-published"]
+    before = records(synth("measure", path, "--log-json").stderr)
+    assert [each["stage"] for each in before] == ["already-measured"]
+    folder = path.parent / "outputs" / "small"
+    assert [each["stage"] for each in records(synth("verify", folder, "--log-json").stderr)] == [
+        "verified"
+    ]
+    assert set(stages) | {"already-published", "already-measured", "verified"} == set(
+        STAGES.values()
+    )
+
+
+@pytest.mark.parametrize("people", ["age,sex,town\n", "age,sex,town\n1,Male,Nord\n"])
+def test_the_lines_are_the_same_for_every_source(project, people):
+    """Also the same as for the full source of the test above, but for nothing at all."""
+    path = project(people=people)
+    lines = synth("run", path, "--log-json").stderr.splitlines()
+    assert [json.loads(line)["message"] for line in lines] == [
+        "configuration accepted: 45 cells",
+        "reserved: epsilon 1 of nobody",
+        "measured: 45 noisy counts",
+        "discarded: source kept, no temporary file left",
+        "written: release verified from its bytes",
+        "published: small",
+    ]
+
+
+def failures(project):
+    yield "configuration", project(privacy={"epsilon": 0}), 2
+    yield "absent", project(source={"path": "absent.csv"}), 1
+    yield "budget", project(ledger={"epsilon_cap": "1/2"}), 4
+    yield "source", project(people="age,sex\n"), 1
+
+
+def test_failures_are_objects_too_and_carry_the_exit_code(project):
+    for kind, path, exit_code in failures(project):
+        finished = synth("run", path, "--log-json")
+        assert finished.returncode == exit_code, (kind, finished.stderr)
+        last = records(finished.stderr)[-1]
+        assert (last["stage"], last["exit_code"]) == ("failed", exit_code), kind
+        assert last["message"]
+    wrong = synth("run", "--log-json")
+    assert wrong.returncode == 2
+    assert records(wrong.stderr)[-1]["exit_code"] == 2
+
+
+def test_two_jobs_at_once_are_kept_apart(project):
+    path = project()
+    with start(path, "hears") as first:
+        wait_until((path.parent / "measuring").exists)
+        second = synth("run", path, "--log-json")
+        first.terminate()
+        first.communicate(timeout=100)
+    assert second.returncode == 1
+    last = records(second.stderr)[-1]
+    assert last["stage"] == "failed"
+    assert "another process is working on this release" in last["message"]
