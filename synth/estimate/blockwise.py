@@ -25,6 +25,7 @@ from synth.estimate.blockwise_start import main_effects
 from synth.estimate.blockwise_tables import PairSums
 from synth.estimate.blockwise_tilt import tilt
 from synth.estimate.cell_table import cell_table
+from synth.estimate.estimate import require_sizes
 from synth.estimate.raking import required_totals
 from synth.plan.costs import LARGE_CELLS
 
@@ -81,6 +82,7 @@ def estimate_blockwise(
     tables of two groups of attributes.
     Raises: BugError if there is no table, or one does not have the size of its margin.
     """
+    require_sizes(measurements, config.universe)
     groups = Groups.of(config.universe)
     full = cell_table(measurements, config.universe)
     noisy, variance = None, math.inf

@@ -16,7 +16,7 @@ from synth.estimate.solver import solve
 Floats = NDArray[np.float64]
 
 SHAPE = 20.0
-_ITERATIONS = 12
+_ITERATIONS = 60
 _TOLERANCE = 1e-2
 _PASSES = 2
 
@@ -49,7 +49,12 @@ def tilt(
             tilted = _tilted(term, firm, point * unit, noise_variance)
             return np.asarray(unit * _joined(firm.gaps(cells.sums([tilted]))) - point)
 
-        def curvature(_: Floats, unit: Floats = unit, spread: Floats = spread) -> Floats:
+        def curvature(
+            point: Floats, firm: PairSums = firm, unit: Floats = unit, spread: Floats = spread
+        ) -> Floats:
+            if noise_variance is None:  # then the variance of a count is its mean
+                tilted = _tilted(term, firm, point * unit, None)
+                spread = _joined(firm.spreads(cells.sums([tilted])))
             return np.asarray(1.0 + unit * unit * spread)
 
         solution = solve(

@@ -58,7 +58,7 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
     Raises: BugError if there is no table, or one does not have the size of its margin.
     """
     universe = config.universe
-    _require_sizes(measurements, universe)
+    require_sizes(measurements, universe)
     possible = universe.possible()
     steps: list[dict[str, Any]] = []
     if possible.any():
@@ -173,7 +173,8 @@ def _sharpen(
     return sharper
 
 
-def _require_sizes(measurements: Measurements, universe: Universe) -> None:
+def require_sizes(measurements: Measurements, universe: Universe) -> None:
+    """Refuse measurements without a table, or with one that has not the size of its margin."""
     if not measurements.tables:
         raise BugError("there is no measured table to estimate from")
     for table in measurements.tables:
