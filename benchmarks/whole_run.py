@@ -1,7 +1,10 @@
 """Time and peak memory of whole runs, as a user starts them.
 
     python benchmarks/whole_run.py configs/nltcs.yaml configs/adult.yaml --repeats 5
+    python benchmarks/whole_run.py --made-up 8,9 --repeats 1
 
+`--made-up 8` is a table of 10^8 cells: eight attributes of ten levels, 1,000,000 records of a
+mixture of thirty products, in Parquet; `strategy: identity`, epsilon 1, all pairs in the workload.
 Each run is `synth run` on a fresh copy of the configurations and the data, followed by
 `synth verify`. Time is wall-clock and processor time of the process and its children, memory the
 largest resident set of any single one. Beside each run stands a floor from the same minute:
@@ -18,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +48,59 @@ def measured(command: list[str], place: Path) -> tuple[float, float, float]:
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+MADE_UP = """
+schema_version: 1
+release: {{id: made-up, title: A made-up table, description: For a benchmark.,
+  curators: [Nobody], contact: nobody@example.org, intended_use: Benchmark, region: Nowhere,
+  sector: Other, license: CC0-1.0}}
+source: {{path: rows.parquet, disposal: keep, disposal_reason: Made up}}
+privacy: {{epsilon: 1, delta: 0, neighbours: add-remove, unit: record, justification: Made up}}
+ledger: {{path: state/ledger.sqlite, population: nobody, epsilon_cap: 1, delta_cap: 0}}
+domain:
+{attributes}
+workload: {{marginals: 2, cells: true}}
+strategy: identity
+output: {{directory: outputs, formats: [csv, parquet]}}
+"""
+RECORDS, PARTS = 1_000_000, 30
+
+
+def make_up(place: Path, attributes: int) -> str:
+    """Write the rows and the configuration of a made-up table; the name of the configuration."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    generator = np.random.default_rng(3)
+    part = generator.choice(PARTS, size=RECORDS, p=generator.dirichlet(np.ones(PARTS)))
+    columns, entries = {}, []
+    levels = ", ".join(f"'{code}'" for code in range(10)).join("[]")
+    for number in range(attributes):
+        shares = generator.dirichlet(np.full(10, 0.5), size=PARTS).cumsum(axis=1)
+        codes = (generator.random(RECORDS)[:, None] > shares[part]).sum(axis=1).clip(0, 9)
+        columns[f"a{number}"] = pa.array(codes.astype(str))
+        entries.append(
+            f"  - {{name: a{number}, type: categorical, levels: {levels}, out_of_domain: '0', "
+            "source: made up}"
+        )
+    pq.write_table(pa.table(columns), place / "rows.parquet")
+    (place / "made-up.yaml").write_text(MADE_UP.format(attributes="\n".join(entries)))
+    return "made-up.yaml"
+
+
+def made_up_round(attributes: int) -> dict[str, tuple[float, float, float]]:
+    """A whole run of a made-up table, and its verification."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        config = make_up(place, attributes)
+        synth = [sys.executable, "-m", "synth"]
+        run = measured([*synth, "run", config], place)
+        [release] = (place / "outputs").iterdir()
+        for file in sorted(release.iterdir()):
+            print(f"  {file.name}: {file.stat().st_size:,} bytes", file=sys.stderr)
+        return {"run": run, "verify": measured([*synth, "verify", str(release)], place)}
+
+
 def one_round(config: str) -> dict[str, tuple[float, float, float]]:
     """A whole run, its verification and the floor, each in a fresh place."""
     with tempfile.TemporaryDirectory() as name:
@@ -62,16 +119,20 @@ def one_round(config: str) -> dict[str, tuple[float, float, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("configs", nargs="+")
+    parser.add_argument("configs", nargs="*")
+    parser.add_argument("--made-up", default="", help="numbers of attributes of ten levels")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     print(f"{'configuration':<22}{'command':<9}{'wall s':>9}{'cpu s':>9}{'peak MB':>9}")
-    for config in options.configs:
-        rounds = [one_round(config) for _ in range(options.repeats)]
-        for command in ("run", "verify", "floor"):
+    work = [(Path(config).name, partial(one_round, config)) for config in options.configs]
+    for number in filter(None, options.made_up.split(",")):
+        work.append((f"10^{number} cells", partial(made_up_round, int(number))))
+    for config, once in work:
+        rounds = [once() for _ in range(options.repeats)]
+        for command in rounds[0]:
             figures = [statistics.median(each[command][i] for each in rounds) for i in range(3)]
             wall, processor, memory = figures
-            print(f"{Path(config).name:<22}{command:<9}{wall:>9.2f}{processor:>9.2f}{memory:>9.0f}")
+            print(f"{config:<22}{command:<9}{wall:>9.2f}{processor:>9.2f}{memory:>9.0f}")
 
 
 if __name__ == "__main__":
