@@ -1,0 +1,234 @@
+"""Signed releases through the command line: made, checked, tampered with, stripped, replayed."""
+
+import base64
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.end_to_end.test_policy_and_approval import POLICY, keys_in, synth, written
+
+FILES = ("SHA256SUMS", "manifest.json", "manifest.sig", "synthetic.csv")
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory) -> Path:
+    """A place with keys, a configuration that names one, and the signed release."""
+    from tests.conftest import PEOPLE, SMALL, merged
+
+    place = tmp_path_factory.mktemp("signed")
+    keys_in(place, "press", "other")
+    (place / "people.csv").write_text(PEOPLE)
+    content = merged(SMALL, {"output": {"signing_key": "press.pem"}})
+    (place / "small.yaml").write_text(yaml.safe_dump(content, allow_unicode=True))
+    finished = synth("run", place / "small.yaml")
+    assert finished.returncode == 0, finished.stderr
+    return place
+
+
+@pytest.fixture
+def release(signed, tmp_path) -> Path:
+    """A copy of the release to tamper with."""
+    return Path(shutil.copytree(signed / "outputs" / "small", tmp_path / "small"))
+
+
+def reseal(folder: Path) -> None:
+    """Make the checksums fit again."""
+    names = sorted(path.name for path in folder.iterdir() if path.name != "SHA256SUMS")
+    lines = [f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+def refused(folder, *options) -> str:
+    finished = synth("verify", folder, *options)
+    assert finished.returncode == 5, finished.stdout
+    return finished.stderr
+
+
+def test_the_trusted_key_is_demanded_and_found(signed):
+    folder = signed / "outputs" / "small"
+    trusted = synth("verify", folder, "--key", signed / "press.pub.pem")
+    assert trusted.returncode == 0, trusted.stderr
+    assert "manifest.json is signed by the trusted key" in trusted.stdout
+    either = ["--key", signed / "other.pub.pem", "--key", signed / "press.pub.pem"]
+    assert synth("verify", folder, *either).returncode == 0
+    assert "was asked for" in refused(folder, "--key", signed / "other.pub.pem")
+
+
+def test_without_a_key_it_is_said_that_nobody_was_trusted(signed):
+    finished = synth("verify", signed / "outputs" / "small")
+    assert finished.returncode == 0
+    key_id = json.loads((signed / "outputs/small/manifest.sig").read_text())["key_id"]
+    assert f"signed by the key {key_id}, which was not checked against a key" in finished.stdout
+    assert "trusted key" not in finished.stdout
+
+
+def test_nothing_of_the_key_or_its_path_is_published_or_logged(signed):
+    secret = (signed / "press.pem").read_text().splitlines()[1]
+    raw = base64.b64decode(secret)[-32:]
+    for path in (signed / "outputs" / "small").iterdir():
+        content = path.read_bytes()
+        for part in (secret.encode(), raw, raw.hex().encode(), b"press", b"signing_key"):
+            assert part not in content or path.name == "manifest.schema.json", (path.name, part)
+    schema = (signed / "outputs/small/manifest.schema.json").read_text()
+    assert "signing_key" not in schema
+
+
+def test_the_hash_of_the_configuration_does_not_know_the_key(signed, project):
+    from synth.config import load_config
+
+    assert load_config(signed / "small.yaml").hash == load_config(project()).hash
+
+
+def test_the_checksums_cover_the_signature_too(signed):
+    command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    folder = signed / "outputs" / "small"
+    checked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0
+    assert "manifest.sig: OK" in checked.stdout
+
+
+def test_openssl_can_check_it_without_synth(signed, tmp_path):
+    folder = signed / "outputs" / "small"
+    signature = json.loads((folder / "manifest.sig").read_text())["signature"]
+    (tmp_path / "signature").write_bytes(base64.b64decode(signature))
+    message = b"synth manifest 1\n" + (folder / "manifest.json").read_bytes()
+    (tmp_path / "message").write_bytes(message)
+    command = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", signed / "press.pub.pem"]
+    command += ["-rawin", "-in", tmp_path / "message", "-sigfile", tmp_path / "signature"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_changed_byte_is_found_with_and_without_new_checksums(signed, release, name):
+    path = release / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert name in refused(release, "--key", signed / "press.pub.pem") or name == "SHA256SUMS"
+    if name != "SHA256SUMS":
+        reseal(release)
+        assert refused(release, "--key", signed / "press.pub.pem")
+
+
+def test_an_attested_field_that_nothing_can_rebuild_is_protected_by_the_signature(signed, release):
+    """The date may be changed in an unsigned release with new checksums; not in a signed one."""
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["life_cycle"]["measured_on"] = "2001-01-01"
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (release / "manifest.json").write_text(text)
+    reseal(release)
+    for options in ([], ["--key", signed / "press.pub.pem"]):
+        found = refused(release, *options)
+        assert "manifest.sig: is no signature of manifest.json as it is now" in found
+    (release / "manifest.sig").unlink()
+    reseal(release)
+    assert synth("verify", release).returncode == 0
+    assert "manifest.sig: is missing" in refused(release, "--key", signed / "press.pub.pem")
+
+
+def test_a_stripped_signature_is_missed_by_who_asks_for_it(signed, release):
+    (release / "manifest.sig").unlink()
+    assert "manifest.sig: is missing" in refused(release)  # SHA256SUMS still lists it
+    reseal(release)
+    assert synth("verify", release).returncode == 0
+    assert "is not signed" in refused(release, "--key", signed / "press.pub.pem")
+
+
+@pytest.mark.parametrize("forged", ["key", "key_id", "spelling", "link", "more", "text"])
+def test_forged_files_of_signatures_are_found(signed, release, forged):
+    path = release / "manifest.sig"
+    entries = json.loads(path.read_text())
+    if forged == "key":  # the signature of one key under the name of another
+        entries["public_key"] = (signed / "other.pub.pem").read_text().splitlines()[1]
+    elif forged == "key_id":
+        entries["key_id"] = "0" * 32
+    elif forged == "more":
+        entries["comment"] = "trust me"
+    content = json.dumps(entries, indent=None if forged == "spelling" else 2) + "\n"
+    path.unlink()
+    if forged == "link":
+        path.symlink_to(signed / "outputs" / "small" / "manifest.sig")
+    else:
+        path.write_text("[" * 3000 if forged == "text" else content)
+    reseal(release)
+    assert "manifest.sig: " in refused(release)
+    assert "manifest.sig: " in refused(release, "--key", signed / "press.pub.pem")
+
+
+def test_an_approval_is_no_signature_of_a_release(signed, release):
+    """Another purpose, another first line: what was signed for one never serves the other."""
+    from synth.release.signing import ManifestSignature
+    from synth.signatures import Purpose, read_private_key
+
+    key = read_private_key(signed / "press.pem")
+    manifest = (release / "manifest.json").read_bytes()
+    approval = key.sign(manifest, purpose=Purpose.APPROVAL)
+    (release / "manifest.sig").write_bytes(ManifestSignature(key.public, approval).content)
+    reseal(release)
+    assert "is no signature of manifest.json" in refused(release)
+
+
+def test_the_same_again_is_done_and_a_lost_folder_is_written_again_byte_for_byte(signed):
+    before = {path.name: path.read_bytes() for path in (signed / "outputs/small").iterdir()}
+    assert "nothing spent" in synth("run", signed / "small.yaml").stderr
+    shutil.rmtree(signed / "outputs" / "small")
+    assert synth("run", signed / "small.yaml").returncode == 0
+    after = {path.name: path.read_bytes() for path in (signed / "outputs/small").iterdir()}
+    assert after == before
+
+
+def test_the_flag_goes_before_the_configured_key_and_publish_signs_too(project):
+    path = project(output={"signing_key": "absent.pem"})
+    place = path.parent
+    holders = keys_in(place, "press", "other")
+    policy = written(place, POLICY | {"signing": {"required": True, "keys": holders[:1]}})
+    assert synth("measure", path, "--policy", policy).returncode == 0
+    for key, exit_code, words in (
+        (None, 2, "cannot be read"),
+        ("other.pem", 2, "the key of: `press`"),
+        ("press.pub.pem", 2, "others may use"),
+        ("press.pem", 0, ""),
+    ):
+        options = [] if key is None else ["--sign-key", place / key]
+        finished = synth("publish", path, "--policy", policy, *options)
+        assert finished.returncode == exit_code, finished.stderr
+        assert words in finished.stderr
+        assert (place / "outputs" / "small").exists() is (exit_code == 0)
+    verified = synth("verify", place / "outputs" / "small", "--key", place / "press.pub.pem")
+    assert verified.returncode == 0
+
+
+def test_a_key_that_cannot_sign_stops_the_run_before_anything_is_charged(project):
+    path = project()
+    keys_in(path.parent, "press")
+    (path.parent / "press.pem").chmod(0o644)
+    stopped = synth("run", path, "--sign-key", path.parent / "press.pem")
+    assert stopped.returncode == 2
+    assert not (path.parent / "state").exists()
+
+
+def test_an_unsigned_release_does_not_satisfy_a_policy_that_came_later(project):
+    path = project()
+    place = path.parent
+    keys_in(place, "press")
+    assert synth("run", path).returncode == 0
+    policy = written(place, POLICY | {"signing": {"required": True}})
+    command = ("run", path, "--policy", policy, "--sign-key", place / "press.pem")
+    stopped = synth(*command)
+    assert stopped.returncode == 1
+    assert "without the signature" in stopped.stderr
+    shutil.move(place / "outputs" / "small", place / "unsigned")
+    assert synth(*command).returncode == 0, "as the message advises"
+    rows = [(place / f / "synthetic.csv").read_bytes() for f in ("unsigned", "outputs/small")]
+    assert rows[0] == rows[1]
+
+
+def test_a_key_file_that_is_none_is_a_wrong_command_not_a_failed_verification(signed):
+    for wrong in ("press.pem", "absent.pub.pem", "people.csv"):
+        finished = synth("verify", signed / "outputs" / "small", "--key", signed / wrong)
+        assert finished.returncode == 2, finished.stderr
