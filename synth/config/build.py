@@ -13,6 +13,7 @@ from synth.config.checks import (
     check_period,
     check_rows,
 )
+from synth.config.disjoint_part import check_disjoint_part
 from synth.config.keys import CONFIGURATION
 from synth.config.measured import build_strategy, plain_strategy
 from synth.config.problems import Report
@@ -60,6 +61,7 @@ def build(
         return None
     check_period(values, report, period)
     check_epsilon(values, report)
+    check_disjoint_part(values, report)
     check_source(values, report)
     check_formats(values, report)
     workload = values["workload"]

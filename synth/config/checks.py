@@ -38,6 +38,8 @@ def check_period(values: dict[str, Any], report: Report, period: str | None) -> 
         (source, ("source", key)) for key in ("path", "table")
     ]
     places += [(spark, ("source", "spark", "table"))] if isinstance(spark, dict) else []
+    part = value_at(values, "ledger", "disjoint_part")
+    places += [(part, ("ledger", "disjoint_part", "name"))] if isinstance(part, dict) else []
     held = {
         path: isinstance(text, str) and PERIOD in text
         for path, text in (

@@ -8,7 +8,7 @@ from synth.config.choices import Either
 from synth.config.limits import DELTA_MEANS, MAX_DELTA, MIN_EPSILON_PER_RECORD, NOISE_ALONE
 from synth.config.rules import NOT_EMPTY, ONE_LINE
 from synth.config.scalars import Choice, Exact, Text, Whole
-from synth.config.shapes import Key, Record
+from synth.config.shapes import Key, ListOf, Record
 from synth.config.texts import line, name, prose
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -64,6 +64,29 @@ PRIVACY = Record(
     ),
 )
 
+DISJOINT_PART = Record(
+    "The part of the population that the source is about, where nobody belongs to two parts",
+    (
+        Key("name", line("One of the parts; may hold {period}"), required=True),
+        Key(
+            "parts",
+            ListOf(
+                "All parts, now and later; every release names the same ones",
+                line("The name of one part"),
+                minimum=2,
+                maximum=1_000,
+                noun="parts",
+            ),
+            required=True,
+        ),
+        Key(
+            "source",
+            prose("Why nobody belongs to two parts, and who says so; published"),
+            required=True,
+        ),
+    ),
+)
+
 LEDGER = Record(
     "The budget ledger of the population, over all its releases",
     (
@@ -86,5 +109,6 @@ LEDGER = Record(
             Exact("The largest sum of deltas", ZERO, ONE, below_maximum=True),
             default=ZERO,
         ),
+        Key("disjoint_part", DISJOINT_PART),
     ),
 )

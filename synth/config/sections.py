@@ -8,6 +8,7 @@ from typing import Any
 
 from synth.config.types import (
     Dialect,
+    DisjointPart,
     FileSource,
     LedgerConfig,
     OutputConfig,
@@ -59,7 +60,15 @@ def privacy_section(values: dict[str, Any]) -> PrivacyConfig:
 
 def ledger_section(values: dict[str, Any], base: Path) -> LedgerConfig:
     """The ledger of the population."""
-    return LedgerConfig(**{**values, "path": (base / values["path"]).resolve()})
+    part = values["disjoint_part"]
+    return LedgerConfig(
+        **{
+            **values,
+            "path": (base / values["path"]).resolve(),
+            "disjoint_part": part
+            and DisjointPart(part["name"], tuple(part["parts"]), part["source"]),
+        }
+    )
 
 
 def output_section(values: dict[str, Any], base: Path | None) -> OutputConfig:

@@ -116,6 +116,17 @@ class PrivacyConfig:
 
 
 @dataclass(frozen=True)
+class DisjointPart:
+    """The part of a population that a release is about; nobody belongs to two parts."""
+
+    name: str
+    parts: tuple[str, ...]
+    """All parts of the population, sorted."""
+    source: str
+    """Why nobody belongs to two parts, and who says so."""
+
+
+@dataclass(frozen=True)
 class LedgerConfig:
     """The budget ledger of a population and the caps over all its releases."""
 
@@ -123,6 +134,8 @@ class LedgerConfig:
     population: str
     epsilon_cap: Fraction
     delta_cap: Fraction
+    disjoint_part: DisjointPart | None = None
+    """None: the release may be about everybody in the population."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ DETERMINISTIC = settings(derandomize=True, deadline=None)
 
 def configurations() -> list[Config]:
     return [
-        load_config(path, period="2020" if path.stem == "every-key" else None)
+        load_config(path, period="2020-q1" if "{period}" in path.read_text() else None)
         for path in sorted(GOOD.glob("*.yaml"))
     ]
 
