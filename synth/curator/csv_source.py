@@ -12,14 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from synth.config.source_files import is_gzip
 from synth.config.types import Dialect
 from synth.curator.columns import require_columns
 from synth.errors import SourceError
 
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
 HEADER_CHARACTERS = 1 << 20
 CHUNK_BYTES = 1 << 16
+BATCH_ROWS = 1 << 16
 
 
 @dataclass
@@ -41,9 +47,12 @@ class CsvFile:
         return f"/dev/fd/{read_end}"
 
     def close(self) -> None:
-        """Stop sending, if the reader has not taken everything."""
+        """Let go of the pipe. Without a reader the sender stops."""
         while self._ends:
             os.close(self._ends.pop())
+
+    def finish(self) -> None:
+        """Wait for the sender, after everything was taken."""
         if self._thread is not None:
             self._thread.join()
 
@@ -72,10 +81,44 @@ def _codec(encoding: str) -> str:
     return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
-def select_columns(shown: str, files: Sequence[CsvFile], columns: Sequence[str]) -> list[str]:
-    """A statement for each file that selects the named columns as text.
+@dataclass
+class CsvStream:
+    """The needed columns of all files as text, one file after the other."""
 
-    `shown` is the configured name of the source.
+    files: tuple[CsvFile, ...]
+    columns: tuple[str, ...]
+    positions: tuple[tuple[int, ...], ...]
+    """For each file, where the columns are in its header, and last the width of the header."""
+
+    def reader(self, scanner: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+        """The records of all files as Arrow; `scanner` is used for nothing else."""
+        import pyarrow as pa
+
+        schema = pa.schema([pa.field(column, pa.string()) for column in self.columns])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, scanner))
+
+    def _batches(
+        self, schema: pa.Schema, scanner: duckdb.DuckDBPyConnection
+    ) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for file, (*places, width) in zip(self.files, self.positions, strict=True):
+            fields = ", ".join(f"c{place}" for place in places)
+            try:
+                statement = f"SELECT {fields} FROM {_scan(file, width)}"
+                for batch in scanner.sql(statement).to_arrow_reader(BATCH_ROWS):
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            finally:
+                file.close()
+            file.finish()
+            if file.is_damaged:
+                return
+
+
+def open_csv(
+    shown: str, files: Sequence[Path], columns: Sequence[str], dialect: Dialect
+) -> CsvStream:
+    """The named columns of every file as text; `shown` is the configured name of the source.
 
     Privacy: one scanner reads a file from its beginning. A parallel one starts in the middle
     and may take the inside of a quoted field for records, so that one record could change many.
@@ -83,14 +126,13 @@ def select_columns(shown: str, files: Sequence[CsvFile], columns: Sequence[str])
     fields are ignored: each rule looks at one record.
     Raises: SourceError if a file has no header or lacks a column.
     """
-    headers = [_read_header(file, shown) for file in files]
-    for header in headers:
+    sent = tuple(CsvFile(path, dialect) for path in files)
+    positions = []
+    for file in sent:
+        header = _read_header(file, shown)
         require_columns(columns, columns, header, source=shown)
-    statements = []
-    for file, header in zip(files, headers, strict=True):
-        fields = ", ".join(f"c{header.index(name)} AS {_quoted_name(name)}" for name in columns)
-        statements.append(f"SELECT {fields} FROM {_scan(file, len(header))}")
-    return statements
+        positions.append((*(header.index(name) for name in columns), len(header)))
+    return CsvStream(sent, tuple(columns), tuple(positions))
 
 
 def require_whole(files: Sequence[CsvFile], shown: str) -> None:
@@ -119,10 +161,6 @@ def _scan(file: CsvFile, width: int) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _quoted_name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _read_header(file: CsvFile, shown: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from synth.config.source_files import is_parquet
 from synth.config.types import FileSource
-from synth.curator.csv_source import CsvFile, require_whole, select_columns
+from synth.curator.csv_source import CsvFile, open_csv, require_whole
 from synth.curator.engine import NUMBER_CHARACTERS, Records
 from synth.curator.parquet_source import open_parquet
 from synth.errors import SourceError, SynthError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY_LIMIT_BYTES = 4 << 30
+SCANNER_LIMIT_BYTES = 512 << 20
 SPILL_LIMIT_BYTES = 64 << 30
 BATCH_ROWS = 1 << 17
 
@@ -34,11 +35,16 @@ class DuckDBEngine:
     """Records are read in this process: counting them in an array is the shortest way."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, source: FileSource, files: Sequence[Path]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        scanner: duckdb.DuckDBPyConnection,
+        source: FileSource,
+        files: Sequence[Path],
     ) -> None:
-        """Nothing is opened yet."""
-        self._connection, self._source, self._files = connection, source, files
-        self._sent: list[CsvFile] = []
+        """Nothing is opened yet; `scanner` reads CSV files for `connection`."""
+        self._connection, self._scanner = connection, scanner
+        self._source, self._files = source, files
+        self._sent: tuple[CsvFile, ...] = ()
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -58,7 +64,6 @@ class DuckDBEngine:
 
         statement = str(ibis.to_sql(expression, dialect="duckdb"))
         yield from self._connection.sql(statement).to_arrow_reader(BATCH_ROWS)
-        self.close()
         require_whole(self._sent, self._source.shown)
 
     def _open_parquet(self, columns: Sequence[str], person_column: str | None) -> list[Records]:
@@ -83,52 +88,29 @@ class DuckDBEngine:
     def _open_csv(self, columns: Sequence[str]) -> list[Records]:
         import ibis
 
-        self._sent = [CsvFile(path, self._source.dialect) for path in self._files]
-        opened = []
-        for number, statement in enumerate(select_columns(self._source.shown, self._sent, columns)):
-            name = f"csv_{number}"
-            self._connection.execute(f"CREATE TEMPORARY VIEW {name} AS {statement}")
-            table = ibis.table(dict.fromkeys(columns, "string"), name=name)
-            opened.append(Records(table, partial(as_number, table)))
-        return opened
-
-    def close(self) -> None:
-        """Let go of the files."""
-        for file in self._sent:
-            file.close()
+        source = self._source
+        stream = open_csv(source.shown, self._files, columns, source.dialect)
+        self._sent = stream.files
+        self._connection.register("csv", stream.reader(self._scanner))
+        table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
+        return [Records(table, partial(as_number, table))]
 
 
 @contextmanager
 def duckdb_engine(
     source: FileSource, files: Sequence[Path], scratch: Path
 ) -> Iterator[DuckDBEngine]:
-    """An in-memory DuckDB that spills only into `scratch`, loads nothing and reports nothing.
+    """An engine on files that keeps no trace outside `scratch`.
 
     Raises: SourceError or SynthError for what DuckDB or the file system refuse.
     """
     import duckdb
 
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    connection = duckdb.connect(
-        config={
-            "temp_directory": str(scratch),
-            "memory_limit": f"{min(MEMORY_LIMIT_BYTES, memory // 2) >> 20}MiB",
-            "max_temp_directory_size": f"{SPILL_LIMIT_BYTES >> 20}MiB",
-            "preserve_insertion_order": False,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "allow_community_extensions": False,
-            "enable_external_file_cache": False,
-            "python_enable_replacements": False,
-            "threads": os.cpu_count() or 1,
-        }
-    )
-    engine = DuckDBEngine(connection, source, files)
+    connection = _private_connection(scratch, MEMORY_LIMIT_BYTES)
+    scanner = _private_connection(scratch, SCANNER_LIMIT_BYTES)
     failure: SynthError
     try:
-        connection.execute("SET enable_progress_bar = false")
-        connection.execute("SET lock_configuration = true")
-        yield engine
+        yield DuckDBEngine(connection, scanner, source, files)
         return
     except duckdb.OutOfMemoryException:
         failure = SynthError(
@@ -143,8 +125,32 @@ def duckdb_engine(
         )
     finally:
         connection.close()
-        engine.close()
+        scanner.close()
     raise failure
+
+
+def _private_connection(scratch: Path, memory_bytes: int) -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB that spills only into `scratch`, loads nothing and reports nothing."""
+    import duckdb
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    connection = duckdb.connect(
+        config={
+            "temp_directory": str(scratch),
+            "memory_limit": f"{min(memory_bytes, memory // 2) >> 20}MiB",
+            "max_temp_directory_size": f"{SPILL_LIMIT_BYTES >> 20}MiB",
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "enable_external_file_cache": False,
+            "python_enable_replacements": False,
+            "threads": os.cpu_count() or 1,
+        }
+    )
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
 
 
 def as_number(table: ibis.Table, column: str) -> ir.FloatingValue:

@@ -84,7 +84,7 @@ class Server:
         """Make a table anew, with the declared types, and fill it."""
         declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
         with self.connect() as connection, connection.transaction():
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
+            connection.execute(f"DROP TABLE IF EXISTS {table} CASCADE")
             connection.execute(f"CREATE TABLE {table} ({declared})")
             with connection.cursor().copy(f"COPY {table} FROM STDIN") as copied:
                 for row in rows:

@@ -1,0 +1,135 @@
+"""Files on DuckDB: schemas that change, many files, and memory that does not grow with rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import counts_of
+
+COLUMNS = {"age": [34, 67], "sex": ["Female", "Male"], "town": ["Nord", "Süd"]}
+CHANGED = {
+    "a column is gone": {"age": [1], "sex": ["Male"]},
+    "a column is called otherwise": {"age": [1], "sex": ["Male"], "Town": ["Nord"]},
+    "a column became a list": {"age": [1], "sex": ["Male"], "town": [["Nord"]]},
+    "a column became bytes": {"age": [1], "sex": [b"Male"], "town": ["Nord"]},
+}
+
+
+def synth(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "synth", *map(str, words)],
+        capture_output=True, text=True, check=False, timeout=200,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_a_schema_that_changes_in_the_middle_of_a_glob(project, tmp_path, kind):
+    """The run stops before any count, keeps its charge, and goes on once the file is mended."""
+    path = project(people=None, source={"path": "part-*.parquet"})
+    for number in (1, 3):
+        pq.write_table(pa.table(COLUMNS), tmp_path / f"part-{number}.parquet")
+    pq.write_table(pa.table(CHANGED[kind]), tmp_path / "part-2.parquet")
+    finished = synth("run", path)
+    assert finished.returncode == 1, finished.stderr
+    assert "the source part-*.parquet" in finished.stderr
+    assert "part-2" not in finished.stderr
+    spent = json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"]
+    assert spent == "1"
+    pq.write_table(pa.table(COLUMNS), tmp_path / "part-2.parquet")
+    assert synth("run", path).returncode == 0
+    assert json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"] == "1"
+
+
+def test_types_may_change_between_files_where_each_can_be_counted(project, tmp_path):
+    path = project(people=None, source={"path": "part-*.parquet"})
+    ages = [
+        pa.array([34, 67], pa.int8()), pa.array([34, 67], pa.uint32()), pa.array([34.0, 67.0]),
+        pa.array(["34", "67"]), pa.array(["34", "67"]).dictionary_encode(),
+        pa.array(["34", "67"], pa.large_string()), pa.array([34, 67], pa.uint64()),
+    ]  # fmt: skip
+    for number, age in enumerate(ages):
+        pq.write_table(pa.table({**COLUMNS, "age": age}), tmp_path / f"part-{number}.parquet")
+    counts = counts_of(path)
+    assert counts[1, 0, 0] == counts[3, 1, 1] == len(ages)
+    assert counts.sum() == 2 * len(ages)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_hundreds_of_files_are_one_source(project, tmp_path, kind):
+    path = project(people=None, source={"path": f"part-*.{kind}"})
+    for number in range(300):
+        file = tmp_path / f"part-{number}.{kind}"
+        if kind == "csv":
+            file.write_text("age,sex,town\n34,Female,Nord\n67,Male,Süd\n")
+        else:
+            pq.write_table(pa.table(COLUMNS), file)
+    counts = counts_of(path)
+    assert counts[1, 0, 0] == counts[3, 1, 1] == 300
+    assert counts.sum() == 600
+
+
+MEASURE = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from synth.config import load_config
+from synth.config.source_files import source_files
+from synth.curator.measuring import quiet_libraries
+from synth.curator.tabulate import tabulate
+config = load_config(sys.argv[1])
+with quiet_libraries():
+    tabulate(config, config.source, source_files(config.source), Path(sys.argv[1]).parent)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "parquet"])
+def test_memory_stays_flat_while_rows_grow(project, tmp_path, kind):
+    """Sixteen times the rows may take no more than a fraction of their own size."""
+    import gzip
+
+    path = project(people=None, source={"path": f"people.{kind}"})
+    megabytes = []
+    for rows in (250_000, 4_000_000):
+        if kind == "parquet":
+            table = pa.table({name: values * (rows // 2) for name, values in COLUMNS.items()})
+            pq.write_table(table, tmp_path / "people.parquet", row_group_size=1 << 17)
+        else:
+            block = "34,Female,Nord\n67,Male,Süd\n" * 125_000
+            with gzip.open(tmp_path / "people.csv.gz", "wb", compresslevel=1) as stream:
+                stream.write(b"age,sex,town\n")
+                for _ in range(rows // 250_000):
+                    stream.write(block.encode())
+        command = [sys.executable, "-c", MEASURE, str(path), str(tmp_path)]
+        finished = subprocess.run(command, capture_output=True, text=True, check=True)
+        megabytes.append(int(finished.stdout))
+    assert megabytes[1] - megabytes[0] < 300, megabytes
+
+
+def test_counts_of_32_bits_end_at_their_limit(monkeypatch):
+    """A count moves by at most one with a record, below the limit, at it and above it."""
+    from synth.curator import tabulate
+
+    monkeypatch.setattr(tabulate, "COUNT_LIMIT", 100)
+    monkeypatch.setattr(tabulate, "LIMIT_INTERVAL", 99)
+
+    def counted(records, kind):
+        counts = np.zeros(3, dtype=kind)
+        cells = np.repeat([0, 1, 2], records)
+        batches = [
+            pa.RecordBatch.from_arrays([pa.array(part)], names=["word_0"])
+            for part in np.array_split(cells, 20)
+        ]
+        tabulate._count_one_by_one(counts, batches)
+        return counts.tolist()
+
+    for records in ((99, 100, 101), (0, 250, 1), (1000, 98, 100)):
+        assert counted(records, np.int32) == [min(n, 100) for n in records]
+        assert counted(records, np.int64) == list(records)
