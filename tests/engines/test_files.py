@@ -36,14 +36,14 @@ def test_a_schema_that_changes_in_the_middle_of_a_glob(project, tmp_path, kind):
     for number in (1, 3):
         pq.write_table(pa.table(COLUMNS), tmp_path / f"part-{number}.parquet")
     pq.write_table(pa.table(CHANGED[kind]), tmp_path / "part-2.parquet")
-    finished = synth("run", path)
+    finished = synth("measure", path)
     assert finished.returncode == 1, finished.stderr
     assert "the source part-*.parquet" in finished.stderr
     assert "part-2" not in finished.stderr
     spent = json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"]
     assert spent == "1"
     pq.write_table(pa.table(COLUMNS), tmp_path / "part-2.parquet")
-    assert synth("run", path).returncode == 0
+    assert synth("measure", path).returncode == 0
     assert json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"] == "1"
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from synth.ledger import Ledger, RunState
+
 from .conftest import PASSWORD, counts_of
 
 CANARY = "CANARY7391"
@@ -162,15 +164,18 @@ REFUSED = {
 def test_what_the_database_refuses_is_one_clean_error(project, prepared, kind):
     table, environment, message = REFUSED[kind]
     path = from_table(project, prepared, table)
-    finished = synth("run", path, **environment)
+    finished = synth("measure", path, **environment)
     require_clean(finished, prepared)
     assert message in finished.stderr
-    assert spent(path) == "1", "reserved before the database was asked; `ledger void` frees it"
+    with Ledger.open_existing(path.parent / "state" / "ledger.sqlite") as ledger:
+        record = ledger.state("small")
+    assert record is not None
+    assert record.state is RunState.RESERVED, "before the database was asked"
 
 
 def test_no_server_at_all_is_one_clean_error(project, server, tmp_path):
     place = {"path": None, "url": f"postgresql:///db?host={tmp_path}", "table": "t"}
-    finished = synth("run", project(people=None, source=place))
+    finished = synth("measure", project(people=None, source=place))
     require_clean(finished, server)
     assert "cannot be reached" in finished.stderr
 
@@ -193,7 +198,7 @@ def test_what_a_view_says_or_does_stays_in_the_database(project, server, kind):
         f"$$ BEGIN {body} END $$"
     )
     server.execute("CREATE VIEW loud AS SELECT age, sex, public.says(town) AS town FROM people")
-    finished = synth("run", from_table(project, server, "loud"))
+    finished = synth("measure", from_table(project, server, "loud"))
     assert finished.returncode == code, finished.stderr
     assert CANARY not in finished.stdout + finished.stderr
     assert server.execute("SELECT count(*) FROM written") == [(0,)]
@@ -281,7 +286,7 @@ def test_a_person_written_as_a_float_is_refused(project, server, unit):
     path = from_table(
         project, server, "owned", privacy={"unit": {"column": "person", "max_records": 2}}
     )
-    finished = synth("run", path)
+    finished = synth("measure", path)
     require_clean(finished, server)
     assert "'person' as whole numbers, or as text" in finished.stderr
 
