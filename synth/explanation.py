@@ -10,6 +10,8 @@ from typing import Any
 from synth.account import ledger_of, open_ledger
 from synth.config.types import Config, PersonUnit
 from synth.domain import format_number
+from synth.explained_parts import over_parts, plain_part
+from synth.measurements.divided_account import DividedAccount
 from synth.plan import plan_events, plan_schedule
 from synth.privacy import Budget, total_budget
 from synth.privacy.exact_numbers import PRECISION, decimal, significant_up
@@ -31,6 +33,8 @@ class Spending:
     cap: Budget
     spent: Budget | None
     charged: bool
+    divided: DividedAccount | None = None
+    """What everybody and each part were charged, where parts are disjoint and a ledger is there."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Explanation:
                 "spent": None if spending.spent is None else _plain_budget(spending.spent),
                 "this_release_is_included": spending.charged,
                 "what_the_cap_means": self.meaning_of_cap,
+                "disjoint_part": plain_part(ledger_of(self.config).disjoint_part),
+                "disjoint_parts": spending.divided and spending.divided.to_plain(),
             },
         }
 
@@ -93,10 +99,10 @@ def _spending(config: Config) -> Spending:
 
     ledger, population = open_ledger(config)
     with ledger:
-        spent = ledger.position(population).spent
+        position = ledger.position(population)
         record = ledger.state(config.release.id, population)
     charged = record is not None and record.state is not RunState.VOIDED
-    return Spending(population, cap, spent, charged)
+    return Spending(population, cap, position.spent, charged, position.divided)
 
 
 def render_explanation(explanation: Explanation) -> str:
@@ -231,6 +237,7 @@ def _over_releases(explanation: Explanation) -> list[str]:
         here = "this release included" if spending.charged else "this release not included"
         spent_delta = f", delta {format_number(spending.spent.delta)}" if cap.delta else ""
         found.append(f"Spent so far ({here}): epsilon {_up(spending.spent.epsilon)}{spent_delta}.")
+    found += over_parts(ledger_of(explanation.config).disjoint_part, spending.divided)
     found.append("Releases that are made without this ledger are not counted.")
     return found
 

@@ -178,6 +178,7 @@ def measure(
                 cap=Budget(charged.epsilon_cap, charged.delta_cap),
                 events=events if schedule is None else schedule.events,
                 delta=config.privacy.delta,
+                disjoint_part=charged.disjoint_part,
             )
             if state in (RunState.DISCARDED, RunState.PUBLISHED):
                 log.done("measured before; nothing spent")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
-from synth.ledger.creation import SCHEMA_VERSION
+from synth.ledger.creation import DIVIDED_SINCE, SCHEMA_VERSION, SCHEMA_VERSIONS
 from synth.ledger.event import GENESIS, LedgerEvent
 from synth.ledger.run import (
     NEXT_STATE,
@@ -15,10 +13,15 @@ from synth.ledger.run import (
     budget_from_plain,
     tables_from_plain,
 )
-from synth.measurements.receipt import LedgerPosition
+from synth.ledger.standing import (
+    division_of,
+    exceeds,
+    part_from_plain,
+    position_for,
+    same_division,
+    spent_on,
+)
 from synth.privacy import Budget, total_budget
-
-NOTHING = Budget(Fraction(0), Fraction(0))
 
 
 class BrokenChainError(Exception):
@@ -37,6 +40,8 @@ class Book:
     head: str = GENESIS
     runs: dict[str, RunRecord] = field(default_factory=dict)
     voided: list[RunRecord] = field(default_factory=list)
+    schema_version: int = 0
+    """That of the newest event which states one; 0 before the first event."""
 
     def fold(self, event: LedgerEvent) -> None:
         """Take in the next event; raises BrokenChainError if it does not follow."""
@@ -57,17 +62,23 @@ class Book:
         ]
 
     def spent(self, population: str) -> Budget:
-        """The sum of the population's charges."""
-        return _total(run.charge for run in self.charged(population))
+        """What the population's charges come to; with disjoint parts, less than their sum."""
+        return spent_on(self.charged(population))
 
     def _apply(self, event: LedgerEvent) -> None:
         payload = event.read()
         if event.kind == "created":
-            if event.seq != 1 or payload != {"schema_version": SCHEMA_VERSION}:
-                raise ValueError("not the first event of this schema")
+            if event.seq != 1 or payload["schema_version"] not in SCHEMA_VERSIONS:
+                raise ValueError("not the first event of a known schema")
+            self.schema_version = payload["schema_version"]
             return
         if event.seq == 1:
             raise ValueError("the first event must create the ledger")
+        if event.kind == "migrated":
+            if not self.schema_version < payload["schema_version"] <= SCHEMA_VERSION:
+                raise ValueError("no step to a newer schema")
+            self.schema_version = payload["schema_version"]
+            return
         if event.kind == "reserve":
             self._reserve(event)
             return
@@ -80,12 +91,20 @@ class Book:
         payload = event.read()
         charge = budget_from_plain(payload["charge"])
         earlier = self.runs.get(event.release_id)
-        position = LedgerPosition(
+        charged = self.charged(event.population)
+        part = part_from_plain(payload["disjoint_part"]) if "disjoint_part" in payload else None
+        division = division_of(charged)
+        if part is not None and (
+            self.schema_version < DIVIDED_SINCE
+            or not (division is None or same_division(part, division))
+        ):
+            raise ValueError("a part of another division, or of none")
+        position = position_for(
+            charged,
             population=event.population,
             cap=budget_from_plain(payload["cap"]),
-            spent_before=self.spent(event.population),
-            spent_now=charge,
-            earlier_releases=tuple(run.release_id for run in self.charged(event.population)),
+            charge=charge,
+            part=part,
         )
         run = RunRecord(
             release_id=event.release_id,
@@ -97,6 +116,7 @@ class Book:
             reserved_on=event.day,
             reservation_hash=event.hash,
             token=str(payload["token"]),
+            part=part,
         )
         if total_budget(run.tables, delta=charge.delta) != charge or exceeds(position):
             raise ValueError("the charge is not that of its tables, or is over the cap")
@@ -120,12 +140,3 @@ class Book:
             raise ValueError("no such step")
         details = {str(key): str(value) for key, value in payload["details"].items()}
         return replace(run, state=state, details={**(run.details or {}), state: details})
-
-
-def exceeds(position: LedgerPosition) -> bool:
-    """Whether the new charge would go over the cap, compared exactly."""
-    return position.left.epsilon < 0 or position.left.delta < 0
-
-
-def _total(budgets: Iterable[Budget]) -> Budget:
-    return sum(budgets, NOTHING)

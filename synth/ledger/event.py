@@ -29,11 +29,11 @@ class LedgerEvent:
     seq: int
     previous_hash: str
     kind: str
-    """`created`, `reserve`, `attempt`, `measured`, `discarded`, `published` or `void`."""
+    """`created`, `migrated`, `reserve`, `attempt`, `measured`, `discarded`, `published`, `void`."""
     population: str
-    """Empty for the event that created the file."""
+    """Empty for events about the file itself, `created` and `migrated`."""
     release_id: str
-    """Empty for the event that created the file."""
+    """Empty for events about the file itself."""
     day: str
     """The UTC day, ISO 8601; no finer time is kept."""
     payload: str

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from synth.errors import BusyError, LedgerError, OutputError, SynthError
-from synth.ledger.creation import APPLICATION_ID, INSERT, SCHEMA, SCHEMA_VERSION
+from synth.ledger.creation import APPLICATION_ID, INSERT, SCHEMA, SCHEMA_VERSION, SCHEMA_VERSIONS
 from synth.ledger.event import LedgerEvent
 
 _CANNOT_WRITE = {
@@ -72,6 +72,37 @@ class LedgerFile:
             ).fetchall()
         return [LedgerEvent(*row) for row in rows]
 
+    def last(self) -> tuple[int, str]:
+        """Number and hash of the last event, one that this transaction appended included."""
+        with self._errors():
+            seq, head = self._connection.execute(
+                "SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"
+            ).fetchone()
+        return int(seq), str(head)
+
+    def schema_version(self) -> int:
+        """The version that stands in the file's header."""
+        with self._errors():
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
+    def migrate(self, event: LedgerEvent) -> None:
+        """Raise the schema to the newest, inside `writing`, and append the event that says so."""
+        self.append(event)
+        with self._errors():
+            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Everything read inside is of one moment."""
+        with self._errors():
+            self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with self._errors():
+                self._connection.execute("ROLLBACK")
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction of the only writer; durable when the block is left without error.
@@ -114,11 +145,16 @@ class LedgerFile:
                 fix="correct `ledger.path`, or restore the ledger from a backup",
             )
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version != SCHEMA_VERSION:
+        if version not in SCHEMA_VERSIONS:
             raise LedgerError(
                 f"{self.path}: ledger schema {version} is not known to this version of `synth`, "
-                f"which reads schema {SCHEMA_VERSION}",
-                fix="use the version of `synth` that wrote it, or a newer one",
+                f"which reads schemas {SCHEMA_VERSIONS[0]} to {SCHEMA_VERSION}",
+                why="a newer `synth` wrote it"
+                if version > SCHEMA_VERSION
+                else "no version of `synth` ever wrote one like it",
+                fix="use the version of `synth` that wrote it, or a newer one"
+                if version > SCHEMA_VERSION
+                else "restore the ledger from a backup",
             )
         (journal,) = self._connection.execute("PRAGMA journal_mode").fetchone()
         (health,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()

@@ -9,15 +9,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from synth.config.types import DisjointPart
 from synth.errors import BugError, LedgerError
-from synth.ledger.book import Book, exceeds
+from synth.ledger.book import Book
 from synth.ledger.check import check_totals, fold_all
-from synth.ledger.creation import create_ledger_file
+from synth.ledger.creation import DIVIDED_SINCE, SCHEMA_VERSION, create_ledger_file
 from synth.ledger.event import LedgerEvent
 from synth.ledger.file import LedgerFile, damaged
 from synth.ledger.lock import RunLock
 from synth.ledger.position import PopulationPosition
 from synth.ledger.refusal import (
+    check_division,
     check_done_once,
     check_same_release,
     check_step,
@@ -31,6 +33,7 @@ from synth.ledger.run import (
     budget_to_plain,
     tables_to_plain,
 )
+from synth.ledger.standing import divided_account, division_of, exceeds, part_to_plain, position_for
 from synth.ledger.token import MEASUREMENTS, new_token, require_token
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, PrivacyEvent, total_budget
@@ -56,8 +59,12 @@ class Ledger:
         self._file = file
         self._today = today
         self._book = Book()
-        self._follow()
-        check_totals(self._book, file.events_after(0))
+        with file.reading():
+            self._follow()
+            check_totals(self._book, file.events_after(0))
+            version = file.schema_version()
+        if version != self._book.schema_version:
+            raise damaged(file.path, "its schema is not the one that its events tell of")
 
     @classmethod
     def open(
@@ -118,18 +125,21 @@ class Ledger:
         cap: Budget,
         events: Sequence[PrivacyEvent],
         delta: Fraction = NO_DELTA,
+        disjoint_part: DisjointPart | None = None,
     ) -> tuple[RunState, LedgerPosition]:
         """Charge a release to its population, durably, before its source may be opened.
 
         Privacy: the filter of the publisher. A charge that would bring the sum of all charges
         of the population over `cap` is refused; the comparison is exact. Events with Gaussian
-        noise are charged at `delta`; pure events alone cost none.
+        noise are charged at `delta`; pure events alone cost none. With a `disjoint_part` it is
+        charged to that part alone, and the largest part counts; see `parallel_total`.
         Ensures: a release that is known with the same configuration is charged no second
         time; its state is returned with the position of its reservation. If it is still
         `reserved`, this start is recorded as a further attempt: no noise has left its process.
-        Raises: BudgetRefusedError; PublishedDifferentlyError if the release id is taken by
-        another configuration, population or set of tables; OutputError if the run's directory
-        is not the one of the reservation.
+        Raises: BudgetRefusedError, also for a part of another division than that which earlier
+        releases of the population were charged by; PublishedDifferentlyError if the release id
+        is taken by another configuration, population or set of tables; OutputError if the run's
+        directory is not the one of the reservation.
         """
         charge = total_budget(events, delta=delta)
         if charge.epsilon <= 0:
@@ -138,12 +148,10 @@ class Ledger:
             self._follow()
             run = self._book.runs.get(release_id)
             if run is None or not run.is_charged:
-                position = LedgerPosition(
-                    population=population,
-                    cap=cap,
-                    spent_before=self._book.spent(population),
-                    spent_now=charge,
-                    earlier_releases=tuple(r.release_id for r in self._book.charged(population)),
+                charged = self._book.charged(population)
+                check_division(division_of(charged), disjoint_part, population)
+                position = position_for(
+                    charged, population=population, cap=cap, charge=charge, part=disjoint_part
                 )
                 if exceeds(position):
                     raise over_the_cap(position)
@@ -154,9 +162,14 @@ class Ledger:
                     "cap": budget_to_plain(cap),
                     "tables": tables_to_plain(events),
                 }
+                if disjoint_part is not None:
+                    payload["disjoint_part"] = part_to_plain(disjoint_part)
+                    self._migrate()
                 self._append("reserve", population, release_id, payload)
             else:
-                check_same_release(run, configuration_hash, population, tuple(events))
+                check_same_release(
+                    run, configuration_hash, population, tuple(events), disjoint_part
+                )
                 if run.state is RunState.RESERVED:
                     require_token(self._file.path, run)
                     self._append("attempt", population, release_id, {})
@@ -231,6 +244,7 @@ class Ledger:
             cap=runs[-1].position.cap if runs else None,
             spent=self._book.spent(population),
             runs=runs,
+            divided=divided_account(self._book.charged(population)),
         )
 
     def populations(self) -> tuple[str, ...]:
@@ -254,19 +268,30 @@ class Ledger:
     def _follow(self) -> None:
         fold_all(self._book, self._file.events_after(self._book.seq), path=self._file.path)
 
+    def _migrate(self) -> None:
+        """Bring an old ledger to the schema in which parts can be charged, in this transaction."""
+        if self._book.schema_version >= DIVIDED_SINCE:
+            return
+        self._file.migrate(self._next("migrated", "", "", {"schema_version": SCHEMA_VERSION}))
+
     def _append(
         self, kind: str, population: str, release_id: str, payload: Mapping[str, Any]
     ) -> None:
-        self._file.append(
-            LedgerEvent.chained(
-                seq=self._book.seq + 1,
-                previous_hash=self._book.head,
-                kind=kind,
-                population=population,
-                release_id=release_id,
-                day=self._today(),
-                payload=payload,
-            )
+        self._file.append(self._next(kind, population, release_id, payload))
+
+    def _next(
+        self, kind: str, population: str, release_id: str, payload: Mapping[str, Any]
+    ) -> LedgerEvent:
+        """The event behind the last one of the file, which this transaction may have appended."""
+        seq, head = self._file.last()
+        return LedgerEvent.chained(
+            seq=seq + 1,
+            previous_hash=head,
+            kind=kind,
+            population=population,
+            release_id=release_id,
+            day=self._today(),
+            payload=payload,
         )
 
     def _known(self, release_id: str) -> RunRecord:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synth.ledger.run import RunRecord
+from synth.measurements.divided_account import DividedAccount
 from synth.privacy import Budget
 
 
@@ -18,6 +19,8 @@ class PopulationPosition:
     spent: Budget
     runs: tuple[RunRecord, ...]
     """The latest reservation of every release, voided ones included."""
+    divided: DividedAccount | None = None
+    """What everybody and each part were charged, if parts were declared disjoint."""
 
     @property
     def left(self) -> Budget | None:

@@ -5,13 +5,15 @@ nor `Fraction`: it walks the raw payloads, keeps numerators over one common deno
 subtracts at a void. The two must agree, or the ledger is not used. Where noise was Gaussian, the
 book computes epsilon from rho and delta; here delta is computed from rho and the charged epsilon.
 What partition selection costs, an epsilon and a delta, is added up beside everything else.
+Charges to disjoint parts are summed part by part; the largest part is added to what is charged to
+everybody.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from synth.ledger.event import LedgerEvent
@@ -28,21 +30,37 @@ def recount(events: Iterable[LedgerEvent]) -> dict[str, tuple[Ratio, Ratio]]:
     Requires: the chain of `events` holds.
     Raises: ValueError if a charge is too small for its Gaussian tables.
     """
-    epsilon: dict[str, Ratio] = {}
-    delta: dict[str, Ratio] = {}
-    open_charges: dict[str, tuple[Ratio, Ratio]] = {}
+    sums: dict[tuple[str, str | None], list[Ratio]] = {}
+    open_charges: dict[str, tuple[str | None, tuple[Ratio, Ratio]]] = {}
     for event in events:
         name = event.population
         if event.kind == "reserve":
-            paid, loss = _charge(json.loads(event.payload))
-            open_charges[event.release_id] = (paid, loss)
-            epsilon[name] = _add(epsilon.get(name, (0, 1)), paid)
-            delta[name] = _add(delta.get(name, (0, 1)), loss)
+            payload = json.loads(event.payload)
+            part = payload["disjoint_part"]["name"] if "disjoint_part" in payload else None
+            open_charges[event.release_id] = part, _charge(payload)
+            account = sums.setdefault((name, part), [(0, 1), (0, 1)])
+            account[:] = map(_add, account, open_charges[event.release_id][1])
         elif event.kind == "void":
-            paid, loss = open_charges.pop(event.release_id)
-            epsilon[name] = _less(epsilon[name], paid)
-            delta[name] = _less(delta[name], loss)
-    return {name: (epsilon[name], delta[name]) for name in epsilon}
+            part, charge = open_charges.pop(event.release_id)
+            account = sums[name, part]
+            account[:] = map(_less, account, charge)
+    return {name: (_in_all(sums, name, 0), _in_all(sums, name, 1)) for name, _ in sums}
+
+
+def _in_all(
+    sums: Mapping[tuple[str, str | None], Sequence[Ratio]], population: str, which: int
+) -> Ratio:
+    """What everybody was charged, and on top of it the part that was charged most."""
+    whole: Ratio = (0, 1)
+    largest: Ratio = (0, 1)
+    for (name, part), account in sums.items():
+        if name != population:
+            continue
+        if part is None:
+            whole = account[which]
+        elif _less(account[which], largest)[0] > 0:
+            largest = account[which]
+    return _add(whole, largest)
 
 
 def _charge(payload: Mapping[str, Any]) -> tuple[Ratio, Ratio]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from synth.config.types import DisjointPart
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.ledger.run import NEXT_STATE, RunRecord, RunState
+from synth.ledger.standing import same_division
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import PrivacyEvent
 
@@ -23,15 +25,32 @@ def over_the_cap(position: LedgerPosition) -> BudgetRefusedError:
     )
 
 
+def check_division(known: DisjointPart | None, asked: DisjointPart | None, population: str) -> None:
+    """Raise BudgetRefusedError unless `asked`, if any, is a part of the known division."""
+    if known is None or asked is None or same_division(known, asked):
+        return
+    what = "other parts" if known.parts != asked.parts else "another reason"
+    raise BudgetRefusedError(
+        f"population {population} was divided otherwise: earlier releases were charged to its "
+        f"parts by ledger.disjoint_part with {what}",
+        why="only parts of one and the same division are known to have nobody in common",
+        fix="write `parts` and `source` as the earlier releases have them (`synth ledger CONFIG "
+        "--json`), or leave `disjoint_part` out: then the release is charged to everybody",
+    )
+
+
 def check_same_release(
     run: RunRecord,
     configuration_hash: str,
     population: str,
     tables: tuple[PrivacyEvent, ...],
+    part: DisjointPart | None,
 ) -> None:
     """Raise PublishedDifferentlyError unless `run` may be taken up again as asked for."""
     if (run.configuration_hash, run.population) != (configuration_hash, population):
         what = "another configuration"
+    elif run.part != part:
+        what = "another part of the population"
     elif run.state is RunState.RESERVED and run.tables != tables:
         what = "other measured tables"
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from synth.domain import format_number
 from synth.ledger.ledger import Ledger
 from synth.ledger.run import RunRecord, budget_to_plain
+from synth.measurements.divided_account import DividedAccount
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +26,7 @@ def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
         "cap": None if position.cap is None else budget_to_plain(position.cap),
         "spent": budget_to_plain(position.spent),
         "left": None if position.left is None else budget_to_plain(position.left),
+        "disjoint_parts": position.divided and position.divided.to_plain(),
         "runs": [_run_to_plain(run) for run in position.runs],
         "chain": {"events": len(history), "hash": history[-1].hash},
     }
@@ -43,12 +45,14 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
         return
     console.print(Text(f"population {population}", style="bold"))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("release", "state", "epsilon", "cap", "day"):
+    part = [] if position.divided is None else ["part"]
+    for heading in ("release", *part, "state", "epsilon", "cap", "day"):
         justify: Literal["left", "right"] = "right" if heading in ("epsilon", "cap") else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for run in position.runs:
         table.add_row(
             Text(run.release_id),
+            *(Text("everybody" if run.part is None else run.part.name) for _ in part),
             run.state.value,
             format_number(run.charge.epsilon),
             format_number(run.position.cap.epsilon),
@@ -58,6 +62,8 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     for run in position.runs:
         if not run.is_charged:
             console.print(Text(f"{run.release_id} was voided: {run.void_reason}"))
+    if position.divided is not None:
+        console.print(Text(_of_parts(position.divided)))
     console.print(
         Text(
             f"epsilon: {format_number(position.spent.epsilon)} spent of "
@@ -67,9 +73,20 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     )
 
 
+def _of_parts(account: DividedAccount) -> str:
+    most = max(budget.epsilon for _, budget in account.parts)
+    spent = [f"{name} {format_number(budget.epsilon)}" for name, budget in account.parts]
+    return (
+        f"everybody {format_number(account.whole.epsilon)}, and of the parts the most: "
+        f"{format_number(most)} ({', '.join(spent)}), because nobody belongs to two: "
+        f"{' '.join(account.source.split())}"
+    )
+
+
 def _run_to_plain(run: RunRecord) -> dict[str, Any]:
     return {
         "release_id": run.release_id,
+        "part": None if run.part is None else run.part.name,
         "state": run.state.value,
         "configuration_hash": run.configuration_hash,
         "charge": budget_to_plain(run.charge),

@@ -8,6 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+from synth.config.types import DisjointPart
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, OpenTableEvent, PrivacyEvent, SelectionEvent, TableEvent
 
@@ -54,6 +55,8 @@ class RunRecord:
     details: Mapping[RunState, Mapping[str, str]] | None = None
     """What was recorded with each state."""
     void_reason: str = ""
+    part: DisjointPart | None = None
+    """The part of the population that it is about, if parts were declared disjoint."""
 
     @property
     def population(self) -> str:

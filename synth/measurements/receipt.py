@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from synth.measurements.divided_account import DividedAccount
 from synth.privacy import Budget
 
 SOURCE_KEPT = "The source files were left where they are, under the curator's access rules."
@@ -29,21 +30,35 @@ NO_CORE_DUMP = "Core dumps were switched off in the measuring process."
 
 @dataclass(frozen=True)
 class LedgerPosition:
-    """What the ledger of the population said when this release was charged."""
+    """What the ledger of the population said when this release was charged.
+
+    Raises: ValueError if `spent_before` is not what the account of the parts says.
+    """
 
     population: str
     cap: Budget
     spent_before: Budget
     spent_now: Budget
     earlier_releases: tuple[str, ...]
+    divided: DividedAccount | None = None
+    """The account before this release, if the population has parts that were declared disjoint."""
+
+    def __post_init__(self) -> None:
+        if self.divided is not None and self.divided.spent != self.spent_before:
+            raise ValueError("the account of the parts does not give what was spent")
+
+    @property
+    def spent_after(self) -> Budget:
+        """The sum with this release; with disjoint parts, the largest part counts."""
+        if self.divided is None:
+            return self.spent_before + self.spent_now
+        return self.divided.charged(self.spent_now).spent
 
     @property
     def left(self) -> Budget:
         """What the cap still allows after this release."""
-        return Budget(
-            self.cap.epsilon - self.spent_before.epsilon - self.spent_now.epsilon,
-            self.cap.delta - self.spent_before.delta - self.spent_now.delta,
-        )
+        after = self.spent_after
+        return Budget(self.cap.epsilon - after.epsilon, self.cap.delta - after.delta)
 
 
 @dataclass(frozen=True)
@@ -101,6 +116,7 @@ class Receipt:
                 "spent_before": budget(self.ledger.spent_before),
                 "spent_now": budget(self.ledger.spent_now),
                 "earlier_releases": list(self.ledger.earlier_releases),
+                "divided": self.ledger.divided and self.ledger.divided.to_plain(),
             },
             "self_tests": [{"name": t.name, "passed": t.passed} for t in self.self_tests],
             "disposal": None
@@ -134,9 +150,14 @@ class Receipt:
                 spent_before=budget(ledger["spent_before"]),
                 spent_now=budget(ledger["spent_now"]),
                 earlier_releases=tuple(ledger["earlier_releases"]),
+                divided=_divided(ledger.get("divided")),
             ),
             self_tests=tuple(SelfTest(t["name"], t["passed"]) for t in plain["self_tests"]),
             disposal=None
             if disposal is None
             else Disposal(disposal["method"], disposal["reason"], tuple(disposal["checks"])),
         )
+
+
+def _divided(plain: dict[str, Any] | None) -> DividedAccount | None:
+    return None if plain is None else DividedAccount.from_plain(plain)

@@ -46,9 +46,17 @@ def _population(config: Config) -> list[str]:
     if config.ledger is None:
         return []
     cap, delta_cap = config.ledger.epsilon_cap, config.ledger.delta_cap
+    part = config.ledger.disjoint_part
+    of_part = []
+    if part is not None:
+        of_part = [
+            f"part:           {part.name}, one of {len(part.parts)}; only the most expensive part "
+            f"counts, because nobody belongs to two: {' '.join(part.source.split())}"
+        ]
     return [
         f"population:     {config.ledger.population}; all its releases may spend epsilon "
-        f"{format_number(cap)}, delta {format_number(delta_cap)}"
+        f"{format_number(cap)}, delta {format_number(delta_cap)}",
+        *of_part,
     ]
 
 

@@ -16,6 +16,7 @@ from synth.privacy.accounting import (
     PERMUTE_AND_FLIP,
 )
 from synth.privacy.exact_numbers import exact_budget, exact_number
+from synth.release.manifest.disjoint_parts import DISJOINT_PARTS, build_disjoint_parts
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -135,12 +136,14 @@ ACCOUNTING = record(
     ),
     ledger=record(
         "The ledger of the population when this release was charged, as the curator attests.",
+        ("disjoint_parts",),
         population=text("The population that the ledger is about."),
         cap=_budget("The most that may ever be spent on the population."),
         spent_before=_budget("Spent by earlier releases."),
         spent_now=_budget("Charged for this release."),
         left=_budget("What is left after this release."),
         earlier_release_ids=listing("The releases charged before.", text("A release's id.")),
+        disjoint_parts=DISJOINT_PARTS,
     ),
     basis=basis("public"),
 )
@@ -217,6 +220,11 @@ def build_accounting(
             "spent_now": exact_budget(ledger.spent_now),
             "left": exact_budget(ledger.left),
             "earlier_release_ids": list(ledger.earlier_releases),
+            **(
+                {}
+                if ledger.divided is None
+                else {"disjoint_parts": build_disjoint_parts(ledger.divided)}
+            ),
         },
         "basis": "public",
     }

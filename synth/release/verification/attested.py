@@ -13,6 +13,7 @@ from typing import Any
 from synth.measurements import Disposal, LedgerPosition, SelfTest
 from synth.privacy import Budget
 from synth.release.manifest.build import Attested
+from synth.release.manifest.disjoint_parts import read_disjoint_parts
 
 ATTESTED_ONLY = (
     "identity.date_published",
@@ -27,7 +28,8 @@ ATTESTED_ONLY = (
 ATTESTED_NOTE = (
     "stated by the curator or publisher and protected by the checksums alone, for nothing can "
     f"rebuild it: {', '.join(ATTESTED_ONLY)}, how accounting.ledger.spent_before and left share "
-    "the cap, and which sentences stand in security_and_disposal.disposal.checks"
+    "the cap, also among disjoint parts, and which sentences stand in "
+    "security_and_disposal.disposal.checks"
 )
 
 
@@ -49,6 +51,9 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
             spent_before=_budget(ledger["spent_before"]),
             spent_now=_budget(ledger["spent_now"]),
             earlier_releases=tuple(ledger["earlier_release_ids"]),
+            divided=read_disjoint_parts(ledger["disjoint_parts"])
+            if "disjoint_parts" in ledger
+            else None,
         ),
         self_tests=tuple(
             SelfTest(test["name"], test["passed"]) for test in implementation["self_tests"]
