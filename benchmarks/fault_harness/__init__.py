@@ -1,0 +1,1 @@
+"""Real jobs, broken on purpose: see `benchmarks/faults.py`."""
