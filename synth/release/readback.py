@@ -179,7 +179,7 @@ def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.i
     if column.published_type == "text":
         known = pc.index_in(values.dictionary, value_set=pa.array(column.texts, pa.string()))
         known = np.append(np.asarray(known.fill_null(-1)).astype(np.int64), -1)
-        codes = known[np.asarray(values.indices.fill_null(len(known) - 1))]
+        codes: NDArray[np.int64] = known[np.asarray(values.indices.fill_null(len(known) - 1))]
     else:
         grid, valid = _grid(column, values, text=text)
         first = np.array(column.first, dtype=np.int64)
