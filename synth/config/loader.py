@@ -25,6 +25,7 @@ from synth.config.tree import (
     parse,
 )
 from synth.config.types import Config
+from synth.config.unconfirmed import Unconfirmed
 from synth.errors import ConfigError, Problem
 
 MAX_BYTES = 2**22
@@ -45,6 +46,9 @@ def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> C
     if re.search(DATA_FILE, name):
         raise ConfigError(name, [_no_mapping("a data file, by its name")])
     node = read_tree(path, problems)
+    unconfirmed = [problem for problem in problems if isinstance(problem, Unconfirmed)]
+    if unconfirmed:  # and nothing else, because other messages quote values, which may be private
+        raise ConfigError(name, unconfirmed)
     if not isinstance(node, MapNode) and not is_broken(node):
         kind = "a list" if isinstance(node, ListNode) else "text"
         raise ConfigError(name, [*problems, _no_mapping(f"{kind} that is no YAML mapping")])

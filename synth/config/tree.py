@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.config.syntax import syntax_problem
+from synth.config.unconfirmed import TAG, Unconfirmed
 from synth.errors import Problem
 
 MAX_DEPTH = 20
@@ -158,7 +159,7 @@ def _compose(events: Iterator[Any], problems: list[Problem]) -> Node:
             )
         node: Node
         if isinstance(event, yaml.CollectionStartEvent):
-            _refuse_extras(event, line, problems)
+            _refuse_extras(event, line, problems, open_nodes)
             open_nodes.append((isinstance(event, yaml.MappingStartEvent), line, []))
             if len(open_nodes) > MAX_DEPTH:
                 raise UnreadableTextError(
@@ -169,7 +170,7 @@ def _compose(events: Iterator[Any], problems: list[Problem]) -> Node:
             is_map, start, children = open_nodes.pop()
             node = _map(children, start, problems) if is_map else ListNode(tuple(children), start)
         else:
-            broken = _refuse_extras(event, line, problems)
+            broken = _refuse_extras(event, line, problems, open_nodes)
             scalar = event if isinstance(event, yaml.ScalarEvent) else None
             plain = scalar is not None and scalar.style is None
             text = "" if scalar is None else str(scalar.value)
@@ -183,7 +184,12 @@ def _compose(events: Iterator[Any], problems: list[Problem]) -> Node:
     return root
 
 
-def _refuse_extras(event: Any, line: int, problems: list[Problem]) -> bool:
+def _refuse_extras(
+    event: Any,
+    line: int,
+    problems: list[Problem],
+    open_nodes: Sequence[tuple[bool, int, Sequence[Node]]],
+) -> bool:
     """Report an anchor, alias or tag; True if the node has no usable value."""
     import yaml
 
@@ -201,7 +207,9 @@ def _refuse_extras(event: Any, line: int, problems: list[Problem]) -> bool:
             )
         )
         return is_alias
-    if event.tag is not None:
+    if event.tag == TAG:
+        problems.append(Unconfirmed.at(line, _place(open_nodes)))
+    elif event.tag is not None:
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
         problems.append(
             Problem(
@@ -213,6 +221,25 @@ def _refuse_extras(event: Any, line: int, problems: list[Problem]) -> bool:
             )
         )
     return False
+
+
+def _place(open_nodes: Sequence[tuple[bool, int, Sequence[Node]]]) -> str:
+    """Where the next node stands, in words, as far as it was read: `domain[3] "age" → edges`."""
+    text = ""
+    joint = ""
+    for is_map, _, children in open_nodes:
+        if not is_map:
+            text, joint = f"{text}[{len(children)}]", "."
+            continue
+        keys, values = children[:40:2], children[1:40:2]  # few, so that refusals stay quick
+        for key, value in zip(keys, values, strict=False):
+            is_name = isinstance(key, TextNode) and key.text == "name" and text.endswith("]")
+            if is_name and isinstance(value, TextNode):
+                text, joint = f'{text} "{printable(value.text[:80])}"', " → "
+        key = children[-1] if len(children) % 2 else None
+        text += joint + printable(key.text[:80]) if isinstance(key, TextNode) else ""
+        joint = "."
+    return text or "the file"
 
 
 def _map(children: list[Node], line: int, problems: list[Problem]) -> MapNode:

@@ -129,7 +129,7 @@ def open_csv(
     sent = tuple(CsvFile(path, dialect) for path in files)
     positions = []
     for file in sent:
-        header = _read_header(file, shown)
+        header = read_header(file, shown)
         require_columns(columns, columns, header, source=shown)
         positions.append((*(header.index(name) for name in columns), len(header)))
     return CsvStream(sent, tuple(columns), tuple(positions))
@@ -163,7 +163,8 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _read_header(file: CsvFile, shown: str) -> list[str]:
+def read_header(file: CsvFile, shown: str) -> list[str]:
+    """The column names of a file. Raises: SourceError if it has no readable header line."""
     dialect = file.dialect
     text = ""
     try:

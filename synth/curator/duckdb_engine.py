@@ -42,7 +42,7 @@ class DuckDBEngine:
         files: Sequence[Path],
     ) -> None:
         """Nothing is opened yet; `scanner` reads CSV files for `connection`."""
-        self._connection, self._scanner = connection, scanner
+        self.connection, self.scanner = connection, scanner
         self._source, self._files = source, files
         self._sent: tuple[CsvFile, ...] = ()
 
@@ -63,7 +63,7 @@ class DuckDBEngine:
         import ibis
 
         statement = str(ibis.to_sql(expression, dialect="duckdb"))
-        yield from self._connection.sql(statement).to_arrow_reader(BATCH_ROWS)
+        yield from self.connection.sql(statement).to_arrow_reader(BATCH_ROWS)
         require_whole(self._sent, self._source.shown)
 
     def _open_parquet(self, columns: Sequence[str], person_column: str | None) -> list[Records]:
@@ -75,7 +75,7 @@ class DuckDBEngine:
         opened = []
         for number, stream in enumerate(streams):
             name = f"parquet_{number}"
-            self._connection.register(name, stream.reader())
+            self.connection.register(name, stream.reader())
             table = ibis.table(ibis.Schema.from_pyarrow(stream.schema), name=name)
             kinds = {
                 column: "int64" if table[column].type().is_integer() else str(table[column].type())
@@ -91,7 +91,7 @@ class DuckDBEngine:
         source = self._source
         stream = open_csv(source.shown, self._files, columns, source.dialect)
         self._sent = stream.files
-        self._connection.register("csv", stream.reader(self._scanner))
+        self.connection.register("csv", stream.reader(self.scanner))
         table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
         return [Records(table, partial(as_number, table))]
 

@@ -65,7 +65,7 @@ def measure(
                 return _measure_in_rounds(config, source, plan, files, stream, scratch, fit)
             return _measure(config, source, plan, files, stream, scratch)
     except BaseException as error:  # everything is scrubbed, whatever it is
-        failure = _scrubbed(error)
+        failure = scrubbed(error)
     finally:
         stream.close()
     gc.collect()
@@ -113,7 +113,7 @@ def _measure_in_rounds(
     return measure_in_rounds(sensitive_counts, schedule, config=config, stream=stream, fit=fit)
 
 
-def _scrubbed(error: BaseException) -> BaseException:
+def scrubbed(error: BaseException) -> BaseException:
     """A new exception that says what failed in words of the configuration alone."""
     import duckdb
 

@@ -37,7 +37,7 @@ class PostgresEngine:
 
     def __init__(self, connection: psycopg.Connection, source: PostgresSource) -> None:
         """Nothing is asked yet."""
-        self._connection, self._source = connection, source
+        self.connection, self._source = connection, source
         self._statement = ""
 
     def open_records(
@@ -52,8 +52,8 @@ class PostgresEngine:
         import ibis
 
         shown = self._source.shown
-        table = find_table(self._connection, shown)
-        found = has_columns(self._connection, table, columns, shown)
+        table = find_table(self.connection, shown)
+        found = has_columns(self.connection, table, columns, shown)
         kinds = column_kinds(found, columns, shown)
         require_kinds(kinds, person_column, shown)
         numbers = {}
@@ -64,7 +64,7 @@ class PostgresEngine:
             numbers[column] = name
         self._statement = selected(table.name, kinds, numbers)
         for name, value in {**SESSION, "search_path": "pg_catalog"}.items():
-            self._connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+            self.connection.execute("SELECT set_config(%s, %s, true)", (name, value))
         types = {column: kind.ibis_type for column, kind in kinds.items()}
         types |= {numbers[c]: "float64" for c, kind in kinds.items() if kind.number is not None}
         records = ibis.table(types, name=RECORDS)
@@ -84,7 +84,7 @@ class PostgresEngine:
             "TO STDOUT WITH (FORMAT binary)"
         )
         with (
-            self._connection.cursor() as cursor,
+            self.connection.cursor() as cursor,
             cursor.copy(statement.encode()) as copied,
         ):
             yield from _batches(copied, expression.columns)
