@@ -5,45 +5,12 @@ from __future__ import annotations
 from synth.config.choices import WordOrWhole
 from synth.config.domain_keys import DOMAIN, IMPOSSIBLE, PUBLIC_TOTALS
 from synth.config.guarantee_keys import LEDGER, PRIVACY
-from synth.config.rules import NOT_EMPTY, ONE_LINE, RELEASE_ID
+from synth.config.release_keys import RELEASE
+from synth.config.rules import NOT_EMPTY, ONE_LINE
 from synth.config.scalars import Choice, Text, Whole
 from synth.config.shapes import Key, ListOf, Record
 from synth.config.source_keys import SOURCE
-from synth.config.texts import line, prose
 from synth.config.workload_keys import DEFAULT_WORKLOAD, STRATEGY, WORKLOAD
-
-RELEASE = Record(
-    "What the release is called and who answers for it",
-    (
-        Key(
-            "id",
-            Text(
-                "Name of the release and its folder: a-z, 0-9 and hyphens; may hold {period}",
-                rules=(RELEASE_ID,),
-                max_length=100,
-            ),
-            required=True,
-        ),
-        Key("title", line("Title for people"), required=True),
-        Key("description", prose("What the published table is about"), required=True),
-        Key(
-            "curators",
-            ListOf(
-                "Who publishes",
-                line("One organisation or person"),
-                minimum=1,
-                maximum=100,
-                noun="names",
-            ),
-            required=True,
-        ),
-        Key("contact", line("Where questions go: an address that is published"), required=True),
-        Key("intended_use", prose("What the release is good for"), required=True),
-        Key("region", line("The region that the records describe"), required=True),
-        Key("sector", line("The field of activity, such as Government"), required=True),
-        Key("license", line("The licence of the release, such as CC-BY-4.0"), required=True),
-    ),
-)
 
 OUTPUT = Record(
     "Where the release goes and how its rows are written",

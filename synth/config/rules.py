@@ -33,6 +33,22 @@ RELEASE_ID = Rule(
     why="the id names the release folder, the same on every system",
 )
 
+WEB_ADDRESS = Rule(
+    r"^https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/-]*)?$",
+    "an address such as https://example.org/data/people-2020/",
+    why="it is published as a link, so it holds no blanks, quotes or queries",
+)
+
+LANGUAGE = Rule(
+    "^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", "a language tag of BCP 47, such as en or pt-BR"
+)
+
+_DAY = r"[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?)?"
+COVERAGE = Rule(
+    rf"^{_DAY}(?:/{_DAY})?$",
+    "a year, month or day, or two with / between, such as 2020-01/2020-12",
+)
+
 SOURCE_FILE = Rule(
     r"\.(?:(?:[cC][sS][vV]|[tT][sS][vV]|[tT][xX][tT])(?:\.[gG][zZ])?|[pP][aA][rR][qQ][uU][eE][tT])$",
     "a file name or glob that ends in .csv, .csv.gz or .parquet (or .tsv, .txt)",

@@ -27,7 +27,12 @@ def _absolute(base: Path, text: str) -> Path:
 
 def release_section(values: dict[str, Any]) -> ReleaseConfig:
     """What the release is called."""
-    return ReleaseConfig(**{**values, "curators": tuple(values["curators"])})
+    declared: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+        if value is not None
+    }
+    return ReleaseConfig(**declared)
 
 
 def source_section(values: dict[str, Any], base: Path) -> SourceConfig:

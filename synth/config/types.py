@@ -32,6 +32,30 @@ class ReleaseConfig:
     region: str
     sector: str
     license: str
+    keywords: tuple[str, ...] = ()
+    language: str | None = None
+    homepage: str | None = None
+    cite_as: str | None = None
+    supersedes: tuple[str, ...] = ()
+    temporal_coverage: str | None = None
+    publisher: str | None = None
+    registry_authors: tuple[str, ...] = ()
+    approvals: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    out_of_scope_use: tuple[str, ...] = ()
+    limitations: tuple[str, ...] = ()
+    biases: tuple[str, ...] = ()
+    derived_from: str | None = None
+    collection: str | None = None
+    personal_sensitive_information: str | None = None
+    data_source_type: Literal["Static", "Dynamic"] | None = None
+    release_type: Literal["One release", "Many releases"] | None = None
+    preprocessing: str | None = None
+    access_controls: str | None = None
+    retention: str | None = None
+    maintenance: str | None = None
+    errata: str | None = None
+    withdrawal: str | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def test_every_key_arrives_as_it_was_meant() -> None:
     assert config.release.id == "people-2020-q1"
     assert config.release.description == "A small table.\nIn two lines."
     assert config.release.curators == ("Office", "Other Office")
+    assert config.release.supersedes == ("people-2019",)
+    assert config.release.homepage == "https://example.org/data/people/"
+    assert config.release.temporal_coverage == "2019-04/2020-03"
+    declared = config.public["release"]
+    assert all(getattr(config.release, name) for name in declared)
+    assert len(declared) == len(fields(config.release))
     assert config.source is not None
     assert config.source.path == GOOD / "people-2020-q1-*.csv.gz"
     assert config.source.dialect == Dialect("\t", "'", "\\", "windows-1252")
