@@ -37,7 +37,8 @@ class ParquetStream:
 
         texts = [field.name for field in self.schema if _is_dictionary(field.type)]
         for path in self.files:
-            with pq.ParquetFile(path, read_dictionary=texts) as file:
+            # A buffered reader keeps what it has read: memory would grow with the file.
+            with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=self.schema.names):
                     arrays = [
                         _as_declared(batch.column(field.name), field.type) for field in self.schema

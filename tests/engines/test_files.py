@@ -113,6 +113,21 @@ def test_memory_stays_flat_while_rows_grow(project, tmp_path, kind):
     assert megabytes[1] - megabytes[0] < 300, megabytes
 
 
+def test_what_was_read_of_a_parquet_file_is_let_go(tmp_path):
+    from synth.curator.parquet_source import open_parquet
+
+    values = np.random.default_rng(3).random(4_000_000)
+    path = tmp_path / "large.parquet"
+    pq.write_table(pa.table({"age": values}), path, row_group_size=100_000)
+    size = path.stat().st_size
+    assert size > 30_000_000
+    del values
+    (stream,) = open_parquet("large.parquet", [path], ["age"], person_column=None)
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in stream.reader()]
+    assert max(held) < size / 3
+
+
 def test_counts_of_32_bits_end_at_their_limit(monkeypatch):
     """A count moves by at most one with a record, below the limit, at it and above it."""
     from synth.curator import tabulate
