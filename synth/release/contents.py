@@ -11,6 +11,7 @@ PARQUET = "synthetic.parquet"
 MEASUREMENTS = "measurements.parquet"
 MANIFEST = "manifest.json"
 DATA_CARD = "README.md"
+PAGE = "index.html"
 SIGNATURE = "manifest.sig"
 """Only in a release that was signed; over the manifest, so the manifest does not list it."""
 
@@ -22,6 +23,7 @@ ROLES = {
     MEASUREMENTS: ("noisy measurements: the statistical product", PARQUET_MEDIA_TYPE, "dp"),
     DATA_CARD: ("data card", "text/markdown", "post-processing"),
     SCHEMA_FILE: ("schema of the manifest", "application/schema+json", "public"),
+    PAGE: ("release page", "text/html", "post-processing"),
 }
 """Role, media type and basis of every file that the manifest lists, in its order."""
 
@@ -34,8 +36,8 @@ def data_files(config: Config) -> list[str]:
 
 
 def listed_files(config: Config) -> list[str]:
-    """The files that the manifest lists, in its order."""
-    return [*data_files(config), MEASUREMENTS, DATA_CARD, SCHEMA_FILE]
+    """The files that the manifest lists, in its order; the page lists those before it."""
+    return [*data_files(config), MEASUREMENTS, DATA_CARD, SCHEMA_FILE, PAGE]
 
 
 def all_files(config: Config) -> set[str]:

@@ -24,10 +24,11 @@ class FileFacts:
 def build_files(
     config: Config, facts: Mapping[str, FileFacts], *, rows: int, measurements: Measurements
 ) -> list[dict[str, Any]]:
-    """The section `files`."""
+    """The section `files`: every listed file of which the facts are given."""
     return [
         _entry(name, facts[name], config, rows=rows, measurements=measurements)
         for name in listed_files(config)
+        if name in facts
     ]
 
 

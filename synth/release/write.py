@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +24,7 @@ from synth.release.contents import (
     DATA_CARD,
     MANIFEST,
     MEASUREMENTS,
+    PAGE,
     PARQUET,
     SIGNATURE,
     listed_files,
@@ -33,6 +35,7 @@ from synth.release.derivation import Derivation, Derive, derive
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, schema_file
 from synth.release.manifest.canonical import write_json
+from synth.release.page import render_page
 from synth.release.parquet_file import write_parquet
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
@@ -123,8 +126,12 @@ def _write_files(
     manifest = build_manifest(config, measurements, derived, attested)
     _write_bytes(staging / DATA_CARD, render_data_card(manifest))
     _write_bytes(staging / SCHEMA_FILE, schema_file())
-    facts = {name: _facts(staging / name) for name in listed_files(config)}
-    manifest["files"] = build_files(config, facts, rows=derived.rows, measurements=measurements)
+    facts = {name: _facts(staging / name) for name in listed_files(config) if name != PAGE}
+    list_files = partial(build_files, config, rows=derived.rows, measurements=measurements)
+    manifest["files"] = list_files(facts)
+    _write_bytes(staging / PAGE, render_page(manifest, counts))
+    facts[PAGE] = _facts(staging / PAGE)
+    manifest["files"] = list_files(facts)
     _write_bytes(staging / MANIFEST, write_json(manifest))
     facts[MANIFEST] = _facts(staging / MANIFEST)
     if signer is not None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,8 @@ from synth.errors import VerificationError
 from synth.release import verify_release
 from synth.release.data_card import render_data_card
 from synth.release.derivation import derive
+from synth.release.page.render import render_summary
+from synth.release.page.summary import summarise
 from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY
 
 CONFIGURATION = {
@@ -57,6 +60,7 @@ PEOPLE = "age,sex\n" + "34,Female\n67,Male\n12,\n" * 60
 FILES = (
     "README.md",
     "SHA256SUMS",
+    "index.html",
     "manifest.json",
     "manifest.schema.json",
     "measurements.parquet",
@@ -116,12 +120,27 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def summary_of(folder):
+    """The counts that the page shows: of the rows as published, whatever the manifest says."""
+    rows = pq.read_table(folder / "synthetic.parquet").to_pydict()
+    age, sex = (
+        [(age >= 18) + (age >= 65) for age in rows["age"]],
+        [("Female", "Male", None).index(sex) for sex in rows["sex"]],
+    )
+    counts = np.bincount(np.asarray(age, dtype=np.int64) * 3 + sex, minlength=9)
+    return summarise(counts, (3, 3))
+
+
 def reseal(folder, manifest, *, card=True):
     """Do all that a tamperer without the measurements can do to make a change look right."""
     if card:
         with suppress(KeyError):  # there is no card for a type that does not exist
             (folder / "README.md").write_bytes(render_data_card(manifest))
         for entry in manifest["files"]:
+            if entry["path"] == "index.html":
+                with suppress(LookupError, ValueError, ArithmeticError):
+                    page = render_summary(manifest, summary_of(folder))
+                    (folder / "index.html").write_bytes(page)
             content = (folder / entry["path"]).read_bytes()
             entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The release rebuilt from its measurements, and compared: counts, rows, manifest, card."""
+"""The release rebuilt from its measurements, and compared: counts, rows, manifest, card, page."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from synth.release.contents import (
     CSV,
     DATA_CARD,
     MANIFEST,
+    PAGE,
     SIGNATURE,
     all_files,
     data_files,
@@ -24,6 +25,7 @@ from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import build_manifest
+from synth.release.page import render_page
 from synth.release.rows import RowCounts
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
 from synth.release.verification.comparison import differences, same
@@ -161,6 +163,13 @@ class Rebuild:
                 []
                 if self.folder.read(DATA_CARD) == render_data_card(shown)
                 else [f"{DATA_CARD}: is not the card that the manifest gives"],
+            )
+        if PAGE in self.folder.sizes:
+            self.findings.conclude(
+                f"{PAGE} is the page of this manifest and these rows",
+                []
+                if self.folder.read(PAGE) == render_page(shown, self.derived.counts)
+                else [f"{PAGE}: is not the page that the manifest and the rows give"],
             )
 
     def _facts(self, name: str) -> FileFacts:

@@ -30,6 +30,8 @@ from synth.release.manifest.fit import build_fit
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
 from synth.release.manifest.quality import build_prediction
+from synth.release.page.render import render_summary
+from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
 from synth.release.verification.delta_bound import delta_bound
 
@@ -41,7 +43,12 @@ def manifest_of(made):
 def reseal(made, manifest):
     """Everything that a tamperer can make fit: card, sizes, hashes."""
     (made.folder / "README.md").write_bytes(render_data_card(manifest))
+    summary = summarise(
+        made.derive(made.measurements, made.config).counts, made.config.universe.shape
+    )
     for entry in manifest["files"]:
+        if entry["path"] == "index.html":
+            (made.folder / "index.html").write_bytes(render_summary(manifest, summary))
         content = (made.folder / entry["path"]).read_bytes()
         entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     (made.folder / "manifest.json").write_bytes(write_json(manifest))
@@ -262,7 +269,7 @@ def test_every_changed_leaf_is_found(several, section):
         parent[path[-1]] = changed(parent[path[-1]])
         try:
             reseal(several, manifest)
-        except (KeyError, ValueError, ArithmeticError):  # there is no card for such a manifest
+        except (LookupError, ValueError, ArithmeticError):  # no card or page of such a manifest
             (several.folder / "README.md").write_bytes(card)
             (several.folder / "manifest.json").write_bytes(write_json(manifest))
         assert section[0] in findings_of(several, lambda *_: derived), path

@@ -54,6 +54,7 @@ def test_the_folder_holds_the_files_of_the_contract(released):
     assert sorted(path.name for path in made.folder.iterdir()) == [
         "README.md",
         "SHA256SUMS",
+        "index.html",
         "manifest.json",
         "manifest.schema.json",
         "measurements.parquet",
