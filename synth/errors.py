@@ -149,6 +149,12 @@ class PolicyError(ConfigError):
         self.exit_code = BudgetRefusedError.exit_code if over_budget else ConfigError.exit_code
 
 
+class QueryError(SynthError):
+    """A query cannot be read, or asks for what a release does not hold."""
+
+    exit_code = 2
+
+
 class KeyFileError(SynthError):
     """A file of a key cannot be used; never shows what is in it."""
 

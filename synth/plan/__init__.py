@@ -1,5 +1,9 @@
 """The planner: measured tables, budget split and forecast of errors; never opens the data."""
 
+import sys
+from types import ModuleType
+
+from synth.config import Config
 from synth.plan.adaptive_candidates import RULE as CANDIDATES_RULE
 from synth.plan.adaptive_schedule import Schedule
 from synth.plan.adaptive_start import selection_budget
@@ -24,3 +28,14 @@ __all__ = [
     "to_json",
     "write_plot",
 ]
+
+
+class _Plan(ModuleType):
+    """This package, which can also be called: `synth.plan(config)` is its forecast."""
+
+    def __call__(self, config: Config) -> Forecast:
+        """What a run would measure and how exact it would be; opens no data, spends nothing."""
+        return forecast(config)
+
+
+sys.modules[__name__].__class__ = _Plan

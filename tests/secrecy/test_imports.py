@@ -22,6 +22,9 @@ ORDER = [
     ["measurements"],
     ["curator", "estimate"],
     ["release"],
+    ["named_columns"],
+    ["published"],
+    ["uncertainty"],
     ["ledger"],
     ["live_line"],
     ["stage_log"],
@@ -29,7 +32,7 @@ ORDER = [
     ["explanation"],
     ["pipeline"],
     ["exit_code", "options"],
-    ["key_commands"],
+    ["errors_command", "key_commands"],
     ["cli"],
     ["__main__", "__init__"],
 ]

@@ -1,0 +1,185 @@
+"""A release folder, opened: rows, counts, noisy tables and manifest as Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from synth.config import Config, config_from_public
+from synth.domain import Attribute, Margin
+from synth.domain.sparse_counts import SparseCounts, margin_sums
+from synth.errors import ConfigError, VerificationError
+from synth.named_columns import check_columns
+from synth.release.columns import published_columns
+from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
+from synth.release.derivation import is_sparse
+from synth.release.manifest.implementation import arithmetic_fingerprint
+from synth.release.rows import RowCounts
+from synth.release.verification.documents import read_manifest
+from synth.release.verification.folder import Folder, FolderError
+from synth.release.verification.measured import read_measured
+from synth.release.verification.report import Findings
+from synth.release.verification.rows_check import published_counts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from synth.measurements import Measurements
+
+T = TypeVar("T")
+
+DTYPES = {"text": "string", "integer": "Int64", "number": "Float64"}
+"""The pandas types of published columns; all of them know missing values."""
+
+
+class Release:
+    """A release folder; files are read when they are first asked for, and kept in memory.
+
+    Privacy: reads the published folder alone.
+    Ensures: what is read is of the form that `synth` writes and in the declared domain. Whether it
+    is what the measurements give, and whose it is, `synth.verify` says.
+    Raises: VerificationError, also from every method, for a folder that is no release.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Open a folder and read its manifest."""
+        self.path = Path(path)
+        try:
+            self._folder = Folder(self.path)
+            findings = Findings()
+            manifest = read_manifest(self._folder, findings)
+        except FolderError as error:
+            raise self._refused([f"is not a release: {error}"]) from None
+        if manifest is None or findings.found:
+            raise self._refused(findings.found)
+        self.manifest: dict[str, Any] = manifest
+        """The manifest, as JSON values."""
+
+        self._kept: dict[Callable[[Release], Any], Any] = {}
+
+    def kept(self, make: Callable[[Release], T]) -> T:
+        """What `make` makes of this release, made once; for what is costly to compute."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        found: T = self._kept[make]
+        return found
+
+    @property
+    def id(self) -> str:
+        """The release's name."""
+        return str(self.manifest["identity"]["release_id"])
+
+    @cached_property
+    def config(self) -> Config:
+        """The public part of the configuration: the universe, the budget, the workload."""
+        try:
+            return config_from_public(self.manifest["configuration"])
+        except ConfigError as error:
+            problems = " ".join(str(error).split())
+            raise self._refused([f"{MANIFEST}: configuration: {problems}"]) from None
+
+    @cached_property
+    def measurements(self) -> Measurements:
+        """The noisy tables: `tables[i].noisy_counts`, `.variance` and `.event` say all of each."""
+        findings = Findings()
+        fingerprint = self.manifest["implementation"]["arithmetic_fingerprint"]
+        other = fingerprint != arithmetic_fingerprint()
+        found = read_measured(self._folder, self.config, findings, other_arithmetic=other)
+        if found is None:
+            raise self._refused(findings.found)
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """The synthetic rows; text as `string`, numbers as `Int64` or `Float64`, never guessed."""
+        import pandas as pd
+
+        columns = published_columns(self.config.universe, self.config.output.bins)
+        types = {column.name: DTYPES[column.published_type] for column in columns}
+        if "parquet" in self.config.output.formats:
+            with self._opened(PARQUET) as file:
+                return pd.read_parquet(file, dtype_backend="numpy_nullable").astype(types)
+        with self._opened(CSV) as file:
+            return pd.read_csv(
+                file,
+                dtype=types,
+                keep_default_na=False,
+                na_values=[""],
+                skip_blank_lines=False,
+            )
+
+    def counts(self) -> pd.DataFrame:
+        """The cells that have rows: the label of every column, and `count`."""
+        import numpy as np
+
+        if isinstance(self.cell_counts, SparseCounts):
+            codes = [column.astype(np.int64) for column in self.cell_counts.columns]
+            return self._labelled(codes, self.config.universe.attributes, self.cell_counts.values)
+        occupied = np.flatnonzero(self.cell_counts)
+        codes = self.config.universe.codes(occupied)
+        return self._labelled(codes, self.config.universe.attributes, self.cell_counts[occupied])
+
+    def marginal(self, columns: Sequence[str]) -> pd.DataFrame:
+        """The published counts of every cell of the table over some columns, empty ones too.
+
+        Raises: QueryError for a name that is no column.
+        """
+        import numpy as np
+
+        universe = self.config.universe
+        check_columns(columns, universe)
+        names = [name for name in universe.names if name in columns]
+        margin = Margin(tuple(names), (0,) * len(names))
+        if isinstance(self.cell_counts, SparseCounts):
+            sums = margin_sums(self.cell_counts.columns, self.cell_counts.values, universe, margin)
+        else:
+            sums = margin.sums(universe, self.cell_counts)
+        table = sums.astype(np.int64).reshape(margin.shape(universe))
+        table = table.transpose([names.index(name) for name in columns])
+        codes = np.unravel_index(np.arange(table.size), table.shape)
+        return self._labelled(codes, [universe.attribute(n) for n in columns], table.ravel())
+
+    @cached_property
+    def cell_counts(self) -> RowCounts:
+        """The published rows of each cell, flat in cell order; or of those that have rows."""
+        sparse = is_sparse(self.measurements, self.config)
+        rows = self.manifest["post_processing"]["rows"]["number"]
+        (name, *_) = reversed(data_files(self.config))
+        found, problems = published_counts(
+            self._folder, name, self.config, rows=rows, sparse=sparse
+        )
+        if found is None:
+            raise self._refused(problems)
+        return found
+
+    def _labelled(
+        self,
+        codes: Sequence[NDArray[np.int64]],
+        attributes: Sequence[Attribute],
+        counts: NDArray[np.int64],
+    ) -> pd.DataFrame:
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            attribute.name: pd.Categorical.from_codes(
+                code, pd.Index(attribute.labels), ordered=attribute.is_ordered
+            )
+            for code, attribute in zip(codes, attributes, strict=True)
+        }
+        name = next(word for word in ("count", "rows", "counted rows") if word not in columns)
+        return pd.DataFrame(columns | {name: counts})
+
+    def _opened(self, name: str) -> Any:
+        try:
+            return self._folder.open(name)
+        except FolderError as error:
+            raise self._refused([str(error)]) from None
+
+    def _refused(self, findings: Sequence[str]) -> VerificationError:
+        return VerificationError(self.path.name or str(self.path), findings)
+
+    def __repr__(self) -> str:
+        return f"Release({str(self.path)!r})"

@@ -1,0 +1,177 @@
+"""Answers: an estimate and an interval for any count over columns of a release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from synth.domain.sparse_counts import SparseCounts, inside
+from synth.errors import QueryError
+from synth.published import Release
+from synth.uncertainty.measured_counts import MeasuredCounts
+from synth.uncertainty.public_bounds import public_bounds
+from synth.uncertainty.query import Query, marginal_queries
+from synth.uncertainty.query_text import parse_names, parse_query
+from synth.uncertainty.simulated_counts import DRAWS, SimulatedErrors, half_width
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Method = Literal["auto", "measured", "simulated", "both"]
+COLUMNS = ("estimate", "published", "low", "high", "method", "sd")
+LARGEST_MARGINAL = 100_000
+LEAST_DRAWS = 4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One query answered in one way.
+
+    Shapes and units: records. `estimate` is the centre of the interval before anything is cut off:
+    the noisy count (`measured`) or the published one (`simulated`); `published` is the number of
+    published rows; `low` and `high` are whole and belong to the interval; `sd` is the standard
+    deviation of the noise in the estimate, or the simulated root mean square error.
+    """
+
+    query: str
+    estimate: float
+    published: int
+    low: int
+    high: int
+    method: Literal["measured", "simulated"]
+    sd: float
+
+    def to_plain(self) -> dict[str, Any]:
+        """The answer in JSON values."""
+        return asdict(self)
+
+
+class Answering:
+    """A release with what has been read, summed and simulated of it so far."""
+
+    def __init__(self, release: Release) -> None:
+        """Read the measurements; simulate nothing before it is asked for."""
+        self._release = release
+        self._measured = MeasuredCounts(release.measurements, release.config.universe)
+        self._simulated = SimulatedErrors(release)
+        self._tables: dict[tuple[str, ...], Any] = {}
+
+    def answers(
+        self, query: Query, *, level: float, method: Method = "auto", draws: int = DRAWS
+    ) -> list[Answer]:
+        """The answer of each way that is asked for; `auto` simulates only if no table answers.
+
+        Raises: QueryError if a way that is asked for has no answer.
+        """
+        published = self._published(query)
+        lowest, highest = public_bounds(query.where, self._release.config)
+        found: list[Answer] = []
+
+        def add(estimate: float, low: int, high: int, way: Any, sd: float) -> None:
+            top = high if highest is None else max(min(high, highest), lowest)
+            bottom = min(max(low, lowest), top)
+            found.append(Answer(query.text, estimate, published, bottom, top, way, sd))
+
+        counted = self._measured.count(query) if method != "simulated" else None
+        if counted is not None:
+            add(counted.estimate, *counted.interval(level), "measured", counted.sd)
+        elif method == "measured":
+            raise QueryError(
+                f"no sum over one noisy table answers `{query.text}`",
+                why="tables with a threshold, and tables of other or coarser columns, do not",
+                fix="ask with method `simulated`, or for the columns of a measured table",
+            )
+        if method in ("simulated", "both") or (method == "auto" and counted is None):
+            sd = self._simulated.sd(query, draws=draws)
+            width = half_width(sd, level=level, draws=draws)
+            low, high = math.ceil(published - width), math.floor(published + width)
+            add(float(published), max(low, 0), max(high, 0), "simulated", sd)
+        return found
+
+    def _published(self, query: Query) -> int:
+        """The published rows that the query counts."""
+        import numpy as np
+
+        counts, universe = self._release.cell_counts, self._release.config.universe
+        if isinstance(counts, SparseCounts):
+            return int(counts.values[inside(counts.columns, universe, query.where)].sum())
+        if query.columns not in self._tables:
+            if len(self._tables) > 64:
+                self._tables.clear()
+            table = counts.reshape(universe.shape)
+            rest = tuple(i for i, name in enumerate(universe.names) if name not in query.columns)
+            self._tables[query.columns] = table.sum(axis=rest, dtype=np.int64)
+        chosen = np.ix_(*query.where.codes.values())
+        return int(self._tables[query.columns][chosen].sum())
+
+
+def answer_all(
+    release: Release,
+    *,
+    queries: Iterable[str] = (),
+    marginal: Sequence[str] | str = (),
+    level: float = 0.95,
+    method: Method = "auto",
+    draws: int = DRAWS,
+) -> list[Answer]:
+    """Answer queries, then every cell of a marginal, in order.
+
+    Raises: QueryError, VerificationError.
+    """
+    if not 0.5 <= level <= 0.999:
+        raise QueryError(f"no interval has the level {level}", fix="give one from 0.5 to 0.999")
+    if method not in get_args(Method):
+        raise QueryError(
+            f"there is no method {method!r}", fix=f"name one of: {', '.join(get_args(Method))}"
+        )
+    if draws < LEAST_DRAWS:
+        raise QueryError(
+            f"{draws} redraws say nothing of an error", fix=f"give {LEAST_DRAWS} or more"
+        )
+    universe = release.config.universe
+    asked = [parse_query(text, universe) for text in queries]
+    if marginal:
+        names = parse_names(marginal, universe) if isinstance(marginal, str) else marginal
+        asked += marginal_queries(names, universe, limit=LARGEST_MARGINAL)
+    answering = release.kept(Answering)
+    return [
+        answer
+        for query in asked
+        for answer in answering.answers(query, level=level, method=method, draws=draws)
+    ]
+
+
+def errors(
+    release: str | Path | Release,
+    *,
+    queries: Iterable[str] | str = (),
+    marginal: Sequence[str] | str = (),
+    level: float = 0.95,
+    method: Method = "auto",
+    draws: int = DRAWS,
+) -> pd.DataFrame:
+    """Estimates and intervals for counts of the raw table, from the release alone.
+
+    One row per query and method, indexed by the query, with the columns `estimate`, `published`,
+    `low`, `high`, `method` and `sd`: see `Answer`. Without queries and marginal: all records.
+
+    Privacy: reads the release folder only; no budget is spent.
+    Raises: QueryError for a query that cannot be read or answered; VerificationError for a folder
+    that is no release.
+    Example: errors("outputs/adult-1994", queries=["sex=Female, race=Black"])
+    """
+    import pandas as pd
+
+    opened = release if isinstance(release, Release) else Release(release)
+    asked = [queries] if isinstance(queries, str) else list(queries)
+    if not asked and not marginal:
+        asked = ["all records"]
+    found = answer_all(
+        opened, queries=asked, marginal=marginal, level=level, method=method, draws=draws
+    )
+    index = pd.Index([answer.query for answer in found], name="query", dtype="object")
+    plain = [answer.to_plain() for answer in found]
+    return pd.DataFrame(plain, index=index, columns=list(COLUMNS))

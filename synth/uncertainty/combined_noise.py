@@ -1,0 +1,155 @@
+"""The law of a weighted mean of sums of independent noises, one sum per table.
+
+The weights are whole numbers over their sum P, so that P times the mean lies on whole numbers: the
+characteristic functions of discrete Laplace and discrete Gaussian noise are known in closed form
+(the Gaussian's after Poisson summation), and one inverse Fourier transform of their product gives
+the law of the mean with an absolute error near 1e-14. The grid is so wide that what wraps around
+it has probability below 1e-15 (Chernoff). A law too wide for the largest grid is taken at smaller
+noise and scaled by the ratio of standard deviations, rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from synth.plan.noise_variance import LARGEST_RATE, gaussian_variance
+from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST_GRID = 1 << 20
+WRAPPED = 1e-15
+FFT_ERROR = 1e-13
+_TILTS = 200
+_SMALL_SIGMA_SQUARED = 0.25
+"""Below it the characteristic function is summed term by term, above it by Poisson's formula."""
+
+
+@dataclass(frozen=True)
+class SummedNoise:
+    """`count` independent noises of one table, added up, with a whole weight.
+
+    Exactly one of `rate` (Laplace: epsilon / sensitivity) and `sigma_squared` is given.
+    """
+
+    weight: int
+    count: int
+    rate: float | None = None
+    sigma_squared: float | None = None
+
+    @property
+    def variance(self) -> float:
+        """That of weight times the sum, in records squared."""
+        if self.rate is not None:
+            one = 1 / (2 * math.sinh(self.rate / 2) ** 2)
+        else:
+            one = gaussian_variance(self.sigma_squared or 0.0)
+        return self.weight**2 * self.count * one
+
+    def cumulant(self, tilt: float) -> float:
+        """A bound of log E exp(tilt weight S); infinite where there is none."""
+        bent = self.weight * tilt
+        if self.rate is None:
+            return self.count * bent**2 * (self.sigma_squared or 0.0) / 2
+        if bent >= self.rate:
+            return math.inf
+        ratio = math.exp((bent - self.rate) / 2) * math.expm1(-bent) / math.expm1(-self.rate)
+        return -self.count * math.log1p(-(ratio**2))
+
+    def log_characteristic(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The logarithm of E exp(i angle weight S), a real number for a symmetric law."""
+        import numpy as np
+
+        turned = np.remainder(self.weight * angles + np.pi, 2 * np.pi) - np.pi
+        if self.rate is not None:
+            inverse = 2 * math.exp(-self.rate / 2) / -math.expm1(-self.rate)
+            return -self.count * np.log1p((np.sin(turned / 2) * inverse) ** 2)
+        sigma_squared = self.sigma_squared or 0.0
+        if sigma_squared < _SMALL_SIGMA_SQUARED:
+            weights = [math.exp(-(k**2) / (2 * sigma_squared)) for k in range(1, 25)]
+            sums = 1 + 2 * sum(w * np.cos(k * turned) for k, w in enumerate(weights, start=1))
+            summed = sums / (1 + 2 * sum(weights))
+        else:
+            around = 2 * np.pi * np.arange(-6, 7)
+            summed = sum(np.exp(-sigma_squared * (turned + turn) ** 2 / 2) for turn in around)
+            summed = summed / sum(math.exp(-sigma_squared * turn**2 / 2) for turn in around)
+        return self.count * np.log(np.maximum(summed, 1e-300))
+
+
+def summed_noise(event: TableEvent, count: int, weight: int) -> SummedNoise:
+    """The noise of `count` cells of a table."""
+    if event.mechanism == GAUSSIAN:
+        return SummedNoise(weight, count, sigma_squared=float(event.sigma_squared))
+    rate = min(float(1 / event.noise_scale_records), LARGEST_RATE)
+    return SummedNoise(weight, count, rate=rate)
+
+
+@dataclass(frozen=True)
+class CombinedNoise:
+    """Z = (sum of weight_t S_t) / (sum of weight_t) over independent sums S_t of noises."""
+
+    parts: tuple[SummedNoise, ...]
+
+    @property
+    def divisor(self) -> int:
+        """P, the sum of the weights: P Z is a whole number."""
+        return sum(part.weight for part in self.parts)
+
+    @cached_property
+    def variance(self) -> float:
+        """In records squared; exact up to floating point."""
+        return sum(part.variance for part in self.parts) / self.divisor**2
+
+    def half_width(self, miss: float) -> int:
+        """The smallest whole h with P(P |Z| > h) <= miss, or a little more.
+
+        Shapes and units: P-th parts of a record.
+        Rounding: upwards, so that the stated confidence holds.
+        """
+        return _half_width(self, miss)
+
+    def _reach(self) -> int:
+        """A whole number that P |Z| hardly ever exceeds, by Chernoff's bound over some tilts."""
+        rates = [part.rate / part.weight for part in self.parts if part.rate is not None]
+        spread = math.sqrt(sum(part.variance for part in self.parts))
+        largest = min([*rates, 40 / max(spread, 1e-3)])
+        best = math.inf
+        for step in range(1, _TILTS):
+            tilt = largest * step / _TILTS
+            bound = sum(part.cumulant(tilt) for part in self.parts) - math.log(WRAPPED)
+            best = min(best, bound / tilt)
+        return math.ceil(best)
+
+    def _narrower(self, factor: float) -> CombinedNoise:
+        """The same with noises smaller by about this factor."""
+        parts = (
+            replace(part, rate=part.rate * factor)
+            if part.rate is not None
+            else replace(part, sigma_squared=(part.sigma_squared or 0.0) / factor**2)
+            for part in self.parts
+        )
+        return CombinedNoise(tuple(parts))
+
+
+@lru_cache(maxsize=4096)
+def _half_width(noise: CombinedNoise, miss: float) -> int:
+    import numpy as np
+
+    narrow = noise
+    while (reach := narrow._reach()) > LARGEST_GRID // 2 - 1:
+        narrow = narrow._narrower(max(1.1, 2.1 * reach / LARGEST_GRID))
+    grid = 1 << max(6, (2 * reach + 2).bit_length())
+    angles = 2 * np.pi * np.arange(grid // 2 + 1) / grid
+    pmf = np.fft.irfft(np.exp(sum(part.log_characteristic(angles) for part in narrow.parts)), grid)
+    upper = np.maximum(pmf[: grid // 2], 0.0)
+    beyond = 2 * (np.cumsum(upper[::-1])[::-1] - upper) + FFT_ERROR
+    found = int(np.argmax(beyond <= miss))
+    if narrow is noise:
+        return found
+    return math.ceil((found + 1) * math.sqrt(noise.variance / narrow.variance))

@@ -1,0 +1,154 @@
+"""The whole pipeline once more, on a table that the release leaves possible.
+
+The truth of a redraw is not the estimate itself: that is smoother than any table it could stand
+for, and an estimator finds a smooth table again too easily. Each cell gets a whole number with the
+estimate as its mean and with the variance that the noisy count leaves open.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from synth.config.types import Config
+from synth.domain import Margin
+from synth.measurements import MeasuredTable, Measurements, public_seed
+from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+WIDE_SIGMA = 1000.0
+"""From here on a rounded normal number is a discrete Gaussian one to within 10^-7 of its law."""
+
+
+@dataclass(frozen=True, eq=False)
+class Redraw:
+    """A table that could have been the raw one, and what the pipeline publishes for it.
+
+    Shapes and units: int64, flat in cell order over the universe, in records. `cell_noise` is the
+    noise of the table of all cells, None where there is none.
+    """
+
+    truth: NDArray[np.int64]
+    published: NDArray[np.int64]
+    cell_noise: NDArray[np.int64] | None
+
+    @property
+    def errors(self) -> NDArray[np.int64]:
+        """By how much the published counts are off, cell by cell."""
+        return self.published - self.truth
+
+
+class Redrawing:
+    """Redraws of one release.
+
+    Privacy: post-processing; all random numbers come from public seeds and protect nothing.
+    Requires: a universe whose cells are all held, no table with a threshold.
+    """
+
+    def __init__(self, measurements: Measurements, config: Config) -> None:
+        """Estimate once, as the release did."""
+        from synth.estimate import estimate
+
+        self._measurements = measurements
+        self._config = config
+        self._estimate = estimate(measurements, config)
+        cells = cell_table(measurements, config)
+        self._noise_variance = math.inf if cells is None else cells.variance
+
+    def redraw(self, number: int) -> Redraw:
+        """Draw a truth, measure it with noise of the release's law, estimate and round.
+
+        Ensures: the same result for the same measurements, configuration and number.
+        """
+        import numpy as np
+
+        from synth.estimate import estimate, round_counts
+
+        seed = public_seed(self._measurements, f"redraw {number}")
+        generator = np.random.Generator(np.random.Philox(seed))
+        truth = self._truth(generator, seed)
+        tables = []
+        cells, cell_noise = cell_table(self._measurements, self._config), None
+        for table in self._measurements.tables:
+            sums = Margin(table.event.table, table.event.coarsening).sums(
+                self._config.universe, truth
+            )
+            noise = draw_noise(generator, table.event, len(sums))
+            cell_noise = noise if table is cells else cell_noise
+            tables.append(MeasuredTable(table.event, sums + noise, table.variance))
+        again = Measurements(
+            self._measurements.release_id,
+            self._measurements.configuration_hash,
+            tuple(tables),
+            self._measurements.selections,
+        )
+        counts = round_counts(estimate(again, self._config), self._config, seed)
+        return Redraw(truth, counts.values, cell_noise)
+
+    def _truth(self, generator: np.random.Generator, seed: int) -> NDArray[np.int64]:
+        """Whole numbers around the estimate, with the required totals."""
+        from synth.estimate import Estimate, round_counts
+        from synth.estimate.raking import rake, required_atoms
+
+        values = self._estimate.values
+        drawn = draw_counts(generator, values, self._noise_variance)
+        atoms = required_atoms(self._config)
+        if atoms is None:
+            return drawn
+        raked, _ = rake(drawn.astype(float), atoms, values)
+        return round_counts(Estimate(raked, {}), self._config, seed).values
+
+
+def cell_table(measurements: Measurements, config: Config) -> MeasuredTable | None:
+    """The noisy table of all cells with the least noise, or None."""
+    found = [
+        table
+        for table in measurements.tables
+        if table.event.table == config.universe.names
+        and not any(table.event.coarsening)
+        and table.event.threshold is None
+    ]
+    return min(found, key=lambda table: table.variance, default=None)
+
+
+def draw_counts(
+    generator: np.random.Generator, means: NDArray[np.float64], variance: float
+) -> NDArray[np.int64]:
+    """Counts with these means, Poisson as far as a measurement of this variance leaves them open.
+
+    A Poisson count of mean m, measured with noise of variance v, is left with about the variance
+    m v / (m + v). That is the variance of a binomial number of m + v trials with mean m.
+    """
+    import numpy as np
+
+    if not math.isfinite(variance):
+        drawn: NDArray[np.int64] = generator.poisson(means)
+        return drawn
+    trials = np.ceil(means + variance)
+    share = means / np.maximum(trials, 1.0)
+    return generator.binomial(trials.astype(np.int64), np.minimum(share, 1.0))
+
+
+def draw_noise(generator: np.random.Generator, event: TableEvent, cells: int) -> NDArray[np.int64]:
+    """Noise of the event's law, in floating point: for simulations, never for a release."""
+    import numpy as np
+
+    if event.mechanism != GAUSSIAN:
+        success = -math.expm1(-min(float(1 / event.noise_scale_records), 256.0))
+        first = generator.geometric(success, cells)
+        difference: NDArray[np.int64] = first - generator.geometric(success, cells)
+        return difference
+    sigma = math.sqrt(event.sigma_squared)
+    if sigma >= WIDE_SIGMA:
+        return np.rint(generator.normal(0.0, sigma, cells)).astype(np.int64)
+    reach = math.ceil(10 * sigma) + 1
+    steps = np.arange(-reach, reach + 1)
+    cumulative = np.cumsum(np.exp(-((steps / sigma) ** 2) / 2))
+    places = np.searchsorted(cumulative, generator.random(cells) * cumulative[-1], side="right")
+    drawn: NDArray[np.int64] = steps[np.minimum(places, len(steps) - 1)]
+    return drawn
