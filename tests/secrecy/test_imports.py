@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "synth"
 
 ORDER = [
     ["errors", "progress"],
-    ["json_log", "time_limit"],
+    ["json_log", "private_file", "time_limit"],
     ["signatures"],
     ["domain"],
     ["config"],
@@ -21,6 +21,7 @@ ORDER = [
     ["plan"],
     ["measurements"],
     ["curator", "estimate"],
+    ["draft"],
     ["release"],
     ["named_columns"],
     ["published"],
@@ -32,7 +33,7 @@ ORDER = [
     ["explanation"],
     ["pipeline"],
     ["exit_code", "options"],
-    ["errors_command", "key_commands"],
+    ["draft_command", "errors_command", "key_commands"],
     ["cli"],
     ["__main__", "__init__"],
 ]

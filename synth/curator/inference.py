@@ -1,0 +1,257 @@
+"""What the raw data look like, for a draft: private, and never part of a run.
+
+`synth draft` shows its keeper what a configuration could say. Everything here is computed from
+raw data without noise, so it is marked as unconfirmed and refused by every other command.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synth.config.source_files import is_parquet
+from synth.config.types import Dialect, FileSource, PostgresSource, SourceConfig
+from synth.curator.csv_source import CsvFile, open_csv, read_header, require_whole
+from synth.curator.duckdb_engine import DuckDBEngine, duckdb_engine
+from synth.curator.measuring import quiet_libraries, scratch_directory, scrubbed
+from synth.curator.parquet_source import open_parquet
+from synth.curator.seal import silenced_output
+from synth.errors import SourceError
+
+if TYPE_CHECKING:
+    import duckdb
+
+MISSING_WORDS = (
+    "?", "-", "--", ".", "..", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null",
+    "None", "none", "missing", "Missing", "unknown", "Unknown", "#NULL!",
+)  # fmt: skip
+"""Words by which programs write that a value is missing."""
+
+
+@dataclass(frozen=True)
+class InferredColumn:
+    """One column of the raw data. Secret: every field but the name comes from the records."""
+
+    name: str
+    records: int
+    filled: int
+    """Values that are neither empty nor a word for a missing one."""
+    missing_words: tuple[str, ...]
+    numbers: int
+    """How many filled values are finite numbers."""
+    whole: int
+    """How many filled values are whole numbers of at most 53 bits."""
+    padded: int
+    """How many filled values begin with a zero that a number would not have (`007`)."""
+    dates: int
+    minimum: float | None
+    maximum: float | None
+    distinct: int
+    """About how many different filled values there are; exact if `levels` is not None."""
+    levels: tuple[str, ...] | None
+    """Every filled value, sorted, if there are at most as many as were asked for."""
+
+
+@dataclass(frozen=True)
+class InferredTable:
+    """The columns of a source in their order, and the names of those that cannot be counted."""
+
+    columns: tuple[InferredColumn, ...]
+    uncountable: tuple[str, ...]
+    repeated: tuple[str, ...]
+
+
+def infer(
+    source: SourceConfig, files: Sequence[Path], *, directory: Path, max_levels: int
+) -> InferredTable:
+    """Look at every column of a source.
+
+    Privacy: none. The result is computed from raw data without noise; it may be shown to their
+    keeper alone. Exceptions carry words of the command line only.
+    Ensures: nothing is printed, and what spills goes to a private directory under `directory`,
+    which is gone when this returns or raises.
+    Raises: SourceError, SynthError, always raised afresh.
+    """
+    failure: BaseException
+    try:
+        with silenced_output(), quiet_libraries(), scratch_directory(directory) as scratch:
+            return _infer(source, files, scratch, max_levels)
+    except BaseException as error:  # everything is scrubbed, whatever it is
+        failure = scrubbed(error)
+    gc.collect()
+    raise failure
+
+
+def _infer(
+    source: SourceConfig, files: Sequence[Path], scratch: Path, max_levels: int
+) -> InferredTable:
+    if isinstance(source, FileSource):
+        names, uncountable, repeated = _columns_of_files(source, files)
+    elif isinstance(source, PostgresSource):
+        from synth.curator.postgres_texts import countable_columns
+
+        names, uncountable = countable_columns(source)
+        repeated = ()
+    else:
+        raise SourceError(
+            "a table of Spark cannot be drafted",
+            fix="write a part of it to a Parquet file, or start from its public codebook",
+        )
+    if not names:
+        return InferredTable((), uncountable, repeated)
+    with _texts(source, files, names, scratch) as connection:
+        row = connection.execute(_summary(len(names))).fetchone()
+    if row is None:
+        raise SourceError(f"the source {source.shown} could not be read to its end")
+    width = (len(row) - 1) // len(names)
+    parts = [row[1 + width * n : 1 + width * (n + 1)] for n in range(len(names))]
+    few = [n for n, part in enumerate(parts) if part[-1] <= 2 * max_levels + 10]
+    levels: dict[int, tuple[str, ...]] = {}
+    if few:
+        with _texts(source, files, [names[n] for n in few], scratch) as connection:
+            found = connection.execute(_levels(len(few))).fetchone() or ()
+        levels = {
+            n: tuple(sorted(values or ()))
+            for n, values in zip(few, found, strict=True)
+            if len(values or ()) <= max_levels
+        }
+    columns = tuple(
+        InferredColumn(
+            name=name,
+            records=row[0],
+            filled=part[0],
+            missing_words=tuple(sorted(part[1] or ())),
+            numbers=part[2],
+            whole=part[3],
+            padded=part[4],
+            dates=part[5],
+            minimum=part[6],
+            maximum=part[7],
+            distinct=len(levels[n]) if n in levels else part[8],
+            levels=levels.get(n),
+        )
+        for n, (name, part) in enumerate(zip(names, parts, strict=True))
+    )
+    return InferredTable(columns, uncountable, repeated)
+
+
+def _columns_of_files(
+    source: FileSource, files: Sequence[Path]
+) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
+    """The columns of the first file: those that can be read, those that cannot, those twice."""
+    if not is_parquet(files[0]):
+        found = read_header(CsvFile(files[0], source.dialect), source.shown)
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            found = pq.read_schema(files[0]).names
+        except pa.ArrowException:
+            found = None
+        if found is None:
+            raise SourceError(
+                f"the source {source.shown} is no readable Parquet file",
+                fix="check that the file is complete and in the format of its name",
+            )
+    repeated = tuple(dict.fromkeys(name for name in found if found.count(name) > 1))
+    names, uncountable = [], []
+    for name in found:
+        if name in repeated:
+            continue
+        if is_parquet(files[0]):
+            try:
+                open_parquet(source.shown, files[:1], [name], person_column=None)
+            except SourceError:
+                uncountable.append(name)
+                continue
+        names.append(name)
+    return names, tuple(uncountable), repeated
+
+
+@contextmanager
+def _texts(
+    source: SourceConfig, files: Sequence[Path], names: Sequence[str], scratch: Path
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB with a view `records` whose columns c0, c1, ... are the named ones, as text."""
+    if isinstance(source, PostgresSource):
+        from synth.curator.postgres_texts import texts_of_table
+
+        with texts_of_table(source, names) as reader:
+            place = FileSource(Path("table"), Dialect(), "keep", "")
+            with duckdb_engine(place, (), scratch) as engine:
+                engine.connection.register("stream", reader)
+                _create_view(engine, ["stream"], names)
+                yield engine.connection
+        return
+    if not isinstance(source, FileSource):
+        raise SourceError("a table of Spark cannot be drafted")
+    with duckdb_engine(source, files, scratch) as engine:
+        streams: list[str] = []
+        sent: tuple[CsvFile, ...] = ()
+        if is_parquet(files[0]):
+            opened = open_parquet(source.shown, files, names, person_column=None)
+            for number, stream in enumerate(opened):
+                streams.append(f"stream_{number}")
+                engine.connection.register(streams[-1], stream.reader())
+        else:
+            csv = open_csv(source.shown, files, names, source.dialect)
+            sent = csv.files
+            streams.append("stream")
+            engine.connection.register("stream", csv.reader(engine.scanner))
+        _create_view(engine, streams, names)
+        yield engine.connection
+        require_whole(sent, source.shown)
+
+
+def _create_view(engine: DuckDBEngine, streams: Sequence[str], names: Sequence[str]) -> None:
+    columns = ", ".join(
+        f"CAST({_identifier(name)} AS VARCHAR) AS c{number}" for number, name in enumerate(names)
+    )
+    parts = " UNION ALL ".join(f"SELECT {columns} FROM {stream}" for stream in streams)
+    engine.connection.execute(f"CREATE TEMPORARY VIEW records AS {parts}")
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _summary(columns: int) -> str:
+    """One row: the number of records, then nine values for every column."""
+    words = ", ".join("'" + word + "'" for word in MISSING_WORDS)
+    inner, outer = [], ["count(*)"]
+    for n in range(columns):
+        c, v, x = f"c{n}", f"v{n}", f"x{n}"
+        value = f"CASE WHEN {c} = '' OR {c} IN ({words}) THEN NULL ELSE {c} END"
+        plain = f"NOT contains({c}, '_') AND length({c}) <= 1000"
+        number = f"CASE WHEN {plain} THEN TRY_CAST({value} AS DOUBLE) END"
+        inner += [f"{c}", f"{value} AS {v}", f"{number} AS {x}"]
+        finite = f"CASE WHEN isfinite({x}) THEN {x} END"
+        outer += [
+            f"count({v})",
+            f"list(DISTINCT {c}) FILTER (WHERE {c} IN ({words}))",
+            f"count({finite})",
+            f"count(*) FILTER (WHERE isfinite({x}) AND {x} = trunc({x}) AND abs({x}) < 2.0 ** 53)",
+            f"count(*) FILTER (WHERE regexp_matches({v}, '^[+-]?0[0-9]'))",
+            f"count(*) FILTER (WHERE regexp_matches({v}, '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}')"
+            f" OR regexp_matches({v}, '^[0-9]{{1,2}}[./][0-9]{{1,2}}[./]([0-9]{{2}}){{1,2}}$'))",
+            f"min({finite})",
+            f"max({finite})",
+            f"approx_count_distinct({v})",
+        ]
+    source = f"SELECT {', '.join(inner)} FROM records" if inner else "SELECT 1 FROM records"
+    return f"SELECT {', '.join(outer)} FROM ({source})"
+
+
+def _levels(columns: int) -> str:
+    """One row: for every column, the list of its filled values."""
+    words = ", ".join("'" + word + "'" for word in MISSING_WORDS)
+    lists = [
+        f"list(DISTINCT c{n}) FILTER (WHERE c{n} <> '' AND c{n} NOT IN ({words}))"
+        for n in range(columns)
+    ]
+    return f"SELECT {', '.join(lists)} FROM records"

@@ -1,0 +1,124 @@
+"""A draft from raw data: what the curator inferred, as entries that must all be confirmed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from synth.config.domain_keys import FARTHEST, LARGEST
+from synth.config.rules import NO_FORMULA, NOT_EMPTY, ONE_LINE
+from synth.config.scalars import Rule
+from synth.config.types import SourceConfig
+from synth.curator.inference import InferredColumn, InferredTable, infer
+from synth.domain import format_number
+from synth.draft.bounds import integer_bounds, number_edges
+from synth.draft.column import DraftColumn, Entry, Number, Numbers
+
+LIKE_IDENTIFIER = 0.9
+"""So many different values for each filled one look like names of persons or records."""
+
+FEWEST_FOR_IDENTIFIER = 20
+NEARLY_ALL = 0.95
+
+
+def from_records(
+    source: SourceConfig, files: Sequence[Path], *, directory: Path, max_levels: int
+) -> tuple[DraftColumn, ...]:
+    """Open the raw data and draft a column for each of theirs.
+
+    Privacy: none; see `curator.inference`. Every entry that comes from the data is unconfirmed.
+    Raises: SourceError, SynthError.
+    """
+    return columns_of(infer(source, files, directory=directory, max_levels=max_levels), max_levels)
+
+
+def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]:
+    """The columns of a draft; those that cannot be used are left out with the reason."""
+    refused = [
+        DraftColumn(name, left_out="its type cannot be counted; give a view that shows it as text")
+        for name in table.uncountable
+    ]
+    refused += [
+        DraftColumn(name, left_out="the header has this name twice") for name in table.repeated
+    ]
+    return (*(_column(column, max_levels) for column in table.columns), *refused)
+
+
+def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
+    name = column.name
+    if not all(_follows(rule, name) for rule in (NOT_EMPTY, ONE_LINE, NO_FORMULA)):
+        return DraftColumn(name, left_out="the name cannot be published; rename it in a view")
+    if not column.filled:
+        return DraftColumn(name, left_out="no record has a value here; take levels from a codebook")
+    is_numeric = column.numbers >= NEARLY_ALL * column.filled and not column.padded
+    is_whole = is_numeric and column.whole == column.numbers
+    if _looks_like_identifier(column) and (is_whole or not is_numeric):
+        return DraftColumn(
+            name,
+            left_out="nearly every record has a value of its own, as identifiers, names and free "
+            "text have: never publish those; a true measure needs bounds from a codebook",
+        )
+    if is_numeric and (column.levels is None or len(column.levels) > 2):
+        return _ordered(column, is_whole=is_whole)
+    return _categorical(column, max_levels)
+
+
+def _follows(rule: Rule, text: str) -> bool:
+    return re.search(rule.pattern, text) is not None
+
+
+def _looks_like_identifier(column: InferredColumn) -> bool:
+    enough = column.filled > FEWEST_FOR_IDENTIFIER
+    return enough and column.distinct >= LIKE_IDENTIFIER * column.filled
+
+
+def _ordered(column: InferredColumn, *, is_whole: bool) -> DraftColumn:
+    low, high = Fraction(column.minimum or 0), Fraction(column.maximum or 0)
+    if max(abs(low), abs(high)) > (LARGEST if is_whole else FARTHEST) // 4:
+        return DraftColumn(column.name, left_out="its numbers are too large to be put into bins")
+    advice = []
+    if is_whole:
+        minimum, maximum, width = integer_bounds(int(low), int(high))
+        entries = [
+            Entry("type", "integer"),
+            Entry("minimum", Number(str(minimum))),
+            Entry("maximum", Number(str(maximum))),
+            Entry("bin_width", Number(str(width))),
+        ]
+    else:
+        edges = number_edges(low, high)
+        texts = tuple(map(format_number, edges))
+        entries = [Entry("type", "number"), Entry("edges", Numbers(texts))]
+        advice.append("where most values are small, use narrow bins there: 0, 1, 10, 100")
+    if column.numbers < column.filled:
+        advice.append("some values are no numbers: list the words for missing ones in `missing`")
+    if column.missing_words or column.filled < column.records:
+        entries.append(Entry("missing", ("", *column.missing_words)))
+    return DraftColumn(column.name, (*entries, *_rest("clamp")), tuple(advice))
+
+
+def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
+    has_dates = column.dates >= NEARLY_ALL * column.filled
+    dates = "dates are text here; show year, month or age as a whole number in a view of the source"
+    if column.levels is None:
+        return DraftColumn(
+            column.name,
+            left_out=dates
+            if has_dates
+            else f"more than {max_levels} different values: group them in a view of the source, "
+            "or list the levels of a codebook with a `hierarchy` over them",
+        )
+    advice = [dates] if has_dates else []
+    if column.padded:
+        advice.append("numbers with zeros in front are codes, so they are levels")
+    if not all(_follows(r, t) for r in (NOT_EMPTY, ONE_LINE, NO_FORMULA) for t in column.levels):
+        advice.append("some levels cannot be published as they are written; rename them in a view")
+    missing = Entry("missing", ("", *column.missing_words), confirmed=not column.missing_words)
+    entries = (Entry("type", "categorical"), Entry("levels", column.levels), missing)
+    return DraftColumn(column.name, (*entries, *_rest("missing")), tuple(advice))
+
+
+def _rest(out_of_domain: str) -> tuple[Entry, ...]:
+    return (Entry("out_of_domain", out_of_domain, confirmed=True), Entry("source", None))

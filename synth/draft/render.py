@@ -1,0 +1,121 @@
+"""A draft as YAML with comments: what is marked has to be confirmed before anything accepts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synth.config.unconfirmed import TAG
+from synth.draft.column import DraftColumn
+from synth.draft.yaml_text import yaml_text
+
+PRIVATE = f"""\
+# PRIVATE. This draft was made by looking at raw data, without any noise. Levels, bounds, edges,
+# words for missing values, types, which columns are left out, and comments may each tell of one
+# person. Show it to nobody who may not see the raw data.
+#
+# Every entry marked {TAG} is refused by `synth check`, `synth run` and all the others. Compare it
+# with a PUBLIC source (a codebook, a questionnaire, a law), correct it, and then remove the mark:
+# a level that nobody has belongs in, a level that only the data show does not. Name that source
+# under `source`. Remove these comments before anybody else sees the file.
+"""
+
+PUBLIC = f"""\
+# Drafted from a public codebook; no data were opened. Entries marked {TAG} are not in it. Every
+# command refuses them until somebody gives a value and removes the mark.
+"""
+
+HEAD = f"""\
+schema_version: 1
+
+release:
+  id: {TAG} my-release              # a-z, 0-9 and hyphens; names the release folder for good
+  title: {TAG}
+  description: {TAG}
+  curators: {TAG} []
+  contact: {TAG}
+  intended_use: {TAG}
+  region: {TAG}
+  sector: {TAG}
+  license: {TAG} CC-BY-4.0
+
+"""
+
+GUARANTEE = f"""\
+privacy:
+  epsilon: {TAG} 1                  # `synth plan CONFIG --epsilon 0.5,1,2` compares
+  delta: 0
+  neighbours: {TAG} add-remove      # or replace-one
+  unit: {TAG} record                # or {{column: person_id, max_records: 4}}
+  justification: {TAG}
+
+ledger:
+  path: {TAG} ../state/ledger.sqlite
+  population: {TAG}
+  epsilon_cap: {TAG} 1
+  delta_cap: 0
+
+"""
+
+TAIL = """\
+
+# Combinations that cannot occur, by public logic: - {sex: Male, relationship: Wife}
+impossible: []
+
+workload:
+  marginals: 3
+strategy: auto
+
+output:
+  directory: ../outputs
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the raw data are; either a file, or a table of a database."""
+
+    path: str | None
+    url: str = ""
+    table: str = ""
+    delimiter: str = ","
+    encoding: str = "utf-8"
+
+    def lines(self) -> list[str]:
+        """The `source` section."""
+        if self.url:
+            lines = [f"  url: {yaml_text(self.url)}", f"  table: {yaml_text(self.table)}"]
+        elif self.path is None:
+            lines = [f"  path: {TAG}                   # csv, csv.gz or parquet"]
+        else:
+            lines = [f"  path: {yaml_text(self.path)}"]
+            if self.delimiter != ",":
+                lines.append(f"  delimiter: {yaml_text(self.delimiter)}")
+            if self.encoding != "utf-8":
+                lines.append(f"  encoding: {self.encoding}")
+        lines.append(f"  disposal: {TAG} keep              # or delete (files only)")
+        return ["source:", *lines, f"  disposal_reason: {TAG}", ""]
+
+
+def render(columns: Sequence[DraftColumn], place: Place, *, reads_raw_data: bool) -> str:
+    """The configuration as text.
+
+    Ensures: names, levels and advice stand as one line of YAML or of a comment, whatever they hold.
+    """
+    kept = [column for column in columns if not column.left_out]
+    left_out = [column for column in columns if column.left_out]
+    lines = ["# The columns, in the order of the release."]
+    lines += [f"# left out: {yaml_text(c.name)}: {_one_line(c.left_out)}" for c in left_out]
+    lines.append("domain:" if kept else f"domain: {TAG} []")
+    for column in kept:
+        lines.append(f"  - name: {yaml_text(column.name)}")
+        lines += [f"    # {_one_line(advice)}" for advice in column.advice]
+        lines += [f"    {entry.line()}" for entry in column.entries]
+    head = PRIVATE if reads_raw_data else PUBLIC
+    source = "\n".join(place.lines()) + "\n"
+    return head + HEAD + source + GUARANTEE + "\n".join(lines) + "\n" + TAIL
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[^ -~]+", " ", text)

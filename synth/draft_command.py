@@ -1,0 +1,125 @@
+"""`synth draft`: a configuration to start from, whose entries somebody must confirm."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from synth.config.types import SourceConfig
+    from synth.draft.column import DraftColumn
+    from synth.draft.render import Place
+
+WARNING = """\
+WARNING: this command reads raw data, without noise, ledger or guarantee. Everything that it infers
+is PRIVATE until somebody has confirmed it against a PUBLIC source. Use it where raw data may be
+read, and show the draft to nobody who may not read them. With --from-datapackage it reads a
+public codebook instead."""
+
+
+def draft(
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[DATA]", help="A file or glob of CSV, gzipped CSV or Parquet."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The draft: a new file, mode 0600.")
+    ] = Path("config.yaml"),
+    url: Annotated[
+        str | None, typer.Option(help="A PostgreSQL database instead, as postgresql://host/name.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="The table or view of that database.")] = None,
+    from_datapackage: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A public codebook (Frictionless); opens no data."),
+    ] = None,
+    resource: Annotated[
+        str | None, typer.Option(help="Which table of the data package, if it has several.")
+    ] = None,
+    levels: Annotated[
+        int, typer.Option(min=2, max=10_000, help="List the levels of a column up to so many.")
+    ] = 50,
+    delimiter: Annotated[str, typer.Option(help="Between the fields of a CSV file.")] = "",
+    encoding: Annotated[str, typer.Option(help="The encoding of a CSV file.")] = "utf-8",
+) -> None:
+    """Draft a configuration FROM RAW DATA (private!), or from a public codebook."""
+    from synth.draft import from_codebook, render
+    from synth.private_file import require_new, write_private
+
+    require_new(output)
+    described = _described(source, url, table, delimiter, encoding)
+    if from_datapackage is not None:
+        columns = from_codebook(from_datapackage, resource=resource)
+    elif described is None:
+        raise typer.BadParameter("give DATA, or --url and --table, or --from-datapackage")
+    elif resource is not None:
+        raise typer.BadParameter("--resource goes with --from-datapackage")
+    else:
+        columns = _from_records(described, output, levels)
+    place = _place(described, output)
+    write_private(output, render(columns, place, reads_raw_data=from_datapackage is None))
+    print(output)
+
+
+def _from_records(described: SourceConfig, output: Path, levels: int) -> tuple[DraftColumn, ...]:
+    from synth.config.source_files import source_files
+    from synth.curator import seal_process
+    from synth.draft.records import from_records
+    from synth.stage_log import StageLog
+
+    print(WARNING, file=sys.stderr, flush=True)
+    files = source_files(described)
+    seal_process(dies_with_parent=False)
+    with StageLog().doing("reading"):
+        directory = output.absolute().parent
+        return from_records(described, files, directory=directory, max_levels=levels)
+
+
+def _described(
+    source: str | None, url: str | None, table: str | None, delimiter: str, encoding: str
+) -> SourceConfig | None:
+    """The source that the command line names, checked by the rules of a configuration."""
+    from synth.config.problems import Report
+    from synth.config.scalars import Invalid
+    from synth.config.sections import source_section
+    from synth.config.shapes import Key, Record
+    from synth.config.source_checks import check_source
+    from synth.config.source_keys import SOURCE
+    from synth.config.tree import from_json
+    from synth.errors import ConfigError
+
+    if source is None and url is None and table is None:
+        return None
+    if source is not None and source.lower().endswith((".tsv", ".tsv.gz")):
+        delimiter = delimiter or "\t"
+    written = {"path": source, "url": url, "table": table, "delimiter": delimiter or None}
+    written |= {"encoding": None if encoding == "utf-8" else encoding}
+    written |= {"disposal": "keep", "disposal_reason": "a draft"}
+    node = from_json({"source": {key: value for key, value in written.items() if value}})
+    report = Report()
+    values = Record("The command line", (Key("source", SOURCE, required=True),)).read(
+        node, (), report
+    )
+    if not isinstance(values, Invalid):
+        check_source(values, report)
+    if report.problems() or isinstance(values, Invalid):
+        raise ConfigError("the command line", report.problems())
+    return source_section(values["source"], Path.cwd())
+
+
+def _place(described: SourceConfig | None, output: Path) -> Place:
+    """Where the draft says that the data are: files relative to the draft."""
+    from synth.config.types import FileSource, PostgresSource
+    from synth.draft import Place
+
+    if isinstance(described, PostgresSource):
+        return Place(None, url=described.url, table=described.table)
+    if not isinstance(described, FileSource):
+        return Place(None)
+    path = os.path.relpath(described.path, output.absolute().parent)
+    dialect = described.dialect
+    return Place(path, delimiter=dialect.delimiter, encoding=dialect.encoding)

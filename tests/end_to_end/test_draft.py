@@ -1,0 +1,190 @@
+"""`synth draft` from the command line: what it infers, marks, refuses, and never says."""
+
+import gzip
+import json
+import re
+import stat
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.end_to_end.test_command_line import synth
+
+CANARY = "canary-4711"
+
+
+def people(number=200):
+    """Made-up records with a column of every kind."""
+    rows = [
+        {
+            "id": f"P{n:06}",
+            "serial": 1_000_000 + 7 * n,
+            "age": 18 + n * 7 % 70,
+            "income": f"{n * 37 % 1000}.5",
+            "sex": ["f", "m", "NA"][n % 3],
+            "town": ["Nord", "Süd", "=1+1"][n % 3],
+            "code": f"0{n % 9}",
+            "visit": f"2020-01-{n % 28 + 1:02}",
+            "seen": f"20{n % 90 + 10}-03-04",
+            "note": f"{CANARY}-{n % 150}",
+            "none": "",
+            "flag": n % 2,
+        }
+        for n in range(number)
+    ]
+    return pd.DataFrame(rows)
+
+
+def drafted(path):
+    """The domain of a draft, without marks, and the lines that are marked."""
+    text = path.read_text()
+    domain = yaml.safe_load(text.replace("!CONFIRM", ""))["domain"]
+    lines = text.splitlines()
+    marked = [number for number, line in enumerate(lines, 1) if ": !CONFIRM" in line]
+    return {column["name"]: column for column in domain}, marked, text
+
+
+@pytest.fixture(params=["people.csv", "people.csv.gz", "people.parquet"])
+def table(request, tmp_path):
+    path = tmp_path / request.param
+    if path.suffix == ".parquet":
+        people().to_parquet(path)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(people().to_csv(index=False).encode()))
+    else:
+        path.write_text(people().to_csv(index=False))
+    return path
+
+
+def test_every_format_gives_a_private_draft_that_no_command_accepts(table, tmp_path):
+    config = tmp_path / "config.yaml"
+    before = set(tmp_path.iterdir())
+    done = synth("draft", table, "-o", config)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" in done.stderr
+    assert "PRIVATE" in done.stderr
+    assert done.stdout == f"{config}\n"
+    assert set(tmp_path.iterdir()) - before == {config}
+    assert stat.S_IMODE(config.stat().st_mode) == 0o600
+    columns, marked, text = drafted(config)
+    assert list(columns) == ["age", "income", "sex", "town", "code", "visit", "flag"]
+    assert (columns["age"]["minimum"], columns["age"]["maximum"]) == (15, 84)
+    assert columns["income"]["type"] == "number"
+    assert columns["sex"]["levels"] == ["f", "m"]
+    assert columns["sex"]["missing"] == ["", "NA"]
+    assert columns["code"]["levels"] == [f"0{n}" for n in range(9)]
+    assert columns["flag"]["levels"] == ["0", "1"]
+    for name in ("id", "serial", "note", "seen", "none"):
+        assert re.search(rf"^# left out: {name}: ", text, re.MULTILINE), name
+    assert CANARY not in text + done.stdout + done.stderr
+    for command in ("check", "plan", "run", "measure"):
+        refused = synth(command, config)
+        assert refused.returncode == 2, command
+        assert [int(n) for n in re.findall(r"^  line (\d+)", refused.stderr, re.M)] == marked
+        assert "Nord" not in refused.stdout + refused.stderr
+    assert set(tmp_path.iterdir()) - before == {config}
+
+
+def test_a_confirmed_draft_is_accepted_and_published(tmp_path):
+    people()[["age", "sex", "flag"]].to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "configs").mkdir()
+    config = tmp_path / "configs" / "config.yaml"
+    done = synth("draft", "people.csv", "-o", config, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = config.read_text()
+    for key in ("title", "description", "contact", "intended_use", "region", "sector", "source",
+                "disposal_reason", "justification", "population"):  # fmt: skip
+        text = re.sub(rf"^( +{key}:) !CONFIRM$", r"\1 from a codebook", text, flags=re.MULTILINE)
+    text = text.replace("curators: !CONFIRM []", "curators: [Test Office]")
+    config.write_text(text)
+    assert synth("check", config).returncode == 2
+    config.write_text(text.replace("!CONFIRM ", ""))
+    done = synth("run", config)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "outputs" / "my-release" / "manifest.json").exists()
+
+
+def test_nothing_is_written_over_and_nothing_read_for_a_path_that_cannot_be_written(tmp_path):
+    people().to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "config.yaml").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for output in ("config.yaml", "link", "nowhere/config.yaml", "."):
+        refused = synth("draft", "people.csv", "-o", output, cwd=tmp_path)
+        assert refused.returncode == 1, output
+        assert "WARNING" not in refused.stderr
+    assert (tmp_path / "config.yaml").read_text() == "mine"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([], 2),
+        (["nowhere.csv"], 1),
+        (["people.xlsx"], 2),
+        (["people.csv", "--url", "postgresql://localhost/x"], 2),
+        (["--url", "postgresql://localhost/x"], 2),
+        (["--url", "postgresql://me:secret@localhost/x", "--table", "people"], 2),
+        (["people.csv", "--levels", "0"], 2),
+        (["people.csv", "--delimiter", "ab"], 2),
+        (["people.csv", "--encoding", "utf-16"], 2),
+        (["people.csv", "--resource", "x"], 2),
+        (["empty.csv"], 1),
+        (["broken.csv.gz"], 1),
+        (["broken.parquet"], 1),
+        (["--from-datapackage", "nowhere.json"], 2),
+    ],
+)
+def test_bad_input_has_its_exit_code_and_leaves_nothing(tmp_path, words, code):
+    people(5).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "broken.csv.gz").write_bytes(b"no gzip " + CANARY.encode())
+    (tmp_path / "broken.parquet").write_bytes(b"no parquet " + CANARY.encode())
+    before = set(tmp_path.iterdir())
+    refused = synth("draft", *words, cwd=tmp_path)
+    assert refused.returncode == code, refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert CANARY not in refused.stderr
+    assert "secret" not in refused.stderr
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("content", ["a,b\n", "a,b\n1,x\n", "a,a\n1,2\n", '"a\nb",c\n1,2\n'])
+def test_tiny_and_odd_tables_are_drafted(tmp_path, content):
+    (tmp_path / "odd.csv").write_text(content)
+    done = synth("draft", "odd.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    drafted(tmp_path / "config.yaml")
+    assert synth("check", "config.yaml", cwd=tmp_path).returncode == 2
+
+
+def test_a_codebook_opens_no_data_and_leaves_little_to_confirm(tmp_path):
+    fields = [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        {"name": "sex", "type": "string", "constraints": {"enum": ["f", "m"]}},
+        {"name": "free", "type": "string"},
+    ]
+    package = {"resources": [{"name": "t", "path": "t.csv", "schema": {"fields": fields}}]}
+    (tmp_path / "datapackage.json").write_text(json.dumps(package))
+    done = synth("draft", "nowhere.csv", "--from-datapackage", "datapackage.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    columns, marked, text = drafted(tmp_path / "config.yaml")
+    assert columns["age"]["source"] == "codebook datapackage.json (field age)"
+    lines = text.splitlines()
+    in_domain = [lines[number - 1].strip() for number in marked if number > lines.index("domain:")]
+    assert in_domain == ["levels: !CONFIRM []"]
+
+
+def test_a_stop_while_the_data_are_read_leaves_nothing(tmp_path):
+    (tmp_path / "people.csv").write_text("age\n" + "41\n" * 3_000_000)
+    command = [sys.executable, "-m", "synth", "draft", "people.csv"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if "public codebook" in line:
+                process.terminate()
+    assert process.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
