@@ -131,7 +131,7 @@ def _bars(
         Bar(
             label=label,
             count=count,
-            share=f"{100 * count / total:.1f} %" if total else "0.0 %",
+            share=_share(count, total),
             length=_place(count, scale),
             low=_place(max(0, count - reach), scale),
             high=_place(count + reach, scale),
@@ -139,6 +139,13 @@ def _bars(
         )
         for label, count in zip(labels, counts, strict=True)
     )
+
+
+def _share(count: int, total: int) -> str:
+    """A share in per cent; only 0 is written as 0."""
+    if 0 < 1000 * count < total:
+        return "< 0.1 %"
+    return f"{100 * count / max(1, total):.1f} %"
 
 
 def _place(count: int, scale: int) -> str:

@@ -1,0 +1,133 @@
+"""What the page counts: the same as going through the rows one by one."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from synth.domain.sparse_counts import SparseCounts
+from synth.release.page import summary as page_summary
+from synth.release.page.association import cramers_v
+from synth.release.page.summary import MOST_COMPARED, summarise
+
+SHAPE = (3, 1, 4, 2)
+
+
+def listed(cells, values):
+    """Counts of cells given by their codes."""
+    columns = tuple(np.array(codes, dtype=np.uint32) for codes in zip(*cells, strict=True))
+    return SparseCounts(columns, np.array(values, dtype=np.int64))
+
+
+def made_up(seed=1):
+    counts = np.random.default_rng(seed).geometric(0.2, math.prod(SHAPE)) - 1
+    return counts.astype(np.int64)
+
+
+def slow_association(pairs):
+    """Cramer's V of pairs of codes with their counts, in fractions until the last root."""
+    n = sum(pairs.values())
+    rows, columns = {}, {}
+    for (row, column), count in pairs.items():
+        rows[row] = rows.get(row, 0) + count
+        columns[column] = columns.get(column, 0) + count
+    chi = Fraction(0)
+    for row, column in product(rows, columns):
+        expected = Fraction(rows[row] * columns[column], n)
+        chi += (pairs.get((row, column), 0) - expected) ** 2 / expected
+    r, c = len(rows), len(columns)
+    phi = max(Fraction(0), chi / n - Fraction((r - 1) * (c - 1), n - 1))
+    smaller = min(size - Fraction((size - 1) ** 2, n - 1) for size in (r, c)) - 1
+    return math.sqrt(min(Fraction(1), phi / smaller))
+
+
+def pairs_of(counts, low, high):
+    found = {}
+    for codes, count in zip(product(*map(range, SHAPE)), counts.tolist(), strict=True):
+        if count:
+            key = codes[low], codes[high]
+            found[key] = found.get(key, 0) + count
+    return found
+
+
+def test_columns_and_pairs_are_those_of_the_rows_one_by_one():
+    counts = made_up()
+    found = summarise(counts, SHAPE)
+    for axis, size in enumerate(SHAPE):
+        slow = [0] * size
+        for codes, count in zip(product(*map(range, SHAPE)), counts.tolist(), strict=True):
+            slow[codes[axis]] += count
+        assert found.singles[axis] == tuple(slow)
+    for high, low in ((2, 0), (3, 0), (3, 2)):
+        expected = slow_association(pairs_of(counts, low, high))
+        assert found.associations[high][low] == pytest.approx(expected, abs=1e-12)
+    assert found.associations[1] == (None,)
+
+
+@pytest.mark.parametrize("limit", [1 << 22, 1])
+def test_listed_cells_give_the_same_as_all_cells(monkeypatch, limit):
+    monkeypatch.setattr(page_summary, "PAIR_TABLE_CELLS", limit)
+    counts = made_up()
+    codes = list(product(*map(range, SHAPE)))
+    occupied = np.flatnonzero(counts)
+    sparse = listed([codes[cell] for cell in occupied], counts[occupied])
+    assert summarise(sparse, SHAPE) == summarise(counts, SHAPE)
+
+
+def test_a_universe_of_any_size_is_summed_from_its_listed_cells():
+    shape = (10**5,) * 6
+    sparse = listed([(0,) * 6, (99_999,) * 6, (7,) * 6], [4, 5, 6])
+    found = summarise(sparse, shape)
+    assert found.singles[5][99_999] == 5
+    assert sum(found.singles[0]) == 15
+    assert found.associations[5] == (1.0,) * 5
+
+
+def test_many_columns_are_compared_up_to_a_limit():
+    shape = (2,) * (MOST_COMPARED + 5)
+    sparse = listed([(0,) * len(shape), (1,) * len(shape)], [3, 3])
+    assert summarise(sparse, shape).compared == MOST_COMPARED
+    assert len(summarise(sparse, shape).singles) == len(shape)
+
+
+def test_fewer_columns_are_compared_where_that_is_much_work(monkeypatch):
+    monkeypatch.setattr(page_summary, "MOST_VISITS", 12)
+    sparse = listed([(0,) * 6, (1,) * 6], [3, 3])
+    assert summarise(sparse, (2,) * 6).compared == 4
+
+
+def test_no_rows_at_all():
+    found = summarise(np.zeros(6, dtype=np.int64), (2, 3))
+    assert found.singles == ((0, 0), (0, 0, 0))
+    assert found.associations == ((), (None,))
+    assert (
+        summarise(SparseCounts(tuple(np.zeros((2, 0), np.uint8)), np.zeros(0, np.int64)), (2, 3))
+        == found
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([[50, 0], [0, 50]], 1),
+        ([[25, 25], [25, 25]], 0),
+        ([[10, 90], [0, 0]], None),
+        ([[1, 0], [0, 0]], None),
+        ([[1, 0], [0, 1]], None),  # two rows say nothing: the correction leaves no degree
+    ],
+)
+def test_the_ends_of_the_scale(table, expected):
+    table = np.array(table)
+    rows, columns = np.nonzero(table)
+    assert cramers_v(rows, columns, table[rows, columns]) == expected
+
+
+def test_the_order_of_the_cells_changes_no_digit():
+    generator = np.random.default_rng(3)
+    table = generator.integers(1, 1000, (40, 50))
+    rows, columns = np.nonzero(table)
+    values = table[rows, columns]
+    mixed = generator.permutation(len(values))
+    assert cramers_v(rows, columns, values) == cramers_v(rows[mixed], columns[mixed], values[mixed])
