@@ -41,7 +41,8 @@ def range_codes(
             f"the range of {name!r} holds no value",
             fix=f"write the smaller bound first, as `{_range(attribute, 0, attribute.bin_count)}`",
         )
-    return _bins(attribute, start, stop, exact=(opening, closing) == ("[", ")"), closing=closing)
+    half_open = opening == "[" and (closing == ")" or stop >= attribute.edges[-1])
+    return _bins(attribute, start, stop, half_open=half_open)
 
 
 def _whole(
@@ -54,15 +55,14 @@ def _whole(
 
 
 def _bins(
-    attribute: Attribute, start: Fraction, stop: Fraction, *, exact: bool, closing: str
+    attribute: Attribute, start: Fraction, stop: Fraction, *, half_open: bool
 ) -> tuple[int, ...]:
     lows, highs = zip(
         *(_bounds(attribute, code) for code in range(attribute.bin_count)), strict=True
     )
-    top = attribute.edges[-1]
     codes = [c for c in range(attribute.bin_count) if start <= lows[c] and highs[c] <= stop]
     cut = [c for c in range(attribute.bin_count) if lows[c] < stop and start < highs[c]]
-    if codes == cut and codes and (exact or (closing == "]" and stop >= top)):
+    if codes == cut and codes and half_open:
         return tuple(codes)
     if not cut:
         everything = _range(attribute, 0, attribute.bin_count)

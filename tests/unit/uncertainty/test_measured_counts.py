@@ -1,0 +1,121 @@
+"""Counts and intervals from noisy tables, against sums written out."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from synth.domain import Attribute, Conjunction, HierarchyLevel, Margin, Universe
+from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN
+from synth.uncertainty.measured_counts import MeasuredCounts, _whole_weights
+from synth.uncertainty.query import query_of
+from synth.uncertainty.redraw import draw_noise
+
+UNIVERSE = Universe(
+    (
+        Attribute(
+            "a",
+            "categorical",
+            ("0", "1", "2", "3"),
+            hierarchy=(HierarchyLevel("half", (0, 0, 1, 1), ("x", "y")),),
+        ),
+        Attribute("b", "categorical", ("0", "1", "2")),
+        Attribute("c", "categorical", ("0", "1")),
+    ),
+    (Conjunction({"a": (3,), "c": (1,)}),),
+)
+FULL = TableEvent(("a", "b", "c"), 24, 1, Fraction(1, 2))
+COARSE = TableEvent(("a", "b"), 6, 1, Fraction(1), coarsening=(1, 0))
+WIDE = TableEvent(("b",), 3, 1, mechanism=GAUSSIAN, rho=Fraction(1, 20), sensitivity_l2_squared=1)
+
+
+def measured(generator, truth, events):
+    tables = []
+    for event in events:
+        sums = Margin(event.table, event.coarsening).sums(UNIVERSE, truth)
+        noisy = sums + draw_noise(generator, event, len(sums))
+        tables.append(MeasuredTable(event, noisy, noise_variance(event)))
+    return Measurements("test", "", tuple(tables))
+
+
+def truth():
+    counts = np.random.default_rng(5).integers(0, 30, UNIVERSE.size)
+    return counts * UNIVERSE.possible()
+
+
+def test_one_table_is_added_up_without_its_impossible_cells():
+    noisy = measured(np.random.default_rng(1), truth(), [FULL])
+    counts = noisy.tables[0].noisy_counts.reshape(UNIVERSE.shape)
+    possible = UNIVERSE.possible().reshape(UNIVERSE.shape)
+    for a, b in product([(0,), (1, 3), (3,)], [(0,), (0, 2)]):
+        found = MeasuredCounts(noisy, UNIVERSE).count(query_of("", {"a": a, "b": b}, UNIVERSE))
+        cells = [(i, j, k) for i in a for j in b for k in (0, 1) if possible[i, j, k]]
+        assert found.estimate == sum(counts[cell] for cell in cells)
+        assert found.sd**2 == pytest.approx(len(cells) * noisy.tables[0].variance)
+
+
+def test_impossible_counts_are_known():
+    noisy = measured(np.random.default_rng(1), truth(), [FULL])
+    found = MeasuredCounts(noisy, UNIVERSE).count(query_of("", {"a": (3,), "c": (1,)}, UNIVERSE))
+    assert (found.estimate, found.sd, found.interval(0.95)) == (0, 0, (0, 0))
+
+
+def test_several_tables_are_weighed_by_their_noise():
+    noisy = measured(np.random.default_rng(2), truth(), [FULL, COARSE, WIDE])
+    found = MeasuredCounts(noisy, UNIVERSE).count(query_of("", {"b": (1,)}, UNIVERSE))
+    sums = [
+        sum(
+            noisy.tables[0].noisy_counts.reshape(4, 3, 2)[i, 1, k]
+            for i in range(4)
+            for k in range(2)
+            if (i, k) != (3, 1)
+        ),
+        noisy.tables[1].noisy_counts.reshape(2, 3)[:, 1].sum(),
+        noisy.tables[2].noisy_counts[1],
+    ]
+    variances = [
+        count * table.variance for count, table in zip((7, 2, 1), noisy.tables, strict=True)
+    ]
+    weights = [part.weight for part in found.noise.parts]
+    best = 1 / sum(1 / v for v in variances)
+    assert found.estimate == pytest.approx(np.average(sums, weights=weights))
+    assert best <= found.sd**2 <= 1.01 * best
+
+
+def test_a_table_that_cuts_the_query_does_not_answer():
+    noisy = measured(np.random.default_rng(3), truth(), [COARSE])
+    counts = MeasuredCounts(noisy, UNIVERSE)
+    assert counts.count(query_of("", {"a": (0, 1)}, UNIVERSE)) is not None
+    assert counts.count(query_of("", {"a": (0,)}, UNIVERSE)) is None
+    assert counts.count(query_of("", {"c": (0,)}, UNIVERSE)) is None
+
+
+def test_intervals_cover_as_often_as_they_say():
+    # 95 % or more of 4,000 draws: fewer than 93.5 % has a chance below 10^-4 (binomial)
+    generator, x = np.random.default_rng(4), truth()
+    query = query_of("", {"b": (1,)}, UNIVERSE)
+    true = int(x.reshape(UNIVERSE.shape)[:, 1].sum())
+    inside = widths = 0
+    for _ in range(4000):
+        noisy = measured(generator, x, [COARSE, WIDE])
+        low, high = MeasuredCounts(noisy, UNIVERSE).count(query).interval(0.95)
+        inside += low <= true <= high
+        widths += high - low
+    assert 0.935 <= inside / 4000 <= 0.985
+    assert widths / 4000 < 2 * 2.2 * 3
+
+
+def test_intervals_hold_no_negative_count():
+    noisy = MeasuredTable(FULL, np.full(24, -50), noise_variance(FULL))
+    counts = MeasuredCounts(Measurements("test", "", (noisy,)), UNIVERSE)
+    assert counts.count(query_of("", {"b": (1,)}, UNIVERSE)).interval(0.95) == (0, 0)
+
+
+@pytest.mark.parametrize("shares", [[1.0], [1.0, 1e-9], [3.0, 1.0], [1.0] * 40])
+def test_weights_are_whole_and_never_all_zero(shares):
+    weights = _whole_weights(shares)
+    assert min(weights) >= 0
+    assert sum(weights) > 0
