@@ -15,6 +15,11 @@ PAGE = "index.html"
 SIGNATURE = "manifest.sig"
 """Only in a release that was signed; over the manifest, so the manifest does not list it."""
 
+DATA_PACKAGE = "datapackage.json"
+CROISSANT = "croissant.json"
+REGISTRY = "registry.yaml"
+METADATA = (DATA_PACKAGE, CROISSANT, REGISTRY)
+
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 
 ROLES = {
@@ -22,6 +27,9 @@ ROLES = {
     PARQUET: ("synthetic data", PARQUET_MEDIA_TYPE, "post-processing"),
     MEASUREMENTS: ("noisy measurements: the statistical product", PARQUET_MEDIA_TYPE, "dp"),
     DATA_CARD: ("data card", "text/markdown", "post-processing"),
+    DATA_PACKAGE: ("data package", "application/vnd.datapackage+json", "post-processing"),
+    CROISSANT: ("description for machine learning", "application/ld+json", "post-processing"),
+    REGISTRY: ("record for the deployments registry", "application/yaml", "post-processing"),
     SCHEMA_FILE: ("schema of the manifest", "application/schema+json", "public"),
     PAGE: ("release page", "text/html", "post-processing"),
 }
@@ -35,9 +43,14 @@ def data_files(config: Config) -> list[str]:
     )
 
 
+def described_files(config: Config) -> list[str]:
+    """The files of which the metadata documents state size and hash."""
+    return [*data_files(config), MEASUREMENTS]
+
+
 def listed_files(config: Config) -> list[str]:
     """The files that the manifest lists, in its order; the page lists those before it."""
-    return [*data_files(config), MEASUREMENTS, DATA_CARD, SCHEMA_FILE, PAGE]
+    return [*data_files(config), MEASUREMENTS, DATA_CARD, *METADATA, SCHEMA_FILE, PAGE]
 
 
 def all_files(config: Config) -> set[str]:

@@ -27,6 +27,7 @@ from synth.release.contents import (
     PAGE,
     PARQUET,
     SIGNATURE,
+    described_files,
     listed_files,
 )
 from synth.release.csv_file import csv_chunks
@@ -35,6 +36,7 @@ from synth.release.derivation import Derivation, Derive, derive
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, schema_file
 from synth.release.manifest.canonical import write_json
+from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.parquet_file import write_parquet
 from synth.release.signing import sign_manifest
@@ -126,8 +128,13 @@ def _write_files(
     manifest = build_manifest(config, measurements, derived, attested)
     _write_bytes(staging / DATA_CARD, render_data_card(manifest))
     _write_bytes(staging / SCHEMA_FILE, schema_file())
-    facts = {name: _facts(staging / name) for name in listed_files(config) if name != PAGE}
     list_files = partial(build_files, config, rows=derived.rows, measurements=measurements)
+    facts = {name: _facts(staging / name) for name in described_files(config)}
+    manifest["files"] = list_files(facts)
+    for name, content in metadata_documents(manifest).items():
+        _write_bytes(staging / name, content)
+    written = set(listed_files(config)) - facts.keys() - {PAGE}
+    facts |= {name: _facts(staging / name) for name in written}
     manifest["files"] = list_files(facts)
     _write_bytes(staging / PAGE, render_page(manifest, counts))
     facts[PAGE] = _facts(staging / PAGE)

@@ -19,8 +19,10 @@ import yaml
 
 from synth.errors import VerificationError
 from synth.release import verify_release
+from synth.release.contents import METADATA
 from synth.release.data_card import render_data_card
 from synth.release.derivation import derive
+from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_summary
 from synth.release.page.summary import summarise
 from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY
@@ -60,10 +62,13 @@ PEOPLE = "age,sex\n" + "34,Female\n67,Male\n12,\n" * 60
 FILES = (
     "README.md",
     "SHA256SUMS",
+    "croissant.json",
+    "datapackage.json",
     "index.html",
     "manifest.json",
     "manifest.schema.json",
     "measurements.parquet",
+    "registry.yaml",
     "synthetic.csv",
     "synthetic.parquet",
 )
@@ -137,6 +142,10 @@ def reseal(folder, manifest, *, card=True):
         with suppress(KeyError):  # there is no card for a type that does not exist
             (folder / "README.md").write_bytes(render_data_card(manifest))
         for entry in manifest["files"]:
+            if entry["path"] in METADATA:
+                with suppress(LookupError, ValueError, ArithmeticError, TypeError):
+                    document = metadata_documents(manifest)[entry["path"]]
+                    (folder / entry["path"]).write_bytes(document)
             if entry["path"] == "index.html":
                 with suppress(LookupError, ValueError, ArithmeticError):
                     page = render_summary(manifest, summary_of(folder))
@@ -336,6 +345,23 @@ def test_more_spent_than_the_cap_allows_is_found(release):
     found = findings_of(release)
     assert "accounting.ledger: more epsilon was spent than the cap allows" in found
     assert "is not zero, but no earlier release is listed" in found
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_metadata_that_say_more_than_the_manifest_are_found(release, verify_quickly, name):
+    """Even if the manifest lists the changed bytes."""
+    path = release / name
+    content = path.read_bytes().replace(b"CC-BY-4.0", b"CC0-1.0  ").replace(b"/by/4.0", b"/by/4.1")
+    if content == path.read_bytes():
+        content = content.replace(b"epsilon: 0.5", b"epsilon: 0.1")
+    assert content != path.read_bytes()
+    path.write_bytes(content)
+    manifest = manifest_of(release)
+    for entry in manifest["files"]:
+        if entry["path"] == name:
+            entry["bytes"], entry["sha256"] = len(content), digest(path)
+    reseal(release, manifest, card=False)
+    assert f"{name}: is not what the manifest gives" in findings_of(release, verify_quickly)
 
 
 def test_a_row_that_was_changed_and_resealed_is_found(release):

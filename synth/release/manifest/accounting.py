@@ -42,9 +42,10 @@ CONCENTRATED = (
 )
 
 NOT_TUNED = (
-    "none: the domain, the tables and the split of the budget follow from the configuration "
-    "alone, and nothing was tuned on the raw data"
+    "none by synth: the domain, the tables and the split of the budget follow from the "
+    "configuration alone, and nothing was tuned on the raw data"
 )
+BEFORE_IS_NOT_STATED = "the curator states nothing, and no privacy loss was counted for it"
 SELECTED = (
     "tables were chosen by looking at the raw data through the mechanism of `selections`, whose "
     "cost is part of the total; the domain, the candidates and the split of the budget follow "
@@ -210,9 +211,12 @@ def build_accounting(
             )
         ],
         "total": exact_budget(total),
-        "preprocessing_and_hyperparameter_tuning": SELECTED
-        if measurements.selections
-        else NOT_TUNED,
+        "preprocessing_and_hyperparameter_tuning": ". ".join(
+            [
+                SELECTED if measurements.selections else NOT_TUNED,
+                f"Before synth: {config.release.preprocessing or BEFORE_IS_NOT_STATED}",
+            ]
+        ),
         "ledger": {
             "population": ledger.population,
             "cap": exact_budget(ledger.cap),

@@ -24,11 +24,11 @@ from synth.release.manifest.implementation import (
     IMPLEMENTATION,
     arithmetic_fingerprint,
     build_implementation,
-    current_versions,
 )
 from synth.release.manifest.processing import POST_PROCESSING, build_processing
 from synth.release.manifest.quality import QUALITY, build_quality
 from synth.release.manifest.schema_terms import Schema, record, text
+from synth.release.manifest.software import Software, installed_software
 
 if TYPE_CHECKING:
     from synth.release.derivation import Derivation
@@ -49,7 +49,7 @@ class Attested:
     ledger: LedgerPosition
     self_tests: tuple[SelfTest, ...]
     disposal: Disposal
-    versions: dict[str, str]
+    software: Software
     arithmetic_fingerprint: str
 
 
@@ -61,7 +61,7 @@ def attest(receipt: Receipt, disposal: Disposal, *, date_published: str) -> Atte
         ledger=receipt.ledger,
         self_tests=receipt.self_tests,
         disposal=disposal,
-        versions=current_versions(),
+        software=installed_software(),
         arithmetic_fingerprint=arithmetic_fingerprint(),
     )
 
@@ -117,17 +117,19 @@ def build_manifest(
         "identity": identity.build_identity(config, date_published=attested.date_published),
         "people": identity.build_people(config),
         "purpose": identity.build_purpose(config, measurements),
-        "source": identity.build_source(population=attested.ledger.population),
+        "source": identity.build_source(
+            config.release, population=config.public["ledger"]["population"]
+        ),
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": meaning.build_meaning(guarantee.promised_budget(config, measurements)),
-        "deployment_model": deployment.build_deployment(),
+        "deployment_model": deployment.build_deployment(config.release),
         "accounting": accounting.build_accounting(config, measurements, attested.ledger),
         "domain": build_domain(config, columns),
         "implementation": build_implementation(
             config,
             mechanisms=tuple(dict.fromkeys(event.mechanism for event in measurements.events)),
             self_tests=attested.self_tests,
-            versions=attested.versions,
+            software=attested.software,
             fingerprint=attested.arithmetic_fingerprint,
         ),
         "post_processing": build_processing(
@@ -138,14 +140,16 @@ def build_manifest(
             rows=derivation.rows,
         ),
         "quality": build_quality(config, derivation.forecast, measurements, derivation.counts),
-        "security_and_disposal": life.build_security(attested.disposal),
-        "life_cycle": life.build_life_cycle(
-            measured_on=attested.measured_on, contact=config.release.contact
-        ),
+        "security_and_disposal": life.build_security(config.release, attested.disposal),
+        "life_cycle": life.build_life_cycle(config.release, measured_on=attested.measured_on),
         "conforms_to": [
             "JSON Schema draft 2020-12",
             "RFC 4180 (CSV)",
             "Apache Parquet",
+            "Data Package 1.0 (Frictionless)",
+            "Croissant 1.1 and Croissant RAI 1.0 (MLCommons)",
+            "OpenDP deployments registry, tier 3",
+            "schema.org Dataset and W3C DCAT 3",
         ],
         "configuration": config.public,
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from synth.config.release_keys import DATA_SOURCE_TYPES, RELEASE_TYPES
+from synth.config.types import ReleaseConfig
 from synth.release.manifest.schema_terms import listing, one_of, record, text
 
 DEPLOYMENT_MODEL = record(
@@ -14,14 +16,14 @@ DEPLOYMENT_MODEL = record(
         record("One actor.", actor=text("Who."), trust=text("What they are trusted with.")),
     ),
     threat_model=listing("Against whom the guarantee holds, and where it ends.", text("A clause.")),
-    release_type=one_of("How often the product is published.", "One release"),
-    data_source_type=one_of("Whether the raw data change while they are used.", "Static"),
+    release_type=one_of("How often the product is published.", *RELEASE_TYPES),
+    data_source_type=one_of("Whether new raw data come in over time.", *DATA_SOURCE_TYPES),
     access_type=one_of("How users reach the product.", "Non-interactive"),
 )
 
 
-def build_deployment() -> dict[str, Any]:
-    """The section `deployment_model`; the same for every release of this version."""
+def build_deployment(release: ReleaseConfig) -> dict[str, Any]:
+    """The section `deployment_model`."""
     return {
         "model_name": "Central",
         "actors": [
@@ -43,7 +45,7 @@ def build_deployment() -> dict[str, Any]:
             "out of scope: access to the curator's machine, its memory or its power use, and "
             "observing the measuring process while it runs",
         ],
-        "release_type": "One release",
-        "data_source_type": "Static",
+        "release_type": release.release_type or "One release",
+        "data_source_type": release.data_source_type or "Static",
         "access_type": "Non-interactive",
     }

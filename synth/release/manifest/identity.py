@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.config.types import Config
+from synth.config.release_keys import DATA_SOURCE_TYPES
+from synth.config.types import Config, ReleaseConfig
 from synth.domain import Margin
 from synth.measurements import Measurements
 from synth.release.manifest.schema_terms import day, flag, listing, one_of, record, text
@@ -14,8 +15,12 @@ SENTENCE = (
     "added before anything else was computed."
 )
 
+KEYWORDS = ("differential privacy", "synthetic data")
+NO_RECORD = "no record of any person; the guarantee bounds what can be learnt about one"
+
 IDENTITY = record(
     "What this release is called.",
+    ("homepage", "supersedes"),
     release_id=text("The release's id; also the name of its folder."),
     url_slug=text("A word from which a stable address can be made."),
     name=text("The title of the data set."),
@@ -23,9 +28,11 @@ IDENTITY = record(
     version=text("The version of this release; a release is never changed once published."),
     date_published=day("The day of publication (UTC), no finer than the day."),
     keywords=listing("Words to find the release by.", text("A keyword.")),
-    language=text("The language of the documentation, as in BCP 47."),
+    language=text("The language of titles, descriptions and labels, as in BCP 47."),
     license=text("The licence of the data, as the curator declared it."),
+    homepage=text("The release's address on the web."),
     cite_as=text("How to cite the release."),
+    supersedes=listing("The earlier releases that this one replaces.", text("A release's id.")),
     status=one_of("Whether the release stands.", "published"),
     is_synthetic=flag("True: every row is synthetic."),
     statement=text("What that means, in one sentence."),
@@ -33,14 +40,18 @@ IDENTITY = record(
 
 PEOPLE = record(
     "Who answers for the release.",
+    ("approvals", "sources"),
     data_curators=listing("The entities that publish the data.", text("A curator.")),
-    publisher=text("The first of the curators."),
+    publisher=text("Who publishes; the first of the curators, if nobody else was named."),
     contact_point=text("Where questions go."),
     registry_authors=listing("Who filled in this record.", text("An author.")),
+    approvals=listing("Who approved the release, in the curator's words.", text("An approval.")),
+    sources=listing("Papers and pages about the release.", text("A reference.")),
 )
 
 PURPOSE = record(
     "What the release is for, and what it is not for.",
+    ("temporal_coverage",),
     intended_use=text("The use for which the curator made the release."),
     out_of_scope_use=listing("Uses that the release cannot bear.", text("A use.")),
     limitations=listing("What every user must know.", text("A limitation.")),
@@ -50,23 +61,36 @@ PURPOSE = record(
     ),
     sector=text("The sector that the data describe."),
     region=text("The region that the data describe."),
+    temporal_coverage=text("The time that the data describe: a day, month or year, or two."),
 )
 
 SOURCE = record(
     "What the release was derived from; never a fingerprint of the raw data.",
+    ("derived_from",),
     population=text("The population whose budget was charged."),
-    data_source_type=one_of("Whether the raw data change while they are used.", "Static"),
+    derived_from=text("The public name of the raw data."),
+    data_source_type=one_of("Whether new raw data come in over time.", *DATA_SOURCE_TYPES),
     collection=text("How the raw data came to be."),
     personal_sensitive_information=text("What the release holds of persons."),
     fingerprint=text("Why the raw data cannot be recognised from the release."),
 )
 
 
+def declared(release: ReleaseConfig, *names: str) -> dict[str, Any]:
+    """The optional fields that the curator declared, under their own names."""
+    values = {name: getattr(release, name) for name in names}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value
+    }
+
+
 def build_identity(config: Config, *, date_published: str) -> dict[str, Any]:
     """The section `identity`."""
     release = config.release
     curators = ", ".join(release.curators)
-    year = date_published[:4]
+    year, named = date_published[:4], release.keywords
     return {
         "release_id": release.id,
         "url_slug": release.id,
@@ -74,10 +98,13 @@ def build_identity(config: Config, *, date_published: str) -> dict[str, Any]:
         "description": release.description,
         "version": "1",
         "date_published": date_published,
-        "keywords": ["differential privacy", "synthetic data", release.sector, release.region],
-        "language": "en",
+        "keywords": list(dict.fromkeys([*KEYWORDS, release.sector, release.region, *named])),
+        "language": release.language or "en",
         "license": release.license,
-        "cite_as": f"{curators} ({year}). {release.title}. Synthetic data set {release.id}.",
+        **declared(release, "homepage"),
+        "cite_as": release.cite_as
+        or f"{curators} ({year}). {release.title}. Synthetic data set {release.id}.",
+        **declared(release, "supersedes"),
         "status": "published",
         "is_synthetic": True,
         "statement": SENTENCE,
@@ -86,12 +113,13 @@ def build_identity(config: Config, *, date_published: str) -> dict[str, Any]:
 
 def build_people(config: Config) -> dict[str, Any]:
     """The section `people`."""
-    curators = list(config.release.curators)
+    release = config.release
     return {
-        "data_curators": curators,
-        "publisher": curators[0],
-        "contact_point": config.release.contact,
-        "registry_authors": curators,
+        "data_curators": list(release.curators),
+        "publisher": release.publisher or release.curators[0],
+        "contact_point": release.contact,
+        "registry_authors": list(release.registry_authors or release.curators),
+        **declared(release, "approvals", "sources"),
     }
 
 
@@ -114,6 +142,7 @@ def build_purpose(config: Config, measurements: Measurements) -> dict[str, Any]:
             "looking for a particular person: no row describes one",
             "decisions about single persons",
             "statements about combinations whose count is near the noise (see quality)",
+            *config.release.out_of_scope_use,
         ],
         "limitations": [
             "every count carries noise of known size (see quality); small counts are mostly noise",
@@ -121,15 +150,18 @@ def build_purpose(config: Config, measurements: Measurements) -> dict[str, Any]:
             "relations that need more attributes than were declared are not in the data",
             *([] if finest in margins else [from_model]),
             *(_lost_below(threshold) for threshold in thresholds),
+            *config.release.limitations,
         ],
         "biases": [
             "counts are not negative, so very small groups are represented less exactly than the "
             "noisy measurements, which are unbiased, represent them",
             "values outside the declared domain were recoded by the declared rule",
+            *config.release.biases,
         ],
         "data_product_type": "Synthetic data",
         "sector": config.release.sector,
         "region": config.release.region,
+        **declared(config.release, "temporal_coverage"),
     }
 
 
@@ -142,14 +174,15 @@ def _lost_below(threshold: int) -> str:
     )
 
 
-def build_source(*, population: str) -> dict[str, Any]:
+def build_source(release: ReleaseConfig, *, population: str) -> dict[str, Any]:
     """The section `source`."""
     return {
         "population": population,
-        "data_source_type": "Static",
-        "collection": "not described beyond the release's description",
-        "personal_sensitive_information": (
-            "no record of any person; the guarantee bounds what can be learnt about one"
+        **declared(release, "derived_from"),
+        "data_source_type": release.data_source_type or "Static",
+        "collection": release.collection or "not described beyond the release's description",
+        "personal_sensitive_information": ". ".join(
+            [NO_RECORD, *declared(release, "personal_sensitive_information").values()]
         ),
         "fingerprint": (
             "none: no hash, size, path, time or number of rows of the raw data is published"

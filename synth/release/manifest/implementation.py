@@ -17,8 +17,7 @@ from synth.release.manifest.schema_terms import (
     sha256,
     text,
 )
-
-LIBRARIES = ("synth", "numpy", "scipy", "pyarrow", "duckdb", "cryptography")
+from synth.release.manifest.software import Software
 
 EXACT_SAMPLER = (
     "exact: a table over 16 random bits, refined by further bits wherever these do not decide; "
@@ -61,6 +60,7 @@ MECHANISMS = {
 
 IMPLEMENTATION = record(
     "How the guarantee was implemented.",
+    ("commit",),
     mechanisms=listing(
         "Every mechanism that touched the raw data.",
         record(
@@ -79,10 +79,16 @@ IMPLEMENTATION = record(
         "Checks of the noise generator in the measuring process, before the noise was drawn.",
         record("One check.", name=text("What was checked."), passed=flag("Whether it passed.")),
     ),
+    commit=text("The commit of the source code of synth, where the installation records one."),
     versions=mapping(
         "The software that wrote the release, as the publisher attests.",
         text("A version."),
         names="A library, or `python`.",
+    ),
+    bill_of_materials=mapping(
+        "Everything that the software needs, directly or not, as the publisher attests.",
+        text("A version."),
+        names="A distribution of the Python Package Index.",
     ),
     arithmetic_fingerprint=sha256(
         "SHA-256 over results of floating-point functions on fixed numbers and the versions of "
@@ -91,14 +97,6 @@ IMPLEMENTATION = record(
     justification=text("Why this guarantee was chosen, in the curator's words."),
     configuration_hash=sha256("SHA-256 of the canonical JSON of `configuration`."),
 )
-
-
-def current_versions() -> dict[str, str]:
-    """The versions of this program, of Python and of the numeric libraries."""
-    import platform
-    from importlib.metadata import version
-
-    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
 
 
 def arithmetic_fingerprint() -> str:
@@ -133,7 +131,7 @@ def build_implementation(
     *,
     mechanisms: tuple[str, ...],
     self_tests: tuple[SelfTest, ...],
-    versions: dict[str, str],
+    software: Software,
     fingerprint: str,
 ) -> dict[str, Any]:
     """The section `implementation`; `mechanisms` are the names of those that were used."""
@@ -158,7 +156,9 @@ def build_implementation(
             "having watched its time, and starts it again learns from the choices of several runs"
         ),
         "self_tests": [{"name": test.name, "passed": test.passed} for test in self_tests],
-        "versions": versions,
+        **({} if software.commit is None else {"commit": software.commit}),
+        "versions": software.versions,
+        "bill_of_materials": software.bill_of_materials,
         "arithmetic_fingerprint": fingerprint,
         "justification": config.privacy.justification,
         "configuration_hash": canonical_hash(config.public),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from synth.config.types import ReleaseConfig
 from synth.measurements import Disposal
 from synth.measurements.receipt import SOURCE_GONE_BEFORE
 from synth.release.manifest.schema_terms import (
@@ -18,6 +19,13 @@ from synth.release.manifest.schema_terms import (
 )
 
 CURATORS = "as the curator decides"
+ONE_PROCESS = (
+    "one process of the curator opened the raw data, counted them, added the noise and ended "
+    "before the release was written; the process that wrote it has no access"
+)
+
+NEVER_CHANGED = "a release is never changed; a new one gets an id of its own"
+NOT_CALLED_BACK = "copies cannot be called back, and budget once spent stays spent"
 
 FILES = listing(
     "The files of the release, but for this one and SHA256SUMS.",
@@ -60,20 +68,18 @@ LIFE_CYCLE = record(
 )
 
 
-def build_security(disposal: Disposal) -> dict[str, Any]:
+def build_security(release: ReleaseConfig, disposal: Disposal) -> dict[str, Any]:
     """The section `security_and_disposal`."""
     kept = disposal.method == "keep"
     remaining = "nothing that this program read or wrote; copies elsewhere are the curator's"
     retention = "none: removed after the measurement"
     if kept:
-        remaining, retention = "the curator keeps the raw data, for the reason given", CURATORS
+        remaining = "the curator keeps the raw data, for the reason given"
+        retention = release.retention or CURATORS
     elif SOURCE_GONE_BEFORE in disposal.checks:
         remaining, retention = "not known: see the checks of the disposal", CURATORS
     return {
-        "raw_access_controls": (
-            "one process of the curator opened the raw data, counted them, added the noise and "
-            "ended before the release was written; the process that wrote it has no access"
-        ),
+        "raw_access_controls": ". ".join([ONE_PROCESS, *filter(None, [release.access_controls])]),
         "disposal": {
             "method": disposal.method,
             "reason": disposal.reason,
@@ -85,11 +91,11 @@ def build_security(disposal: Disposal) -> dict[str, Any]:
     }
 
 
-def build_life_cycle(*, measured_on: str, contact: str) -> dict[str, Any]:
+def build_life_cycle(release: ReleaseConfig, *, measured_on: str) -> dict[str, Any]:
     """The section `life_cycle`."""
     return {
         "measured_on": measured_on,
-        "maintenance": "none: a release is never changed; a new one gets an id of its own",
-        "errata": f"reported to {contact}",
-        "withdrawal": "copies cannot be called back, and budget once spent stays spent",
+        "maintenance": ". ".join([NEVER_CHANGED, *filter(None, [release.maintenance])]),
+        "errata": release.errata or f"reported to {release.contact}",
+        "withdrawal": ". ".join([NOT_CALLED_BACK, *filter(None, [release.withdrawal])]),
     }

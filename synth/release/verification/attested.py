@@ -14,13 +14,16 @@ from synth.measurements import Disposal, LedgerPosition, SelfTest
 from synth.privacy import Budget
 from synth.release.manifest.build import Attested
 from synth.release.manifest.disjoint_parts import read_disjoint_parts
+from synth.release.manifest.software import Software
 
 ATTESTED_ONLY = (
     "identity.date_published",
     "life_cycle.measured_on",
     "accounting.ledger.earlier_release_ids[*]",
     "implementation.self_tests[*].name",
+    "implementation.commit",
     "implementation.versions.*",
+    "implementation.bill_of_materials.*",
     "implementation.arithmetic_fingerprint",
 )
 """Fields that may be changed, alone and with new checksums, without `verify` noticing."""
@@ -59,7 +62,11 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
             SelfTest(test["name"], test["passed"]) for test in implementation["self_tests"]
         ),
         disposal=Disposal(disposal["method"], disposal["reason"], tuple(disposal["checks"])),
-        versions=implementation["versions"],
+        software=Software(
+            implementation["versions"],
+            implementation["bill_of_materials"],
+            implementation.get("commit"),
+        ),
         arithmetic_fingerprint=implementation["arithmetic_fingerprint"],
     )
 

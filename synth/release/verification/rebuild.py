@@ -25,6 +25,7 @@ from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import build_manifest
+from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.rows import RowCounts
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
@@ -164,6 +165,7 @@ class Rebuild:
                 if self.folder.read(DATA_CARD) == render_data_card(shown)
                 else [f"{DATA_CARD}: is not the card that the manifest gives"],
             )
+        self._check_metadata(shown)
         if PAGE in self.folder.sizes:
             self.findings.conclude(
                 f"{PAGE} is the page of this manifest and these rows",
@@ -171,6 +173,16 @@ class Rebuild:
                 if self.folder.read(PAGE) == render_page(shown, self.derived.counts)
                 else [f"{PAGE}: is not the page that the manifest and the rows give"],
             )
+
+    def _check_metadata(self, manifest: dict[str, Any]) -> None:
+        for name, content in metadata_documents(manifest).items():
+            if name in self.folder.sizes:
+                self.findings.conclude(
+                    f"{name} is the projection of this manifest",
+                    []
+                    if self.folder.read(name) == content
+                    else [f"{name}: is not what the manifest gives"],
+                )
 
     def _facts(self, name: str) -> FileFacts:
         with self.folder.open(name) as file:

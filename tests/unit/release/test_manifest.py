@@ -1,5 +1,6 @@
 """The manifest: closed schema, a basis for every number, and figures that are what they say."""
 
+import importlib.metadata
 import json
 import math
 import re
@@ -22,10 +23,11 @@ from synth.privacy import Budget
 from synth.privacy.exact_numbers import exact_number
 from synth.privacy.meaning import group_delta, posterior_bounds, smallest_false_negative_rate
 from synth.release.manifest.build import manifest_schema
-from synth.release.manifest.implementation import arithmetic_fingerprint, current_versions
+from synth.release.manifest.implementation import arithmetic_fingerprint
 from synth.release.manifest.life import build_security
 from synth.release.manifest.meaning import build_meaning, rare
 from synth.release.manifest.residuals import marginal_residuals, root_mean_square
+from synth.release.manifest.software import bill_of_materials, current_versions, source_commit
 
 
 def manifest_of(made):
@@ -198,6 +200,108 @@ def test_the_fingerprint_is_stable_and_versions_are_those_installed():
     assert current_versions()["numpy"] == np.__version__
 
 
+def test_the_bill_of_materials_follows_the_requirements_and_nothing_else():
+    bill = bill_of_materials()
+    assert list(bill) == sorted(bill)
+    for name in ("synth", "numpy", "duckdb", "sqlglot", "markupsafe", "ibis-framework"):
+        assert bill[name] == importlib.metadata.version(name)
+    assert not {"pytest", "ruff", "frictionless", "pip"} & set(bill)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"),
+    [
+        (None, None),
+        ('{"url": "file:///somewhere", "dir_info": {}}', None),
+        ('{"vcs_info": {"commit_id": "/somewhere"}}', None),
+        ('{"vcs_info": {"commit_id": "%s"}}' % ("ab" * 20), "ab" * 20),
+    ],
+)
+def test_the_commit_is_what_the_installer_recorded(monkeypatch, recorded, expected):
+    monkeypatch.setattr(
+        importlib.metadata.PathDistribution, "read_text", lambda *_: recorded, raising=True
+    )
+    assert source_commit() == expected
+
+
+DECLARED = {
+    "keywords": ["surveys", "synthetic data"],
+    "language": "de",
+    "homepage": "https://example.org/data/",
+    "cite_as": "Office. People.",
+    "supersedes": ["people-2019"],
+    "temporal_coverage": "2019/2020",
+    "publisher": "Printing house",
+    "registry_authors": ["A. Clerk"],
+    "approvals": ["Board"],
+    "sources": ["A paper"],
+    "out_of_scope_use": ["Ranking of towns"],
+    "limitations": ["Children were not asked"],
+    "biases": ["No telephone, no answer"],
+    "derived_from": "Survey of people",
+    "collection": "By telephone",
+    "personal_sensitive_information": "Income",
+    "data_source_type": "Dynamic",
+    "release_type": "Many releases",
+    "preprocessing": "Edited by hand",
+    "access_controls": "Two clerks",
+    "retention": "Ten years",
+    "maintenance": "One a year",
+    "errata": "On the page",
+    "withdrawal": "Told on the page",
+}
+
+
+def test_what_the_curator_declares_is_in_the_manifest(released):
+    made = released(release=DECLARED)
+    manifest = manifest_of(made)
+    identity, people = manifest["identity"], manifest["people"]
+    for name in ("homepage", "cite_as", "supersedes", "language"):
+        assert identity[name] == DECLARED[name]
+    assert identity["keywords"][:2] == ["differential privacy", "synthetic data"]
+    assert identity["keywords"].count("synthetic data") == 1
+    assert identity["keywords"][-1] == "surveys"
+    for name in ("publisher", "registry_authors", "approvals", "sources"):
+        assert people[name] == DECLARED[name]
+    purpose, source = manifest["purpose"], manifest["source"]
+    for name in ("out_of_scope_use", "limitations", "biases"):
+        assert purpose[name][-1:] == DECLARED[name]
+    assert purpose["temporal_coverage"] == "2019/2020"
+    assert (source["derived_from"], source["collection"]) == ("Survey of people", "By telephone")
+    assert source["personal_sensitive_information"].endswith(". Income")
+    assert source["data_source_type"] == "Dynamic"
+    assert manifest["deployment_model"]["data_source_type"] == "Dynamic"
+    assert manifest["deployment_model"]["release_type"] == "Many releases"
+    assert manifest["accounting"]["preprocessing_and_hyperparameter_tuning"].endswith(
+        "Before synth: Edited by hand"
+    )
+    security, life = manifest["security_and_disposal"], manifest["life_cycle"]
+    assert security["raw_access_controls"].endswith(". Two clerks")
+    assert security["retention"] == "Ten years"
+    assert life["maintenance"].endswith(". One a year")
+    assert (life["errata"], life["withdrawal"].endswith(". Told on the page")) == (
+        "On the page",
+        True,
+    )
+    jsonschema.Draft202012Validator(manifest_schema()).validate(manifest)
+
+
+def test_what_the_curator_does_not_declare_is_left_out_or_said_to_be_unknown(released):
+    manifest = manifest_of(released())
+    for section, name in (
+        ("identity", "homepage"),
+        ("identity", "supersedes"),
+        ("people", "approvals"),
+        ("people", "sources"),
+        ("purpose", "temporal_coverage"),
+        ("source", "derived_from"),
+    ):
+        assert name not in manifest[section]
+    assert "states nothing" in manifest["accounting"]["preprocessing_and_hyperparameter_tuning"]
+    assert manifest["identity"]["cite_as"].startswith("Office (2026). ")
+    assert manifest["people"]["publisher"] == manifest["people"]["data_curators"][0]
+
+
 def test_person_units_and_replaced_records_are_told_apart(released):
     person = {"unit": {"column": "person", "max_records": 3}}
     manifest = manifest_of(released(privacy=person))
@@ -249,7 +353,7 @@ def test_the_schema_says_where_the_steps_are_explained_and_what_a_stop_means():
         ("delete", SOURCE_GONE_BEFORE, "not known"),
     ],
 )
-def test_what_remains_is_what_the_disposal_found_out(method, about, remaining):
+def test_what_remains_is_what_the_disposal_found_out(measured, method, about, remaining):
     disposal = Disposal(method, "", (about, NO_TEMPORARY_FILE))
     assert disposal.is_possible
-    assert build_security(disposal)["remaining"].startswith(remaining)
+    assert build_security(measured().config.release, disposal)["remaining"].startswith(remaining)

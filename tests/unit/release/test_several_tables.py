@@ -22,6 +22,7 @@ from synth.errors import VerificationError
 from synth.plan import forecast
 from synth.privacy import SelectionEvent
 from synth.release.checksums import checksum_lines
+from synth.release.contents import METADATA
 from synth.release.data_card import render_data_card
 from synth.release.manifest.accounting import build_accounting
 from synth.release.manifest.build import manifest_schema
@@ -30,6 +31,7 @@ from synth.release.manifest.fit import build_fit
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
 from synth.release.manifest.quality import build_prediction
+from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_summary
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
@@ -47,6 +49,9 @@ def reseal(made, manifest):
         made.derive(made.measurements, made.config).counts, made.config.universe.shape
     )
     for entry in manifest["files"]:
+        if entry["path"] in METADATA:
+            document = metadata_documents(manifest)[entry["path"]]
+            (made.folder / entry["path"]).write_bytes(document)
         if entry["path"] == "index.html":
             (made.folder / "index.html").write_bytes(render_summary(manifest, summary))
         content = (made.folder / entry["path"]).read_bytes()

@@ -54,10 +54,13 @@ def test_the_folder_holds_the_files_of_the_contract(released):
     assert sorted(path.name for path in made.folder.iterdir()) == [
         "README.md",
         "SHA256SUMS",
+        "croissant.json",
+        "datapackage.json",
         "index.html",
         "manifest.json",
         "manifest.schema.json",
         "measurements.parquet",
+        "registry.yaml",
         "synthetic.csv",
         "synthetic.parquet",
     ]

@@ -1,0 +1,117 @@
+"""`datapackage.json`: a Data Package (Frictionless), with a Table Schema of the CSV file."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from synth.release.contents import CSV, MANIFEST, PARQUET, PARQUET_MEDIA_TYPE
+from synth.release.metadata.facts import (
+    Manifest,
+    contact_email,
+    described_files,
+    full_description,
+    guarantee_in_short,
+    homepage,
+)
+from synth.release.metadata.licences import licence_of
+
+TYPES = {"text": "string", "integer": "integer", "number": "number"}
+
+
+def data_package(manifest: Manifest) -> dict[str, Any]:
+    """The descriptor: addresses are relative, so that a downloaded folder is read as it is.
+
+    Ensures: a deterministic function of the manifest, in plain JSON values.
+    """
+    identity, source = manifest["identity"], manifest["source"]
+    package: dict[str, Any] = {
+        "name": identity["release_id"],
+        "title": identity["name"],
+        "description": full_description(manifest),
+        "version": identity["version"],
+        "keywords": identity["keywords"],
+        "licenses": [_licence(identity["license"])],
+        "contributors": _contributors(manifest),
+        "resources": [_resource(manifest, entry) for entry in described_files(manifest)],
+        "privacy": {"guarantee": guarantee_in_short(manifest), "manifest": MANIFEST},
+    }
+    if (address := homepage(manifest)) is not None:
+        package["homepage"] = address
+    if (name := source.get("derived_from")) is not None:
+        package["sources"] = [{"title": name}]
+    return package
+
+
+def table_schema(manifest: Manifest) -> dict[str, Any]:
+    """The Table Schema of the rows: types, categories, bounds, missing values."""
+    return {
+        "fields": [_field(column) for column in manifest["domain"]["columns"]],
+        "missingValues": [""],
+    }
+
+
+def _field(column: dict[str, Any]) -> dict[str, Any]:
+    field: dict[str, Any] = {"name": column["name"], "type": TYPES[column["published_type"]]}
+    field |= {key: column[key] for key in ("title", "description") if column[key]}
+    constraints: dict[str, Any] = {"required": not column["has_missing"]}
+    if column["published_type"] == "text":
+        labels = column["labels"][: column["codes"] - column["has_missing"]]
+        field |= {"categories": labels, "categoriesOrdered": column["kind"] != "categorical"}
+        constraints["enum"] = labels
+    else:
+        low, high = Fraction(column["edges"][0]), Fraction(column["edges"][-1])
+        constraints |= {"minimum": _at_most(low), "maximum": -_at_most(-high)}
+    return field | {"constraints": constraints}
+
+
+def _at_most(bound: Fraction) -> int | float:
+    """The bound as a JSON number, written in decimals that do not lie above it.
+
+    Rounding: down, so that no published value is outside.
+    """
+    if bound.denominator == 1:
+        return bound.numerator
+    number = float(bound)
+    return math.nextafter(number, -math.inf) if Fraction(repr(number)) > bound else number
+
+
+def _resource(manifest: Manifest, entry: dict[str, Any]) -> dict[str, Any]:
+    path = entry["path"]
+    resource: dict[str, Any] = {
+        "name": path.replace(".", "-") if path == PARQUET else path.rpartition(".")[0],
+        "path": path,
+        "description": entry["role"],
+        "mediatype": entry["media_type"],
+        "bytes": entry["bytes"],
+        "hash": f"sha256:{entry['sha256']}",
+    }
+    if path == CSV:
+        return resource | {
+            "type": "table",
+            "format": "csv",
+            "encoding": "utf-8",
+            "dialect": {"delimiter": ",", "quoteChar": '"', "doubleQuote": True, "header": True},
+            "schema": table_schema(manifest),
+        }
+    if entry["media_type"] == PARQUET_MEDIA_TYPE:
+        resource |= {"type": "file", "format": "parquet"}
+    return resource
+
+
+def _licence(written: str) -> dict[str, str]:
+    """A licence needs an identifier or an address; else the path is that of the manifest."""
+    licence = licence_of(written)
+    entry = {"name": licence.written} if licence.is_known else {}
+    if licence.address:
+        entry["path"] = licence.address
+    return (entry or {"path": MANIFEST}) | {"title": licence.title or licence.written}
+
+
+def _contributors(manifest: Manifest) -> list[dict[str, str]]:
+    people = manifest["people"]
+    listed = [{"title": name, "role": "author"} for name in people["data_curators"]]
+    publisher = {"title": people["publisher"], "role": "publisher"}
+    email = contact_email(manifest)
+    return [*listed, publisher | ({"email": email} if email else {})]
