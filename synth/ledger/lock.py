@@ -72,13 +72,21 @@ class RunLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.fchmod(descriptor, 0o600)
-        except BaseException as error:
+        except BlockingIOError:
             os.close(descriptor)
-            if isinstance(error, BlockingIOError):
-                raise BusyError(
-                    f"{self.path}: another process is working on this release",
-                    why="two runs at once could draw noise twice for one charge",
-                    fix="wait until it is done and start again",
-                ) from None
+            raise BusyError(
+                f"{self.path}: another process is working on this release",
+                why="two runs at once could draw noise twice for one charge",
+                fix="wait until it is done and start again",
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise OutputError(
+                f"{self.path}: the lock of the run cannot be taken ({error.strerror})",
+                why="without a lock two runs at once could draw noise twice for one charge",
+                fix="keep the ledger on a file system that knows locks (flock)",
+            ) from error
+        except BaseException:
+            os.close(descriptor)
             raise
         return descriptor

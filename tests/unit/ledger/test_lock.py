@@ -1,13 +1,16 @@
 """The lock of a run: one holder, freed by the kernel."""
 
+import errno
+import fcntl
 import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from synth.errors import BusyError
+from synth.errors import BusyError, OutputError
 from synth.ledger import RunLock
 
 HOLD = """
@@ -39,6 +42,21 @@ def test_the_lock_is_private_whatever_the_umask(path):
             assert stat.S_IMODE(lock.path.parent.stat().st_mode) == 0o700
     finally:
         os.umask(before)
+
+
+def test_a_file_system_without_locks_is_an_expected_failure(path, monkeypatch):
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", no_locks)
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        with pytest.raises(OutputError, match="No locks available") as refusal:
+            RunLock.for_run(path, "a").__enter__()
+        assert "knows locks" in refusal.value.fix
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
+    with RunLock.for_run(path, "a"):
+        pass
 
 
 def test_a_killed_holder_frees_the_lock(path):
