@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from synth.audit_command import audit
 from synth.draft_command import draft
 from synth.errors_command import errors
 from synth.exit_code import Interruption, exit_code_of, print_json
@@ -35,6 +36,7 @@ app = typer.Typer(
 
 app.command()(keygen)
 app.command()(approve)
+app.command()(audit)
 app.command()(errors)
 app.command()(draft)
 

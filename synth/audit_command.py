@@ -1,0 +1,27 @@
+"""`synth audit`: what the configured noise gives away of made-up records."""
+
+from __future__ import annotations
+
+import typer
+
+from synth.errors import VerificationError
+from synth.exit_code import print_json
+from synth.options import AsJson, ConfigPath, Period
+
+
+def audit(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+    """Attack the configured noise with made-up records; exit code 5 if it gives too much away."""
+    from synth.audit import audit as audit_configuration
+    from synth.audit import render
+    from synth.config import load_config
+    from synth.stage_log import StageLog
+
+    accepted = load_config(config, period=period)
+    with StageLog().doing("auditing"):
+        report = audit_configuration(accepted)
+    if as_json:
+        print_json(report.to_plain())
+    else:
+        print(render(report))
+    if report.exceeded:
+        raise typer.Exit(VerificationError.exit_code)
