@@ -87,7 +87,9 @@ def _polars(columns: Sequence[Column]) -> str:
 import polars as pl
 people = pl.read_csv(
     "synthetic.csv",
-    schema_overrides={{
+    has_header=False,  # the names stand below: polars keeps doubled quotes of a header as they are
+    skip_rows=1,
+    schema={{
 {listed}
     }},
     null_values=[""],

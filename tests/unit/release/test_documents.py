@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -103,6 +104,39 @@ def test_the_code_for_duckdb_loads_what_was_published(awkward, formats):
     assert found.to_pydict() == rows
 
 
+@pytest.mark.parametrize("formats", [["csv"], ["csv", "parquet"], ["parquet"]])
+def test_the_code_for_polars_loads_what_was_published(awkward, formats):
+    made, rows = awkward
+    code = load_snippets(manifest_of(made)["domain"]["columns"], formats)["polars"]
+    assert formats != ["csv", "parquet"] or code in card_of(made)
+    names: dict = {}
+    exec(code, names)
+    people = names["people"]
+    assert [str(kind) for kind in people.dtypes] == ["String", "Int64", "String", "Float64"]
+    assert people.to_dict(as_series=False) == rows
+
+
+R_CHECK = """
+for (column in people) {
+    stopifnot(class(column) == if (is.character(column)) "character" else "numeric")
+    cat(sum(is.na(column)), length(column), "\\n")
+}
+cat(people[["code"]], sep = ",", fill = FALSE)
+"""
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R on the machine")
+def test_the_code_for_r_loads_what_was_published(awkward):
+    made, rows = awkward
+    code = load_snippets(manifest_of(made)["domain"]["columns"], ["csv"])["r"]
+    done = subprocess.run(["Rscript", "-e", code + R_CHECK], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *counted, codes = done.stdout.splitlines()
+    missing = [f"{values.count(None)} {len(values)} " for values in rows.values()]
+    assert counted == missing
+    assert codes.split(",") == ["NA" if code is None else code for code in rows["code"]]
+
+
 def test_the_code_for_polars_and_r_names_every_type(awkward):
     made, _ = awkward
     code = load_snippets(manifest_of(made)["domain"]["columns"], ["csv"])
@@ -129,6 +163,8 @@ def test_a_single_column_with_missing_values_is_loaded_as_published(released, mo
     exec(code["pandas"], names)
     assert plain_columns(names["people"]) == rows
     assert duckdb.connect().sql(code["duckdb"]).to_arrow_table().to_pydict() == rows
+    exec(code["polars"], names)
+    assert names["people"].to_dict(as_series=False) == rows
 
 
 @pytest.mark.parametrize(
