@@ -66,7 +66,7 @@ class Answering:
 
         Raises: QueryError if a way that is asked for has no answer.
         """
-        published = self._published(query)
+        published = self.published(query)
         lowest, highest = public_bounds(query.where, self._release.config)
         found: list[Answer] = []
 
@@ -91,7 +91,7 @@ class Answering:
             add(float(published), max(low, 0), max(high, 0), "simulated", sd)
         return found
 
-    def _published(self, query: Query) -> int:
+    def published(self, query: Query) -> int:
         """The published rows that the query counts."""
         import numpy as np
 

@@ -1,0 +1,118 @@
+"""A release folder opened from Python: types, counts, marginals, and what is no release."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synth
+from synth.errors import QueryError, VerificationError
+from synth.uncertainty.public_bounds import public_bounds
+from synth.uncertainty.query_text import parse_query
+from tests.unit.release.conftest import BUSY, stand_in
+
+
+@pytest.mark.parametrize("formats", [["csv"], ["parquet"], ["csv", "parquet"]])
+def test_rows_have_the_published_types_in_either_format(released, formats):
+    made = released(**BUSY, output={"formats": formats})
+    frame = synth.Release(made.folder).frame()
+    assert {name: str(kind) for name, kind in frame.dtypes.items()} == {
+        "age": "Int64",
+        "gain, in $": "Float64",
+        "town": "string",
+    }
+    counts = stand_in(made.measurements, made.config).counts
+    assert len(frame) == counts.sum()
+    table = counts.reshape(made.config.universe.shape)
+    assert frame["gain, in $"].isna().sum() == table[:, -1].sum()
+    assert (frame["town"] == "<Other>").sum() == table[:, :, 2].sum() == 40
+
+
+def test_csv_and_parquet_give_the_same_frame(released):
+    made = released(**BUSY, output={"formats": ["csv", "parquet"]})
+    release = synth.Release(made.folder)
+    text = (made.folder / "synthetic.csv").read_bytes()
+    types = release.frame().dtypes.to_dict()
+    read = pd.read_csv(io.BytesIO(text), dtype=types, keep_default_na=False, na_values=[""])
+    pd.testing.assert_frame_equal(release.frame(), read)
+
+
+def test_counts_and_marginals_are_those_of_the_rows(released):
+    made = released(**BUSY)
+    release = synth.Release(made.folder)
+    table = stand_in(made.measurements, made.config).counts.reshape(made.config.universe.shape)
+    cells = release.counts()
+    assert cells["count"].to_list() == [int(n) for n in table.ravel() if n]
+    marginal = release.marginal(["town", "age"])
+    assert marginal["count"].to_list() == table.sum(axis=1).T.ravel().tolist()
+    assert marginal["town"].to_list()[:4] == ['Nord, "Süd"'] * 4
+    assert marginal["age"].to_list()[:4] == list(made.config.universe.attribute("age").labels)
+    assert marginal["age"].cat.ordered
+    with pytest.raises(QueryError, match="did you mean town"):
+        release.marginal(["twon"])
+
+
+def test_noisy_tables_and_manifest_are_there(released):
+    made = released(**BUSY)
+    release = synth.Release(made.folder)
+    (noisy,) = release.measurements.tables
+    (measured,) = made.measurements.tables
+    assert np.array_equal(noisy.noisy_counts, measured.noisy_counts)
+    assert noisy.variance == measured.variance
+    assert release.manifest["implementation"]["configuration_hash"] == release.config.hash
+    assert release.id == made.config.release.id
+
+
+def test_what_is_no_release_is_refused(released, tmp_path):
+    with pytest.raises(VerificationError, match="no-such"):
+        synth.Release(tmp_path / "no-such")
+    made = released(**BUSY)
+    release = synth.Release(made.folder)
+    (made.folder / "measurements.parquet").write_bytes(b"PAR1")
+    with pytest.raises(VerificationError) as caught:
+        synth.errors(release, queries="age=18")
+    assert "measurements.parquet" in str(caught.value)
+    (made.folder / "manifest.json").write_text("{}")
+    with pytest.raises(VerificationError) as caught:
+        synth.Release(made.folder)
+    assert "manifest.json" in str(caught.value)
+    assert caught.value.exit_code == 5
+
+
+def test_answers_are_sums_of_the_noisy_table_within_public_bounds(released):
+    made = released(**BUSY)
+    found = synth.errors(made.folder, queries=["age=18", 'town="<Other>"', "age=18, town=x|y"])
+    universe = made.config.universe
+    noisy = made.measurements.tables[0].noisy_counts.reshape(universe.shape)
+    possible = universe.possible().reshape(universe.shape)
+    eighteen = universe.attribute("age").code_of("18")
+    assert found["estimate"].iloc[0] == (noisy * possible)[eighteen].sum()
+    assert found.iloc[1][["published", "low", "high"]].to_list() == [40, 40, 40]
+    assert found.iloc[2][["published", "low", "high"]].to_list() == [0, 0, 0]
+
+
+def test_totals_bound_parts_and_wholes(measured):
+    config = measured(**BUSY).config
+
+    def bounds(text):
+        return public_bounds(parse_query(text, config.universe).where, config)
+
+    assert bounds('town="<Other>", age=18') == (0, 40)
+    assert bounds('town in {"<Other>", x|y}') == (40, None)
+    assert bounds("") == (40, None)
+    assert bounds("age=18") == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"level": 1.0}, "no interval"),
+        ({"method": "exact"}, "no method"),
+        ({"draws": 1}, "4 or more"),
+        ({"marginal": "age,age"}, "each once"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(released, options, words):
+    with pytest.raises(QueryError, match=words):
+        synth.errors(released(**BUSY).folder, queries="age=18", **options)
