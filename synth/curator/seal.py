@@ -6,6 +6,7 @@ import ctypes
 import faulthandler
 import os
 import resource
+import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ PR_SET_DUMPABLE = 4
 def seal_process(*, dies_with_parent: bool) -> None:
     """Forbid core dumps, tracing by other users and files that others can read.
 
-    With `dies_with_parent` a killed job leaves no measuring process behind. Outside Linux only
-    the portable parts apply.
+    With `dies_with_parent` a killed job leaves no measuring process behind: neither one whose
+    parent dies later, nor one whose parent was gone before it came this far. Outside Linux only the
+    portable parts apply.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.umask(0o077)
@@ -30,6 +32,15 @@ def seal_process(*, dies_with_parent: bool) -> None:
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
         if dies_with_parent:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if _nobody_reads(sys.stderr.fileno()):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _nobody_reads(descriptor: int) -> bool:
+    """Whether this is a pipe whose other end is gone, as the parent's is when it has died."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLERR)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def core_dumps_are_off() -> bool:

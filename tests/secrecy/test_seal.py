@@ -51,3 +51,26 @@ def test_it_dies_with_the_process_that_started_it():
     while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not Path(f"/proc/{number}").exists()
+
+
+def test_it_ends_if_its_parent_is_gone_before_it_is_sealed(tmp_path):
+    """The signal of the parent's death comes only to who asked for it before."""
+    code = (
+        "import sys; from pathlib import Path; from synth.curator import seal_process\n"
+        "sys.stdin.readline(); seal_process(dies_with_parent=True)\n"
+        "Path(sys.argv[1]).write_text('went on')\n"
+    )
+    went_on = tmp_path / "went on"
+    for parent_is_there in (False, True):
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, str(went_on)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        if not parent_is_there:
+            child.stderr.close()
+        child.stdin.write(b"go\n")
+        child.stdin.close()
+        assert child.wait() == (0 if parent_is_there else -signal.SIGKILL)
+        assert went_on.exists() == parent_is_there
+        child.stderr.close()
