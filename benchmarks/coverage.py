@@ -1,6 +1,6 @@
 """How often the intervals of `synth errors` hold the true count, and how wide they are.
 
-    python benchmarks/coverage.py --tables nltcs,adult --seeds 20 --simulated 0
+    python benchmarks/coverage.py --seeds 40 --queries 30 --simulated 0
     python benchmarks/coverage.py --tables nltcs,adult --seeds 2 --simulated 2 --draws 12 --keep DIR
 
 A query restricts one to four columns, drawn evenly; of each column it takes one code, a run of
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,19 @@ class Made:
     cell_counts: NDArray[np.int64]
 
 
-def measure(config: Config, truth: NDArray[np.int64], seed: int) -> Measurements:
+@cache
+def planned(name: str) -> tuple[Config, NDArray[np.int64], tuple[TableEvent, ...]]:
+    """A shipped configuration, the true counts and what is measured."""
+    config, truth = table(name)
+    return config, truth, plan_events(config)
+
+
+def measure(name: str, seed: int) -> Measurements:
     """The planned tables with noise."""
+    config, truth, events = planned(name)
     generator = np.random.default_rng([seed, 5])
     tables = []
-    for event in plan_events(config):
+    for event in events:
         sums = Margin(event.table, event.coarsening).sums(config.universe, truth)
         noisy = sums + draw_noise(generator, event, len(sums))
         tables.append(MeasuredTable(event, noisy, noise_variance(event)))
@@ -114,8 +123,8 @@ def keep_redraws(directory: Path, name: str, seed: int) -> None:
 
 def run(name: str, seed: int, queries: int, draws: int, keep: Path | None) -> list[dict[str, Any]]:
     """One release and its random queries; simulated intervals only with `draws`."""
-    config, truth = table(name)
-    measurements = measure(config, truth, seed)
+    config, truth, _ = planned(name)
+    measurements = measure(name, seed)
     original = Redrawing.redraw
     counts = np.zeros_like(truth)
     if draws:
@@ -135,7 +144,7 @@ def run(name: str, seed: int, queries: int, draws: int, keep: Path | None) -> li
         answers = answering.answers(
             query, level=LEVEL, method="both" if draws else "measured", draws=max(draws, 1)
         )
-        true = exact.answers(query, level=LEVEL, method="measured")[0].published
+        true = exact.published(query)
         event = measurements.tables[0].event
         found.append(
             {"columns": len(query.columns), "best": best_width(query, config, event)}
