@@ -15,6 +15,7 @@ import typer
 from synth.audit_command import audit
 from synth.draft_command import draft
 from synth.errors_command import errors
+from synth.evaluate_command import evaluate
 from synth.exit_code import Interruption, exit_code_of, print_json
 from synth.json_log import JsonLog
 from synth.key_commands import approve, keygen
@@ -39,6 +40,7 @@ app.command()(approve)
 app.command()(audit)
 app.command()(errors)
 app.command()(draft)
+app.command()(evaluate)
 
 
 @app.callback(invoke_without_command=True)

@@ -37,7 +37,7 @@ def from_records(
 def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]:
     """The columns of a draft; those that cannot be used are left out with the reason."""
     refused = [
-        DraftColumn(name, left_out="its type cannot be counted; give a view that shows it as text")
+        DraftColumn(name, left_out="its type cannot be counted, or it may not be read; give a view")
         for name in table.uncountable
     ]
     refused += [

@@ -1,0 +1,128 @@
+"""The evaluation: counts of the raw data beside those of the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synth.config.source_files import source_files
+from synth.config.types import Config
+from synth.errors import ConfigError, Problem, PublishedDifferentlyError, SourceError
+from synth.evaluation.associations import MOST_COLUMNS, associations
+from synth.evaluation.distances import OrderDistances, distances
+from synth.evaluation.nearness import Nearness, nearness
+from synth.evaluation.prediction import Prediction, default_targets, predictions
+from synth.evaluation.table import Table, table_of
+from synth.published import Release
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ORDERS = (1, 2, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """All that was found. Private: computed from raw data without noise."""
+
+    release_id: str
+    configuration_hash: str
+    columns: tuple[str, ...]
+    raw_records: int
+    release_rows: int
+    orders: tuple[OrderDistances, ...]
+    raw_associations: NDArray[np.float64]
+    release_associations: NDArray[np.float64]
+    resampled_associations: NDArray[np.float64]
+    predictions: tuple[Prediction, ...]
+    nearness: Nearness | None
+    left_out: tuple[str, ...]
+
+
+def evaluate(
+    config: Config,
+    path: Path,
+    *,
+    targets: Sequence[str],
+    directory: Path,
+    generator: np.random.Generator,
+) -> Evaluation:
+    """Open the release, then the raw data, and compare.
+
+    Privacy: none. What is returned may be shown to the keeper of the raw data alone.
+    Ensures: the release, its configuration and the targets are accepted before raw data are opened.
+    Raises: VerificationError, PublishedDifferentlyError, ConfigError, SourceError.
+    """
+    from synth.curator.exact_cells import exact_cells
+
+    opened = Release(path)
+    if opened.config.hash != config.hash:
+        raise PublishedDifferentlyError(
+            "the release was made with another configuration",
+            fix="give the configuration of the release, and --period if it has one",
+        )
+    axes = _axes(targets, config)
+    universe = config.universe
+    release = table_of(universe, opened.cell_counts)
+    if config.source is None:
+        raise SourceError("a configuration without a source cannot be evaluated")
+    files = source_files(config.source)
+    cells = exact_cells(config, config.source, files, directory=directory)
+    codes = tuple(column.astype("int64") for column in cells.columns)
+    raw = Table(universe, codes, cells.counts)
+    return _compare(config, raw, release, axes, generator)
+
+
+def _axes(targets: Sequence[str], config: Config) -> list[int]:
+    names = config.universe.names
+    problems = [
+        Problem(None, "--target", f"`{target}`", f"one of: {', '.join(names)}")
+        for target in targets
+        if target not in names
+    ]
+    if problems:
+        raise ConfigError("the command line", problems)
+    return [names.index(target) for target in targets]
+
+
+def _compare(
+    config: Config, raw: Table, release: Table, axes: list[int], generator: np.random.Generator
+) -> Evaluation:
+    resampled = raw.resample(raw.records, generator)
+    half, fresh = raw.halves(generator)
+    orders = [order for order in ORDERS if order <= len(raw.universe.shape)]
+    compared = tuple(distances(raw, release, resampled, order) for order in orders)
+    targets = axes or default_targets(raw)
+    predicted = predictions(release, half, fresh, targets, generator)
+    left_out = [
+        f"{order.possible - len(order.tables):,} of {order.possible:,} tables of {order.order} "
+        "columns: they were not compared, to save time"
+        for order in compared
+        if len(order.tables) < order.possible
+    ]
+    if len(raw.universe.shape) > MOST_COLUMNS:
+        left_out.append(f"associations of all columns but the first {MOST_COLUMNS}")
+    untried = len(raw.universe.shape) - len(targets)
+    if untried and not axes:
+        left_out.append(
+            f"{untried} columns as targets of a prediction: too many levels, or columns"
+        )
+    if not raw.records:
+        left_out.append("predictions and nearest records: the source has no records")
+    return Evaluation(
+        release_id=config.release.id,
+        configuration_hash=config.hash,
+        columns=raw.universe.names[:MOST_COLUMNS],
+        raw_records=raw.records,
+        release_rows=release.records,
+        orders=compared,
+        raw_associations=associations(raw),
+        release_associations=associations(release),
+        resampled_associations=associations(resampled),
+        predictions=tuple(predicted),
+        nearness=nearness(release, half, fresh, generator),
+        left_out=tuple(left_out),
+    )

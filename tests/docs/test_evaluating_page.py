@@ -1,0 +1,26 @@
+"""The page on evaluation: its command is run, and its limits are those of now."""
+
+from synth.evaluation import associations, distances, nearness, prediction
+from tests.docs.test_signing_page import DOCS, block, run
+
+PAGE = (DOCS / "evaluating.md").read_text(encoding="utf-8")
+
+
+def test_the_command_of_the_page_writes_the_report(project):
+    place = project().parent
+    assert run(place, "synth run small.yaml").returncode == 0
+    done = run(place, block(PAGE, "commands: evaluate"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "evaluation.html\n"
+    assert "NOT PRIVATE" in (place / "evaluation.html").read_text()
+
+
+def test_the_limits_on_the_page_are_those_of_the_code():
+    for sentence in (
+        f"at most {distances.MOST_TABLES} tables of one order",
+        f"of the first {associations.MOST_COLUMNS}",
+        f"up to {prediction.MOST_CODES} codes, {prediction.MOST_TARGETS} columns",
+        f"tested on {prediction.TEST_RECORDS:,} records",
+        f"one half ({nearness.RECORDS:,} of them)",
+    ):
+        assert sentence in PAGE, sentence

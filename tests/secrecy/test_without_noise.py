@@ -1,0 +1,63 @@
+"""What reads raw data without noise is reached by two commands alone, through one door each."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from tests.secrecy.test_imports import PACKAGE
+
+DOORS = {
+    "synth.curator.inference": {"draft/records.py"},
+    "synth.curator.exact_cells": {"evaluation/evaluate.py"},
+    "synth.curator.postgres_texts": {"curator/inference.py"},
+    "synth.draft.records": {"draft_command.py"},
+    "synth.evaluation.evaluate": {
+        "evaluate_command.py", "evaluation/report.py", "evaluation/plots.py"
+    },
+}  # fmt: skip
+
+
+def modules_imported(source):
+    """Every module that a text may import, with the names taken from it."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            found |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_only_its_command_goes_through_the_door(door):
+    users = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if door in modules_imported(path.read_text())
+    }
+    assert users == DOORS[door]
+
+
+def test_the_check_sees_every_way_to_import():
+    for text in (
+        "import synth.curator.inference",
+        "from synth.curator import inference",
+        "def f():\n    from synth.curator.inference import infer",
+    ):
+        assert "synth.curator.inference" in modules_imported(text)
+
+
+def test_a_draft_of_a_codebook_loads_nothing_that_could_open_data(tmp_path):
+    (tmp_path / "schema.json").write_text('{"fields": [{"name": "a"}]}')
+    code = (
+        "import sys\n"
+        "from synth.cli import app\n"
+        "app(['draft', '--from-datapackage', 'schema.json'], standalone_mode=False)\n"
+        "print([m for m in sys.modules if m.startswith(('synth.curator', 'duckdb', 'pyarrow'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
