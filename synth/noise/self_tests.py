@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
+from synth.noise.block_table import BlockTable
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.law import Distribution
 from synth.noise.quantile_table import BUCKETS, KEY_BITS, QuantileTable
 from synth.noise.selection import permute_and_flip
 from synth.noise.stream import NoiseStream, encryptor
+from synth.noise.survivors import surviving_ranks, surviving_values
 from synth.noise.table_sampler import TableSampler
 
 # NIST SP 800-38A (2001), F.5.5 CTR-AES256.Encrypt, four blocks
@@ -54,7 +57,22 @@ GOLDEN_GAUSSIAN_DRAWS = {
 GOLDEN_CHOICES = (
     11, 6, 6, 5, 9, 7, 10, 10, 10, 10, 6, 10, 11, 7, 10, 9, 10, 11, 10, 10, 9, 3, 4, 4,
 )
+GOLDEN_LISTS = {
+    (3, 150): (
+        (13, 4), (17, 3), (79, 3), (117, 5), (118, 3),
+    ),
+    (37, 10**17): (
+        (46578748280082277, 38), (46843471140534660, 37), (67126577627356010, 37),
+        (92962482061947178, 39),
+    ),
+}
+"""By threshold and number of empty cells: the rank and the noisy count of every survivor."""
 # fmt: on
+WIDE_SIGMA = 1000
+WIDE_CELLS = 4096
+"""So many that all ways to accept and to reject are taken."""
+WIDE_DIGEST = "6fb1579de177cbaddfa6274dc2ddd8339198bcd6d80ec7e2d2cc73f25be71247"
+"""SHA-256 of wide Gaussian noise as little-endian numbers of 64 bits."""
 _LOG_SLACK = 1e-9
 """What 64 bits and floating point leave open in a logarithm of probabilities above 10^-9."""
 
@@ -75,6 +93,9 @@ def self_test() -> tuple[tuple[str, bool], ...]:
         ("the Gaussian table agrees with its law", _gaussian_matches_law(gaussian)),
         ("a fixed key gives the recorded noise", _golden_draws_match()),
         ("a fixed key gives the recorded choices", _golden_choices_match()),
+        ("a fixed key gives the recorded wide noise", _golden_wide_noise_matches()),
+        ("blocks of wide noise have room for its law", _blocks_have_room()),
+        ("a fixed key gives the recorded list", _golden_lists_match()),
         ("two streams of the operating system differ", _streams_differ()),
         ("noise is not constant", _noise_varies()),
     )
@@ -156,6 +177,49 @@ def _golden_draws_match() -> bool:
             NoiseStream(key=GOLDEN_KEY), table=2, start=1_000_003, count=len(expected)
         )
         if not expected or tuple(noise.tolist()) != expected:
+            return False
+    return True
+
+
+def _golden_wide_noise_matches() -> bool:
+    noise = TableSampler(_wide_law()).draw(
+        NoiseStream(key=GOLDEN_KEY), table=2, start=5, count=WIDE_CELLS
+    )
+    return hashlib.sha256(noise.astype("<i8").tobytes()).hexdigest() == WIDE_DIGEST
+
+
+def _blocks_have_room() -> bool:
+    """Every block has the buckets that its likeliest value needs, and its sure ones are sure."""
+    table = BlockTable(_wide_law())
+    for block in range(-table.reach, table.reach):
+        ends = sorted(abs(value) for value in (block * table.size, (block + 1) * table.size - 1))
+        _, likeliest = table.law.weight_bounds(0 if block in (-1, 0) else ends[0], KEY_BITS)
+        least, _ = table.law.weight_bounds(ends[1], KEY_BITS)
+        own = table.block == block
+        sure = int(np.count_nonzero(own & (table.values == block * table.size)))
+        if int(np.count_nonzero(own)) << KEY_BITS < table.height * likeliest - 1:
+            return False
+        if sure << KEY_BITS > table.height * least:
+            return False
+    return bool((table.values[table.block == 0] >= 0).any())
+
+
+def _wide_law() -> DiscreteGaussian:
+    return DiscreteGaussian(Fraction(1, 2 * WIDE_SIGMA**2), 1)
+
+
+def _golden_lists_match() -> bool:
+    """The gaps between survivors, of one digit and of many, and their noisy counts."""
+    law = DiscreteLaplace(Fraction(1), 1)
+    for (threshold, empty), expected in GOLDEN_LISTS.items():
+        stream = NoiseStream(key=GOLDEN_KEY)
+        ranks = surviving_ranks(
+            law, threshold=threshold, empty_cells=empty, stream=stream, number=3
+        ).tolist()
+        values = surviving_values(
+            law, threshold=threshold, count=len(ranks), stream=stream, number=3
+        )
+        if not expected or tuple(zip(ranks, values.tolist(), strict=True)) != expected:
             return False
     return True
 

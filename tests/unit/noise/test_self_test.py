@@ -6,7 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth.noise import DiscreteGaussian, NoiseStream, TableSampler, self_test, self_tests
+from synth.noise import (
+    DiscreteGaussian,
+    NoiseStream,
+    TableSampler,
+    block_rejection,
+    one_sided,
+    self_test,
+    self_tests,
+)
+from synth.noise.block_table import BlockTable
+from synth.noise.one_sided import BelowThreshold
 from synth.noise.quantile_table import QuantileTable
 
 
@@ -17,7 +27,7 @@ def failed():
 def test_everything_passes():
     results = self_test()
     assert isinstance(results, tuple)
-    assert len({name for name, _ in results}) == len(results) == 10
+    assert len({name for name, _ in results}) == len(results) == 13
     assert all(passed is True for _, passed in results)
 
 
@@ -38,7 +48,8 @@ def test_a_lost_threshold_is_seen(monkeypatch):
 
     def broken(self, law, step=1):
         build(self, law, step)
-        self.lower[3], self.lower[4] = self.lower[4], self.lower[3]
+        if len(self.lower) > 4:
+            self.lower[3], self.lower[4] = self.lower[4], self.lower[3]
 
     monkeypatch.setattr(QuantileTable, "__init__", broken)
     with np.errstate(over="ignore"):
@@ -50,7 +61,7 @@ def test_a_wrong_entry_is_seen(monkeypatch):
 
     def broken(self, law, step=1):
         build(self, law, step)
-        self.values[np.flatnonzero(self.values == step)[0]] = 2 * step
+        self.values[np.flatnonzero(self.values == step)[:1]] = 2 * step
 
     monkeypatch.setattr(QuantileTable, "__init__", broken)
     assert "the noise table agrees with the exact law" in failed()
@@ -61,6 +72,8 @@ def test_other_noise_of_a_fixed_key_is_seen(monkeypatch):
     assert failed() == {
         "a fixed key gives the recorded noise",
         "a fixed key gives the recorded choices",
+        "a fixed key gives the recorded wide noise",
+        "a fixed key gives the recorded list",
     }
 
 
@@ -97,7 +110,47 @@ def test_constant_noise_is_seen(monkeypatch):
     monkeypatch.setattr(
         TableSampler, "draw", lambda *_, count, **__: np.zeros(count, dtype=np.int64)
     )
-    assert failed() == {"a fixed key gives the recorded noise", "noise is not constant"}
+    assert failed() == {
+        "a fixed key gives the recorded noise",
+        "a fixed key gives the recorded wide noise",
+        "a fixed key gives the recorded list",
+        "noise is not constant",
+    }
+
+
+def test_wide_noise_that_is_never_rejected_is_seen(monkeypatch):
+    decide = block_rejection._decide
+
+    def accept(*arguments):
+        accepted, rejected = decide(*arguments)
+        return accepted | rejected, np.zeros_like(rejected)
+
+    monkeypatch.setattr(block_rejection, "_decide", accept)
+    assert failed() == {"a fixed key gives the recorded wide noise"}
+
+
+def test_blocks_without_room_are_seen(monkeypatch):
+    build = BlockTable.__init__
+
+    def broken(self, law):
+        build(self, law)
+        self.block[np.flatnonzero(self.block == 3)[:2]] = 4
+
+    monkeypatch.setattr(BlockTable, "__init__", broken)
+    assert "blocks of wide noise have room for its law" in failed()
+
+
+def test_survivors_that_are_too_many_are_seen(monkeypatch):
+    exact = BelowThreshold.survival_bounds
+
+    def doubled(self, bits):
+        low, high = exact(self, bits)
+        return 2 * low, 2 * high
+
+    one_sided._digit_cdf.cache_clear()
+    monkeypatch.setattr(BelowThreshold, "survival_bounds", doubled)
+    assert failed() == {"a fixed key gives the recorded list"}
+    one_sided._digit_cdf.cache_clear()
 
 
 @pytest.mark.parametrize("epsilon", list(self_tests.GOLDEN_DRAWS), ids=str)
