@@ -16,6 +16,7 @@ from synth.config.types import Config
 from synth.errors import BugError, OutputError, VerificationError
 from synth.measurements import Measurements, Receipt, read_measurements
 from synth.measurements.durable import sync_directory, translate_write_errors
+from synth.privacy import total_budget
 from synth.progress import Stage, stage
 from synth.release.checksums import CHECKSUMS, checksum_lines, file_sha256
 from synth.release.columns import published_columns
@@ -163,6 +164,10 @@ def _measurements(path: Path, config: Config, receipt: Receipt) -> Measurements:
     named = {measurements.release_id, receipt.release_id}
     if answered != {config.hash} or named != {config.release.id}:
         raise OutputError("the measurements belong to another configuration", fix=fix)
+    account, total = receipt.ledger, total_budget(measurements.events, delta=config.privacy.delta)
+    configured = config.public["ledger"]
+    if (account.population, account.spent_now) != (configured["population"], total):
+        raise OutputError("the receipt tells of another charge than the measurements", fix=fix)
     return measurements
 
 

@@ -339,12 +339,16 @@ def test_a_smaller_epsilon_everywhere_is_found(release):
 def test_more_spent_than_the_cap_allows_is_found(release):
     manifest = manifest_of(release)
     ledger = manifest["accounting"]["ledger"]
-    ledger["spent_before"]["epsilon"] = {"fraction": "2/1", "decimal": "2"}
-    ledger["left"]["epsilon"] = {"fraction": "-1/2", "decimal": "-0.5"}
+    ledger["spent_now"]["epsilon"] = {"fraction": "5/2", "decimal": "2.5"}
     reseal(release, manifest)
     found = findings_of(release)
     assert "accounting.ledger: more epsilon was spent than the cap allows" in found
-    assert "is not zero, but no earlier release is listed" in found
+    assert "accounting.ledger.spent_now.epsilon: found 5/2, expected 1/2 from the events" in found
+
+
+def test_the_position_of_the_ledger_is_not_published(release):
+    ledger = manifest_of(release)["accounting"]["ledger"]
+    assert set(ledger) == {"population", "cap", "spent_now"}
 
 
 @pytest.mark.parametrize("name", METADATA)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from synth.config.types import Config
 from synth.domain import Universe
-from synth.measurements import LedgerPosition, MeasuredTable, Measurements
+from synth.measurements import MeasuredTable, Measurements
 from synth.plan import CANDIDATES_RULE
-from synth.privacy import total_budget
+from synth.privacy import Budget, total_budget
 from synth.privacy.accounting import (
     GAUSSIAN,
     LAPLACE,
@@ -16,7 +17,7 @@ from synth.privacy.accounting import (
     PERMUTE_AND_FLIP,
 )
 from synth.privacy.exact_numbers import exact_budget, exact_number
-from synth.release.manifest.disjoint_parts import DISJOINT_PARTS, build_disjoint_parts
+from synth.release.manifest.disjoint_parts import DISJOINT_PART, build_disjoint_part
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -136,15 +137,12 @@ ACCOUNTING = record(
         "What was chosen by looking at the raw data before the noise, and what it cost."
     ),
     ledger=record(
-        "The ledger of the population when this release was charged, as the curator attests.",
-        ("disjoint_parts",),
-        population=text("The population that the ledger is about."),
+        "The account that was charged. What else was charged to it, and when, is the curator's.",
+        ("disjoint_part",),
+        population=text("The population that the account is about."),
         cap=_budget("The most that may ever be spent on the population."),
-        spent_before=_budget("Spent by earlier releases."),
         spent_now=_budget("Charged for this release."),
-        left=_budget("What is left after this release."),
-        earlier_release_ids=listing("The releases charged before.", text("A release's id.")),
-        disjoint_parts=DISJOINT_PARTS,
+        disjoint_part=DISJOINT_PART,
     ),
     basis=basis("public"),
 )
@@ -190,10 +188,10 @@ def _event(measured: MeasuredTable, universe: Universe) -> dict[str, Any]:
     return plain | {"variance": measured.variance}
 
 
-def build_accounting(
-    config: Config, measurements: Measurements, ledger: LedgerPosition
-) -> dict[str, Any]:
-    """The section `accounting`."""
+def build_accounting(config: Config, measurements: Measurements) -> dict[str, Any]:
+    """The section `accounting`; of the ledger it says what the configuration and the events do."""
+    account = config.public["ledger"]
+    cap = Budget(Fraction(account["epsilon_cap"]), Fraction(account["delta_cap"]))
     total = total_budget(measurements.events, delta=config.privacy.delta)
     return {
         "composition": CONCENTRATED if total.delta else PURE,
@@ -218,16 +216,13 @@ def build_accounting(
             ]
         ),
         "ledger": {
-            "population": ledger.population,
-            "cap": exact_budget(ledger.cap),
-            "spent_before": exact_budget(ledger.spent_before),
-            "spent_now": exact_budget(ledger.spent_now),
-            "left": exact_budget(ledger.left),
-            "earlier_release_ids": list(ledger.earlier_releases),
+            "population": account["population"],
+            "cap": exact_budget(cap),
+            "spent_now": exact_budget(total),
             **(
-                {}
-                if ledger.divided is None
-                else {"disjoint_parts": build_disjoint_parts(ledger.divided)}
+                {"disjoint_part": build_disjoint_part(account["disjoint_part"])}
+                if "disjoint_part" in account
+                else {}
             ),
         },
         "basis": "public",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from synth.config.types import Config
 from synth.measurements import (
     Disposal,
-    LedgerPosition,
     Measurements,
     Receipt,
     SelfTest,
@@ -39,14 +38,13 @@ SCHEMA_FILE = "manifest.schema.json"
 
 @dataclass(frozen=True)
 class Attested:
-    """What nobody can rebuild from the measurements: dates, ledger, versions, disposal.
+    """What nobody can rebuild from the measurements: dates, self-tests, software, disposal.
 
     Only the checksums (and a signature over them) protect these fields.
     """
 
     date_published: str
     measured_on: str
-    ledger: LedgerPosition
     self_tests: tuple[SelfTest, ...]
     disposal: Disposal
     software: Software
@@ -58,7 +56,6 @@ def attest(receipt: Receipt, disposal: Disposal, *, date_published: str) -> Atte
     return Attested(
         date_published=date_published,
         measured_on=receipt.measured_on,
-        ledger=receipt.ledger,
         self_tests=receipt.self_tests,
         disposal=disposal,
         software=installed_software(),
@@ -123,7 +120,7 @@ def build_manifest(
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": meaning.build_meaning(guarantee.promised_budget(config, measurements)),
         "deployment_model": deployment.build_deployment(config.release),
-        "accounting": accounting.build_accounting(config, measurements, attested.ledger),
+        "accounting": accounting.build_accounting(config, measurements),
         "domain": build_domain(config, columns),
         "implementation": build_implementation(
             config,

@@ -7,19 +7,15 @@ configuration or with one another. Only the checksums protect what is left free.
 from __future__ import annotations
 
 from datetime import date
-from fractions import Fraction
 from typing import Any
 
-from synth.measurements import Disposal, LedgerPosition, SelfTest
-from synth.privacy import Budget
+from synth.measurements import Disposal, SelfTest
 from synth.release.manifest.build import Attested
-from synth.release.manifest.disjoint_parts import read_disjoint_parts
 from synth.release.manifest.software import Software
 
 ATTESTED_ONLY = (
     "identity.date_published",
     "life_cycle.measured_on",
-    "accounting.ledger.earlier_release_ids[*]",
     "implementation.self_tests[*].name",
     "implementation.commit",
     "implementation.versions.*",
@@ -30,15 +26,13 @@ ATTESTED_ONLY = (
 
 ATTESTED_NOTE = (
     "stated by the curator or publisher and protected by the checksums alone, for nothing can "
-    f"rebuild it: {', '.join(ATTESTED_ONLY)}, how accounting.ledger.spent_before and left share "
-    "the cap, also among disjoint parts, and which sentences stand in "
+    f"rebuild it: {', '.join(ATTESTED_ONLY)}, and which sentences stand in "
     "security_and_disposal.disposal.checks"
 )
 
 
 def read_attested(manifest: dict[str, Any]) -> Attested:
-    """The attested fields. Raises: ValueError or ZeroDivisionError if one is malformed."""
-    ledger = manifest["accounting"]["ledger"]
+    """The attested fields. Raises: ValueError if one is malformed."""
     implementation = manifest["implementation"]
     disposal = manifest["security_and_disposal"]["disposal"]
     published = manifest["identity"]["date_published"]
@@ -48,16 +42,6 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
     return Attested(
         date_published=published,
         measured_on=measured,
-        ledger=LedgerPosition(
-            population=ledger["population"],
-            cap=_budget(ledger["cap"]),
-            spent_before=_budget(ledger["spent_before"]),
-            spent_now=_budget(ledger["spent_now"]),
-            earlier_releases=tuple(ledger["earlier_release_ids"]),
-            divided=read_disjoint_parts(ledger["disjoint_parts"])
-            if "disjoint_parts" in ledger
-            else None,
-        ),
         self_tests=tuple(
             SelfTest(test["name"], test["passed"]) for test in implementation["self_tests"]
         ),
@@ -95,7 +79,3 @@ def attested_findings(manifest: dict[str, Any]) -> list[str]:
                 f"{expected!r} from the configuration"
             )
     return findings
-
-
-def _budget(plain: dict[str, Any]) -> Budget:
-    return Budget(Fraction(plain["epsilon"]["fraction"]), Fraction(plain["delta"]["fraction"]))

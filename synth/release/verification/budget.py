@@ -17,7 +17,6 @@ from synth.release.verification.event_noise import (
     exact_value,
     noise_findings,
 )
-from synth.release.verification.parallel import parts_findings, read_losses
 
 
 @dataclass(frozen=True)
@@ -127,34 +126,17 @@ def _ledger_findings(
     place = "accounting.ledger"
     if ledger["population"] != configured["population"]:
         yield f"{place}.population: is not that of the configuration"
-    yield from parts_findings(ledger, configured)
     for name, spent in zip(("epsilon", "delta"), total, strict=True):
-        cap, before, now, left = (
-            exact_value(ledger[key][name]) for key in ("cap", "spent_before", "spent_now", "left")
-        )
-        losses = read_losses(ledger, name)
-        if (
-            cap is None
-            or before is None
-            or now is None
-            or left is None
-            or losses is None
-            or before < 0
-        ):
+        cap, now = (exact_value(ledger[key][name]) for key in ("cap", "spent_now"))
+        if cap is None or now is None:
             yield f"{place}: the {name}s are not exact fractions"
             continue
         if cap != _fraction(configured[f"{name}_cap"]):
             yield f"{place}.cap.{name}: is not the cap of the configuration"
         if now != spent:
             yield f"{place}.spent_now.{name}: found {now}, expected {spent} from the events"
-        if before != losses.before:
-            yield f"{place}.spent_before.{name}: found {before}, expected {losses.before}"
-        if left != cap - losses.after(now):
-            yield f"{place}.left.{name}: found {left}, expected {cap - losses.after(now)}"
-        if left < 0:
+        if now > cap:
             yield f"{place}: more {name} was spent than the cap allows"
-        if before and not ledger["earlier_release_ids"]:
-            yield f"{place}.spent_before.{name}: is not zero, but no earlier release is listed"
 
 
 def _budget(number: dict[str, Any]) -> tuple[Fraction, Fraction] | None:

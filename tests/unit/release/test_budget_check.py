@@ -60,9 +60,7 @@ def smallest_epsilon(rho, delta):
 def manifest(*events, epsilon, delta=0, unit="record", neighbours="add-remove", selections=()):
     """The parts of a manifest that the check reads, for a total that is spent and promised."""
     total = {"epsilon": exact(epsilon), "delta": exact(delta)}
-    nothing = {"epsilon": exact(0), "delta": exact(0)}
     cap = {"epsilon": exact(100), "delta": exact("1/1000")}
-    left = {"epsilon": exact(100 - Fraction(epsilon)), "delta": exact(Fraction(1, 1000) - delta)}
     return {
         "accounting": {
             "events": list(events),
@@ -74,10 +72,7 @@ def manifest(*events, epsilon, delta=0, unit="record", neighbours="add-remove", 
             "ledger": {
                 "population": "nobody",
                 "cap": cap,
-                "spent_before": nothing,
                 "spent_now": deepcopy(total),
-                "left": left,
-                "earlier_release_ids": [],
             },
         },
         "guarantee": {"privacy_parameters": deepcopy(total)},
@@ -231,7 +226,6 @@ def test_a_promise_below_the_total_is_found():
 def test_the_delta_of_the_ledger_is_that_of_the_total():
     made = manifest(gaussian(RHO), epsilon=EPSILON, delta=DELTA)
     made["accounting"]["ledger"]["spent_now"]["delta"] = exact(0)
-    made["accounting"]["ledger"]["left"]["delta"] = exact("1/1000")
     (finding,) = budget_findings(made)
     assert finding == (
         "accounting.ledger.spent_now.delta: found 0, expected 1/1000000000 from the events"

@@ -298,7 +298,8 @@ def test_what_the_curator_does_not_declare_is_left_out_or_said_to_be_unknown(rel
     ):
         assert name not in manifest[section]
     assert "states nothing" in manifest["accounting"]["preprocessing_and_hyperparameter_tuning"]
-    assert manifest["identity"]["cite_as"].startswith("Office (2026). ")
+    curators = ", ".join(manifest["people"]["data_curators"])
+    assert manifest["identity"]["cite_as"].startswith(f"{curators} (2026). ")
     assert manifest["people"]["publisher"] == manifest["people"]["data_curators"][0]
 
 

@@ -204,10 +204,9 @@ def test_selections_are_told_and_paid_for(several):
     """Whether a selection of this epsilon was made is the business of the measuring side."""
     choices = (SelectionEvent(12, Fraction(1, 20)), SelectionEvent(11, Fraction(1, 20)))
     measurements = replace(several.measurements, selections=choices)
-    position = several.receipt.ledger
-    told = build_accounting(several.config, measurements, position)
+    told = build_accounting(several.config, measurements)
     assert [each["candidates"] for each in told["selections"]] == [12, 11]
-    plain = build_accounting(several.config, several.measurements, position)
+    plain = build_accounting(several.config, several.measurements)
     totals = [Fraction(each["total"]["epsilon"]["fraction"]) for each in (told, plain)]
     assert totals[0] - totals[1] == Fraction(1, 10)
     assert (

@@ -275,8 +275,8 @@ def changed_budget(manifest, change):
         ("total.epsilon.fraction", "1/2", "total.epsilon: the events add up to 1"),
         ("ledger.spent_now.epsilon.fraction", "1/2", "spent_now.epsilon: found 1/2, expected 1"),
         ("ledger.cap.epsilon.fraction", "9/1", "cap.epsilon: is not the cap"),
-        ("ledger.left.epsilon.fraction", "1/2", "left.epsilon: found 1/2, expected 1"),
-        ("ledger.spent_before.epsilon.fraction", "-1/1", "are not exact fractions"),
+        ("ledger.spent_now.epsilon.fraction", "1/0", "are not exact fractions"),
+        ("ledger.spent_now.epsilon.fraction", "9/1", "more epsilon was spent than the cap allows"),
         ("ledger.population", "others", "population: is not that of the configuration"),
     ],
 )
