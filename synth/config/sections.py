@@ -39,7 +39,9 @@ def source_section(values: dict[str, Any], base: Path) -> SourceConfig:
     """Where the raw data are."""
     disposal, reason = values["disposal"], values["disposal_reason"] or ""
     if values["url"] is not None:
-        return PostgresSource(values["url"], values["table"], disposal, reason)
+        return PostgresSource(
+            values["url"], values["table"], disposal, reason, values["view_reason"]
+        )
     if values["spark"] is not None:
         return SparkSource(values["spark"]["table"], values["spark"]["master"], disposal, reason)
     dialect = Dialect(

@@ -40,6 +40,12 @@ def _check_place(source: dict[str, Any], report: Report) -> None:
             expected="`table` beside `url` alone",
             fix="write spark: {table: ...} for a table of Spark" if place == "spark" else "",
         )
+    if place != "url" and report.is_written(("source", "view_reason")):
+        report.add(
+            ("source", "view_reason"),
+            found="the key `view_reason`",
+            expected="it beside `url` alone",
+        )
     if place == "path":
         return
     if source["disposal"] == "delete":

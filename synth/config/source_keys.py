@@ -70,6 +70,15 @@ SOURCE = Record(
             ),
             private=True,
         ),
+        Key(
+            "view_reason",
+            Text(
+                "Why the table may be a view or a foreign table: every row of it comes from one "
+                "record, by expressions that no value stops",
+                rules=(NOT_EMPTY,),
+            ),
+            private=True,
+        ),
         Key("spark", SPARK, private=True),
         Key(
             "delimiter",

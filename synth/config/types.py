@@ -93,6 +93,8 @@ class PostgresSource:
     table: str
     disposal: Literal["keep"]
     disposal_reason: str
+    view_reason: str | None = None
+    """Why a view is as good as a table here; None refuses views."""
 
     @property
     def shown(self) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from synth.config.source_files import is_gzip
 from synth.config.types import Dialect
 from synth.curator.columns import require_columns
+from synth.curator.invalid_bytes import KEEP_BYTES
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class CsvFile:
 
 def _decoded(path: Path, encoding: str) -> Iterator[str]:
     """The text of a file; bytes that are none in its encoding are replaced where they stand."""
-    decoder = codecs.getincrementaldecoder(_codec(encoding))("replace")
+    decoder = codecs.getincrementaldecoder(_codec(encoding))(KEEP_BYTES)
     opener = gzip.open if is_gzip(path) else open
     with opener(path, "rb") as stream:
         while chunk := stream.read(CHUNK_BYTES):

@@ -209,8 +209,9 @@ def bound_contributions(table: ibis.Table, unit: PersonUnit) -> ibis.Table:
     cell, so adding or removing a person changes nothing for anybody else. Ties are records of
     one person in one cell: whichever stays, the counts are the same. Records without a person
     (empty id) are left out: together they would be one person of any size.
-    Ensures: the same records stay on every engine. Only the ASCII characters of an id are
-    hashed, because the others look different in a CSV file that is read byte by byte.
+    Ensures: the same records stay on every engine. Only the ASCII characters among the first
+    1,000 of an id are hashed: the others look different in a CSV file that is read byte by byte,
+    and an id of any length stops no engine.
 
     Requires: columns `person` (text) and `word_0`, `word_1`, ... (the cell).
     """
@@ -218,7 +219,7 @@ def bound_contributions(table: ibis.Table, unit: PersonUnit) -> ibis.Table:
 
     known = table.filter(table.person.notnull() & (table.person != ""))
     words = [known[name] for name in known.columns if name.startswith("word_")]
-    hashed = known.person.re_replace("[^ -~]+", "")
+    hashed = known.person.left(1_000).re_replace("[^ -~]+", "")
     for word in words:
         hashed = hashed + ":" + word.cast("string")
     within = ibis.window(group_by=known.person, order_by=[_md5()(hashed), *words])

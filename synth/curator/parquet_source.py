@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synth.curator.columns import require_columns
+from synth.curator.invalid_bytes import KEEP_BYTES
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
@@ -67,10 +68,10 @@ def open_parquet(
         require_columns(columns, columns, schema.names, source=shown)
         files_of.setdefault(_streamed_schema(schema, columns, shown), []).append(path)
     if person_column is not None:
-        types = [schema.field(person_column).type for schema in files_of]
-        whole = sum(kinds.is_integer(kind) for kind in types)
-        text = sum(_is_dictionary(kind) or kinds.is_string(kind) for kind in types)
-        if len(types) not in (whole, text):
+        declared = [pq.read_schema(path).field(person_column).type for path in files]
+        if len({_way_of_writing(kind) for kind in declared}) > 1 or any(
+            kinds.is_floating(kind) for kind in declared
+        ):
             raise SourceError(
                 f"the source {shown} does not hold {person_column!r} as whole numbers, or as "
                 "text, in all its files",
@@ -78,6 +79,21 @@ def open_parquet(
                 fix="write the column with one type, whole numbers or text, in every file",
             )
     return [ParquetStream(tuple(paths), schema) for schema, paths in files_of.items()]
+
+
+def _way_of_writing(kind: pa.DataType) -> str:
+    """Equal for types in which equal values are written alike, as text."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    if kinds.is_integer(kind):
+        return "integer"
+    if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+        return "text"
+    if kinds.is_decimal(kind):
+        return f"decimal with {kind.scale} places"
+    return str(kind)
 
 
 def _is_dictionary(kind: pa.DataType) -> bool:
@@ -137,13 +153,13 @@ def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _readable(values: pa.Array) -> pa.Array:
-    """Text with the bytes replaced that are no UTF-8."""
+    """Text; bytes that are no UTF-8 become characters of their own."""
     import pyarrow as pa
 
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
         raw = values.cast(pa.large_binary()).to_pylist()
-        texts = [None if value is None else value.decode(errors="replace") for value in raw]
+        texts = [None if value is None else value.decode(errors=KEEP_BYTES) for value in raw]
         return pa.array(texts, pa.string())
     return values if values.type == pa.string() else values.cast(pa.string(), safe=False)

@@ -66,28 +66,30 @@ def column_kinds(
         else:
             raise SourceError(
                 f"the source {shown} holds {column!r} in a type that cannot be counted",
-                fix="give a view that shows the column as text, number, boolean, date or enum",
+                fix="store the column as text, number, boolean, date or enum",
             )
     return kinds
 
 
-def require_kinds(kinds: Mapping[str, ColumnKind], person_column: str | None, shown: str) -> None:
-    """Refuse a person column in which one person may be written in two ways."""
+def require_kinds(found: Mapping[str, FoundColumn], person_column: str | None, shown: str) -> None:
+    """Refuse a person column in which one person may be written in two ways.
+
+    So are 7 and 7.0 in exact decimals and floats, and Anna and ANNA in citext or under a
+    collation that does not compare bytes.
+    """
     if person_column is None:
         return
-    if kinds[person_column].ibis_type == "float64":
+    column = found[person_column]
+    if column.type in FLOAT | EXACT | {"citext"} or not column.compares_bytes:
         raise SourceError(
             f"the source {shown} does not hold {person_column!r} as whole numbers, or as text",
             why="one person written in two ways would count as two",
-            fix="give a view that shows the column as whole number or text",
+            fix="store the column as whole number or text, compared by its bytes",
         )
 
 
 def selected(table: str, kinds: Mapping[str, ColumnKind], numbers: Mapping[str, str]) -> str:
-    """The statement that reads the columns: each by its name, and as a number by the other.
-
-    OFFSET 0 makes the server compute each text as a number once instead of once per bin.
-    """
+    """The statement that reads the columns: each by its name, and as a number by the other."""
     parts = [f"{kind.expression} AS {quoted(column)}" for column, kind in kinds.items()]
     parts += [
         f"{kind.number} AS {quoted(numbers[column])}"

@@ -26,6 +26,9 @@ SESSION = {
     "standard_conforming_strings": "on",
     "extra_float_digits": "1",
     "datestyle": "ISO, YMD",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
 }
 """What a role or database may set otherwise, and what texts and messages depend on."""
 
@@ -52,10 +55,10 @@ class PostgresEngine:
         import ibis
 
         shown = self._source.shown
-        table = find_table(self.connection, shown)
+        table = find_table(self.connection, shown, view_reason=self._source.view_reason)
         found = has_columns(self.connection, table, columns, shown)
         kinds = column_kinds(found, columns, shown)
-        require_kinds(kinds, person_column, shown)
+        require_kinds(found, person_column, shown)
         numbers = {}
         for number, column in enumerate(columns):
             name = f"number_{number}"

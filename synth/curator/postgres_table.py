@@ -12,8 +12,10 @@ from synth.errors import SourceError
 if TYPE_CHECKING:
     import psycopg
 
-TABLE_KINDS = "rpvmf"
-"""Tables, partitioned tables, views, materialised views, foreign tables."""
+TABLE_KINDS = "rp"
+"""Tables and partitioned tables: a row is what was stored as one record."""
+VIEW_KINDS = "vmf"
+"""Views, materialised views, foreign tables: a row may be computed from many records."""
 
 FIND_TABLE = """
 SELECT c.oid, c.relkind::text, n.nspname::text, c.relname::text
@@ -30,7 +32,9 @@ WITH RECURSIVE base AS (
     WHERE t.typtype = 'd'
 )
 SELECT a.attname::text, t.typname::text, t.typtype::text, n.nspname::text,
-    pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+    pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
+    COALESCE((SELECT l.collisdeterministic FROM pg_catalog.pg_collation AS l
+        WHERE l.oid = a.attcollation), true)
 FROM base JOIN pg_catalog.pg_type AS t ON t.oid = base.type AND t.typtype <> 'd'
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = %(table)s AND a.attnum = base.attnum
@@ -52,6 +56,8 @@ class FoundColumn:
     name: str
     type: str
     """The name of a built-in type, `enum`, or another name for whatever else."""
+    compares_bytes: bool = True
+    """Whether values that the database takes for equal are written alike."""
 
 
 def quoted(name: str) -> str:
@@ -59,14 +65,26 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def find_table(connection: psycopg.Connection, table: str) -> FoundTable:
-    """The table or view of that name, on the search path where no schema is given.
+def find_table(
+    connection: psycopg.Connection, table: str, *, view_reason: str | None = None
+) -> FoundTable:
+    """The table of that name, on the search path where no schema is given.
 
-    Raises: SourceError if there is none.
+    Privacy: one record must be one row, and stop nothing. A view may break both: a row of it can
+    be computed from several records, or by a cast that fails at one value. So a view is refused
+    unless the configuration says why it does not.
+    Raises: SourceError if there is none, or if it is a view without a reason.
     """
     name = ".".join(quoted(part) for part in table.split("."))
     row = connection.execute(FIND_TABLE, (name,)).fetchone()
-    if row is None or row[1] not in TABLE_KINDS:
+    if row is not None and row[1] in VIEW_KINDS and view_reason is None:
+        raise SourceError(
+            f"{table} is a view or a foreign table",
+            why="its rows can be computed from several people's records, which no noise covers",
+            fix="name the table itself, or say in source.view_reason why every row of it comes "
+            "from one record, by expressions that no value stops",
+        )
+    if row is None or row[1] not in TABLE_KINDS + VIEW_KINDS:
         raise SourceError(
             f"the database has no table or view {table}",
             fix="write source.table as table or schema.table, with the names as they are stored",
@@ -83,14 +101,14 @@ def has_columns(
     Raises: SourceError if one is missing or may not be read.
     """
     found, refused = {}, []
-    for name, kind, category, schema, readable in connection.execute(
+    for name, kind, category, schema, readable, compares_bytes in connection.execute(
         FIND_COLUMNS, {"table": table.oid}
     ):
         if category == "e":
             kind = "enum"
         elif schema != "pg_catalog" and kind != "citext":
             kind = f"{schema}.{kind}"
-        found[name] = FoundColumn(name, kind)
+        found[name] = FoundColumn(name, kind, bool(compares_bytes))
         if not readable:
             refused.append(name)
     require_columns(columns, columns, list(found), source=shown)

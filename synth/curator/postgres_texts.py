@@ -23,7 +23,7 @@ def countable_columns(source: PostgresSource) -> tuple[list[str], tuple[str, ...
     countable: list[str] = []
     refused: list[str] = []
     with postgres_engine(source) as engine:
-        table = find_table(engine.connection, source.shown)
+        table = find_table(engine.connection, source.shown, view_reason="a draft")
         names = [row[0] for row in engine.connection.execute(FIND_COLUMNS, {"table": table.oid})]
         for name in names:
             try:
@@ -43,7 +43,7 @@ def texts_of_table(source: PostgresSource, names: Sequence[str]) -> Iterator[pa.
 
     schema = pa.schema([pa.field(name, pa.string()) for name in names])
     with postgres_engine(source) as engine:
-        table = find_table(engine.connection, source.shown)
+        table = find_table(engine.connection, source.shown, view_reason="a draft")
         for name, value in {**SESSION, "search_path": "pg_catalog"}.items():
             engine.connection.execute("SELECT set_config(%s, %s, true)", (name, value))
         fields = ", ".join(f"{quoted(name)}::text" for name in names)

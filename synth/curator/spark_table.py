@@ -45,11 +45,13 @@ class OpenTable:
         require_columns(columns, columns, [field.name for field in fields], source=self.shown)
         types = {field.name: field.dataType for field in fields}
         kinds = {column: self._kind(column, types[column]) for column in columns}
-        if person_column is not None and kinds[person_column] == "float64":
+        if person_column is not None and (
+            kinds[person_column] == "float64" or _is_collated(types[person_column])
+        ):
             raise SourceError(
                 f"the source {self.shown} does not hold {person_column!r} as whole numbers or text",
                 why="one person written in two ways would count as two",
-                fix="write the column with one type, whole numbers or text",
+                fix="write the column with one type, whole numbers or text without a collation",
             )
         return kinds
 
@@ -211,7 +213,9 @@ def _as_kind(column: str, kind: str) -> Column:
         return _named(column).cast("bigint")
     if kind == "float64":
         return _named(column).cast("double")
-    return f.make_valid_utf8(f.collate(_named(column).cast("string"), "UTF8_BINARY"))
+    text = f.collate(_named(column).cast("string"), "UTF8_BINARY")
+    kept = f.concat(f.lit("\U000f0000"), f.hex(text))  # so that different ids stay different
+    return f.when(f.is_valid_utf8(text), text).otherwise(f.when(text.isNotNull(), kept))
 
 
 def _as_number(column: str) -> Column:
@@ -225,6 +229,11 @@ def _as_number(column: str) -> Column:
     text = _named(column)
     is_number = (f.length(text) <= NUMBER_CHARACTERS) & text.rlike(NUMBER)
     return f.when(is_number, text.try_cast("double"))
+
+
+def _is_collated(declared: DataType) -> bool:
+    """Whether Spark takes texts for equal that are written in two ways."""
+    return getattr(declared, "collation", "UTF8_BINARY") != "UTF8_BINARY"
 
 
 def _named(column: str) -> Column:

@@ -35,7 +35,12 @@ def spent(path: Path) -> str:
 
 def from_table(project, server, table: str, **changes) -> Path:
     place = {"path": None, "url": server.url(), "table": table}
+    if table in VIEWS:
+        place["view_reason"] = "every row is one of the table"
     return project(people=None, source=place, **changes)
+
+
+VIEWS = ("slow", "part_of_people", "loud")
 
 
 def require_clean(finished: subprocess.CompletedProcess[str], server) -> None:
@@ -137,6 +142,7 @@ def prepared(server):
     server.execute("DROP VIEW IF EXISTS part_of_people")
     server.execute("CREATE VIEW part_of_people AS SELECT * FROM people")
     server.execute("GRANT SELECT (age, sex) ON part_of_people TO reader")
+    server.execute("CREATE OR REPLACE VIEW plain_view AS SELECT * FROM people")
     return server
 
 
@@ -155,6 +161,7 @@ REFUSED = {
     "a time": ("times", {}, "'age' in a type that cannot be counted"),
     "bytes": ("bytes", {}, "'sex' in a type that cannot be counted"),
     "no permission": ("people", READER, "let this user read 'age', 'sex', 'town' of people"),
+    "a view without a reason": ("plain_view", {}, "plain_view is a view or a foreign table"),
     "a column without permission": ("part_of_people", READER, "let this user read 'town' of"),
     "a schema without permission": ("hidden.people", READER, "does not let this user read hidden"),
 }
@@ -222,6 +229,37 @@ def test_functions_of_the_database_do_not_take_the_place_of_those_of_the_server(
     finally:
         server.execute("ALTER ROLE synth RESET search_path")
         server.execute("DROP FUNCTION public.md5(text)")
+
+
+@pytest.mark.parametrize(
+    "kind", ["numeric", "numeric(10, 2)", "citext", "float8", "text COLLATE blind"]
+)
+def test_a_column_that_may_write_one_person_in_two_ways_is_no_person_column(project, server, kind):
+    server.execute("CREATE EXTENSION IF NOT EXISTS citext")
+    server.execute(
+        "CREATE COLLATION IF NOT EXISTS blind "
+        "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+    )
+    server.execute("DROP TABLE IF EXISTS odd_people")
+    server.execute(f"CREATE TABLE odd_people (person {kind}, age int, sex text, town text)")
+    path = from_table(
+        project, server, "odd_people", privacy={"unit": {"column": "person", "max_records": 2}}
+    )
+    finished = synth("measure", path)
+    require_clean(finished, server)
+    assert "one person written in two ways would count as two" in finished.stderr
+
+
+def test_a_role_with_a_time_limit_does_not_decide_how_a_run_ends(project, server):
+    server.fill("people", COLUMNS, PEOPLE)
+    server.execute(
+        "CREATE OR REPLACE VIEW slow AS SELECT * FROM people WHERE pg_sleep(0.01) IS NOT NULL"
+    )
+    server.execute("ALTER ROLE synth SET statement_timeout = 5")
+    try:
+        assert synth("measure", from_table(project, server, "slow")).returncode == 0
+    finally:
+        server.execute("ALTER ROLE synth RESET statement_timeout")
 
 
 def test_settings_of_a_role_change_no_text(project, server):
