@@ -48,8 +48,11 @@ def work_through(
         raise
     finally:
         for thread in others:
-            if thread.ident is not None:
-                thread.join()
+            while thread.ident is not None and thread.is_alive():
+                try:
+                    thread.join()
+                except BaseException as error:  # an interrupt waits until nothing is at work
+                    failures.append(error)
     if told is not None and not failures and starts:
         told(len(done))
     if failures:

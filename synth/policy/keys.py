@@ -88,6 +88,18 @@ POPULATION = Record(
                 1_000,
             ),
         ),
+        Key(
+            "disjoint_parts",
+            ListOf(
+                "The parts of the population that may be counted in parallel, as in "
+                "`ledger.disjoint_part.name`; none if left out",
+                line("The name of a part"),
+                minimum=0,
+                maximum=1_000,
+                noun="parts",
+            ),
+            default=(),
+        ),
     ),
 )
 

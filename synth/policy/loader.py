@@ -57,6 +57,7 @@ def _caps(caps: dict[str, Any], base: Path) -> PopulationCaps:
         caps["epsilon_cap"],
         caps["delta_cap"],
         None if ledger is None else (base / ledger).resolve(),
+        tuple(caps["disjoint_parts"]),
     )
 
 

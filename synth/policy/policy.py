@@ -18,6 +18,8 @@ class PopulationCaps:
     delta_cap: Fraction
     ledger: Path | None
     """The one file that keeps the account, or None if any may."""
+    disjoint_parts: tuple[str, ...] = ()
+    """The parts that may be counted in parallel: somebody vouches that nobody is in two."""
 
 
 @dataclass(frozen=True)

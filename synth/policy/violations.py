@@ -94,6 +94,16 @@ def _ceilings(config: Config, policy: Policy) -> Iterator[Problem]:
         return
     yield from _at_most("ledger.epsilon_cap", ledger.epsilon_cap, caps.epsilon_cap, policy)
     yield from _at_most("ledger.delta_cap", ledger.delta_cap, caps.delta_cap, policy)
+    part = ledger.disjoint_part
+    if part is not None and part.name not in caps.disjoint_parts:
+        yield Problem(
+            None,
+            "ledger.disjoint_part",
+            quoted(part.name),
+            "a part that the policy lists under `disjoint_parts` of this population",
+            why=_of(policy, "parts that are counted in parallel multiply what may be spent"),
+            fix="leave `disjoint_part` out: then the release is charged to everybody",
+        )
     if caps.ledger is not None and caps.ledger != ledger.path:
         yield Problem(
             None,

@@ -17,6 +17,12 @@ DER_PREFIX = bytes.fromhex("302a300506032b6570032100")
 
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
+FIELD = 2**255 - 19
+_ORDER_8 = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+SMALL_ORDER = frozenset({0, 1, FIELD - 1, _ORDER_8, FIELD - _ORDER_8})
+"""The y of the points of order 1, 2, 4 and 8 of edwards25519."""
 KEY_ID_DIGITS = 32
 
 
@@ -52,9 +58,15 @@ class PublicKey:
         except (UnicodeEncodeError, binascii.Error):
             raise ValueError("no base64") from None
         key = PublicKey(der.removeprefix(DER_PREFIX))
-        if len(key.raw) != KEY_BYTES or key.line != text:
+        if len(key.raw) != KEY_BYTES or key.line != text or key.is_weak:
             raise ValueError("no Ed25519 public key")
         return key
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether one signature by this key fits every message: a point of order 8 or less."""
+        y = int.from_bytes(self.raw, "little") & ((1 << 255) - 1)
+        return y % FIELD in SMALL_ORDER
 
     @property
     def der(self) -> bytes:
@@ -81,7 +93,7 @@ class PublicKey:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-        if len(signature) != SIGNATURE_BYTES:
+        if len(signature) != SIGNATURE_BYTES or self.is_weak:
             return False
         try:
             key = Ed25519PublicKey.from_public_bytes(self.raw)

@@ -72,7 +72,7 @@ def read_public_key(path: Path) -> PublicKey:
         key = load_pem_public_key(content)
     except (ValueError, UnsupportedAlgorithm):
         key = None
-    if not isinstance(key, Ed25519PublicKey):
+    if not isinstance(key, Ed25519PublicKey) or PublicKey(key.public_bytes_raw()).is_weak:
         raise KeyFileError(
             f"{path.name}: holds no Ed25519 public key in PEM",
             fix=f"give the file NAME{PUBLIC_SUFFIX} that `synth keygen` wrote beside the other",

@@ -44,6 +44,17 @@ def caps(epsilon, delta=Fraction(0), ledger=None):
     return {"nobody": PopulationCaps(Fraction(epsilon), delta, ledger)}
 
 
+def test_parts_that_are_counted_in_parallel_must_be_named_by_the_policy(project):
+    part = {"name": "north", "parts": ["north", "south"], "source": "the register of residents"}
+    changes = {"unit": {"column": "person", "max_records": 1}}
+    config = load_config(project(ledger={"disjoint_part": part}, privacy=changes))
+    error = refused(config, policy())
+    assert error.exit_code == 2
+    assert "ledger.disjoint_part" in str(error)
+    named = replace(caps(2)["nobody"], disjoint_parts=("north",))
+    require_allowed(config, [policy(populations={"nobody": named})], approvals=())
+
+
 def test_a_configuration_at_every_ceiling_is_allowed(project):
     require_allowed(load_config(project()), [policy()], approvals=())
 

@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth.signatures import PrivateKey, PublicKey, Purpose, write_key_pair
+from synth.signatures.key import FIELD, SMALL_ORDER
 
 SECRET = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
 PUBLIC = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
@@ -112,3 +113,26 @@ def test_openssl_reads_the_public_key_and_checks_a_signature(tmp_path):
     command = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", public_path, "-rawin"]
     command += ["-in", tmp_path / "message", "-sigfile", tmp_path / "signature"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("y", sorted(SMALL_ORDER))
+@pytest.mark.parametrize("sign", [0, 1])
+@pytest.mark.parametrize("spelling", [0, FIELD])
+def test_a_key_whose_one_signature_fits_every_message_is_no_key(y, sign, spelling):
+    if y + spelling >= 2**255:
+        pytest.skip("has no second spelling")
+    raw = (y + spelling + (sign << 255)).to_bytes(32, "little")
+    key = PublicKey(raw)
+    assert key.is_weak
+    with pytest.raises(ValueError, match="no Ed25519"):
+        PublicKey.from_line(key.line)
+    assert not key.has_signed(b"anything", raw + bytes(32), purpose=Purpose.APPROVAL)
+    doubled = (y * y + _x_squared(y)) * pow(1 - EDWARDS_D * _x_squared(y) * y * y, -1, FIELD)
+    assert y in (0, 1, FIELD - 1) or doubled % FIELD == 0  # then the point has order 8
+
+
+EDWARDS_D = -121665 * pow(121666, -1, FIELD)
+
+
+def _x_squared(y):
+    return (y * y - 1) * pow(EDWARDS_D * y * y + 1, -1, FIELD) % FIELD
