@@ -156,7 +156,7 @@ def test_a_false_account_in_the_manifest_is_found(project, log, tmp_path, change
     if change == "part":
         ledger["disjoint_part"]["name"] = "south"
     else:
-        ledger["cap"]["epsilon"] = {"fraction": "2/1", "decimal": "2"}
+        ledger["cap"]["epsilon"] = {"fraction": "9/1", "decimal": "9"}
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (forged / "manifest.json").write_text(text)
     names = sorted(path.name for path in forged.iterdir() if path.name != "SHA256SUMS")
