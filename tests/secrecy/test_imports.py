@@ -36,7 +36,7 @@ ORDER = [
     ["explanation"],
     ["pipeline"],
     ["exit_code", "options"],
-    ["draft_command", "errors_command", "evaluate_command", "key_commands"],
+    ["audit_command", "draft_command", "errors_command", "evaluate_command", "key_commands"],
     ["cli"],
     ["__main__", "__init__"],
 ]
