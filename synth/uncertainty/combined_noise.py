@@ -1,9 +1,9 @@
-"""The law of a weighted mean of sums of independent noises, one sum per table.
+"""The law of a weighted sum of sums of independent noises of several tables.
 
-The weights are whole numbers over their sum P, so that P times the mean lies on whole numbers: the
+The weights are whole numbers over a divisor P, so that P times the sum lies on whole numbers: the
 characteristic functions of discrete Laplace and discrete Gaussian noise are known in closed form
 (the Gaussian's after Poisson summation), and one inverse Fourier transform of their product gives
-the law of the mean with an absolute error near 1e-14. The grid is so wide that what wraps around
+the law of it with an absolute error near 1e-14. The grid is so wide that what wraps around
 it has probability below 1e-15 (Chernoff). A law too wide for the largest grid is taken at smaller
 noise and scaled by the ratio of standard deviations, rounded up.
 """
@@ -92,14 +92,10 @@ def summed_noise(event: TableEvent, count: int, weight: int) -> SummedNoise:
 
 @dataclass(frozen=True)
 class CombinedNoise:
-    """Z = (sum of weight_t S_t) / (sum of weight_t) over independent sums S_t of noises."""
+    """Z = (sum of weight_t S_t) / P over independent sums S_t of noises; `divisor` is P."""
 
     parts: tuple[SummedNoise, ...]
-
-    @property
-    def divisor(self) -> int:
-        """P, the sum of the weights: P Z is a whole number."""
-        return sum(part.weight for part in self.parts)
+    divisor: int
 
     @cached_property
     def variance(self) -> float:
@@ -112,7 +108,7 @@ class CombinedNoise:
         Shapes and units: P-th parts of a record.
         Rounding: upwards, so that the stated confidence holds.
         """
-        return _half_width(self, miss)
+        return _half_width(self, miss) if self.parts else 0
 
     def _reach(self) -> int:
         """A whole number that P |Z| hardly ever exceeds, by Chernoff's bound over some tilts."""
@@ -134,7 +130,7 @@ class CombinedNoise:
             else replace(part, sigma_squared=(part.sigma_squared or 0.0) / factor**2)
             for part in self.parts
         )
-        return CombinedNoise(tuple(parts))
+        return CombinedNoise(tuple(parts), self.divisor)
 
 
 @lru_cache(maxsize=4096)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 from synth.domain import Margin, Universe
 from synth.measurements import MeasuredTable, Measurements
+from synth.privacy import TableEvent
 from synth.uncertainty.combined_noise import CombinedNoise, summed_noise
 from synth.uncertainty.query import Query
 
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-WEIGHTS = 32
-"""Weights of tables are whole parts of this. Rounding them costs less than 1 % of the variance."""
+WEIGHTS = 256
+"""Weights are whole parts of this. Rounding them costs next to nothing: the best are flat."""
+
+MOST_COLUMNS = 6
+"""With more columns a query is answered by the best single table alone."""
 
 LARGEST_MASK_CELLS = 1 << 24
 """In larger universes the noise of impossible cells is added as well."""
@@ -26,9 +31,9 @@ LARGEST_MASK_CELLS = 1 << 24
 
 @dataclass(frozen=True)
 class MeasuredCount:
-    """The weighted mean of what the tables say, true count plus `noise`.
+    """A weighted sum of what the tables say, true count plus `noise`.
 
-    Shapes and units: `total` is that mean times `noise.divisor`, a whole number, in records.
+    Shapes and units: `total` is that sum times `noise.divisor`, a whole number, in records.
     """
 
     total: int
@@ -36,7 +41,7 @@ class MeasuredCount:
 
     @property
     def estimate(self) -> float:
-        """The mean itself, unbiased; it may be negative."""
+        """The sum itself, unbiased; it may be negative."""
         return self.total / self.noise.divisor
 
     @property
@@ -56,10 +61,18 @@ class MeasuredCount:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Row:
+    """A sum of noisy cells of one table: over those inside or outside of every column's codes."""
+
     total: int
     cells: int
     table: MeasuredTable
+    inside: tuple[bool | None, ...]
+    """For every column of the query: inside, outside, or both (None)."""
+
+    @property
+    def variance(self) -> float:
+        return max(self.cells * self.table.variance, 1e-9)
 
 
 class MeasuredCounts:
@@ -69,54 +82,67 @@ class MeasuredCounts:
         """Tables with a threshold answer nothing: the sum of what they leave out is not known."""
         self._universe = universe
         self._tables = [t for t in measurements.tables if t.event.threshold is None]
-        self._summed = lru_cache(maxsize=64)(self._sum_to)
+        self._summed = lru_cache(maxsize=256)(self._sum_to)
 
     def count(self, query: Query) -> MeasuredCount | None:
-        """The best weighted mean over all tables that answer the query; None if none does.
+        """The least squares estimate from sums over all tables; None if no table answers alone.
 
+        Every table is summed to the codes of the query and the others, column by column: 2^k sums
+        for the k columns that it holds. Of all unbiased weighted sums of these, the one of least
+        variance is taken, but for the rounding of its weights.
         Ensures: unbiased; the weights depend on the noise of the tables, never on their counts.
         """
-        parts = list(self._answers(query))
-        if not parts:
+        rows = [row for number in range(len(self._tables)) for row in self._rows(number, query)]
+        wanted = (True,) * len(query.columns)
+        alone = [row for row in rows if row.inside == wanted]
+        if not alone:
             return None
-        known = [part for part in parts if not part.cells]
-        if known:
-            parts = known[:1]
-        shares = [1 / (part.table.variance * max(part.cells, 1)) for part in parts]
-        weights = _whole_weights(shares)
-        total = sum(weight * part.total for weight, part in zip(weights, parts, strict=True))
-        noises = tuple(
-            summed_noise(part.table.event, part.cells, weight)
-            for weight, part in zip(weights, parts, strict=True)
-            if weight
-        )
-        return MeasuredCount(total, CombinedNoise(noises))
+        base = min(alone, key=lambda row: row.variance)
+        if not base.cells or len(wanted) > MOST_COLUMNS:
+            rows = [base]
+        weights, divisor = _whole_weights(rows, base, wanted)
+        total = sum(weight * row.total for weight, row in zip(weights, rows, strict=True))
+        counts: dict[tuple[TableEvent, int], int] = {}
+        for weight, row in zip(weights, rows, strict=True):
+            if weight and row.cells:
+                key = row.table.event, abs(weight)
+                counts[key] = counts.get(key, 0) + row.cells
+        noises = (summed_noise(event, cells, weight) for (event, weight), cells in counts.items())
+        return MeasuredCount(total, CombinedNoise(tuple(noises), divisor))
 
-    def _answers(self, query: Query) -> Iterator[_Part]:
-        """What each table says that is fine enough: the sum of its cells, and how many they are."""
+    def _rows(self, number: int, query: Query) -> Iterator[_Row]:
+        """The sums of one table; columns that it does not hold, or cuts, are summed out."""
         import numpy as np
 
-        for number, table in enumerate(self._tables):
-            groups = self._groups(query, table)
-            if groups is None:
-                continue
-            sums, cells = self._summed(number, query.columns)
-            chosen = np.ix_(*groups)
-            yield _Part(int(sums[chosen].sum()), int(cells[chosen].sum()), table)
+        table = self._tables[number]
+        groups = {
+            name: self._groups(name, codes, table) for name, codes in query.where.codes.items()
+        }
+        held = tuple(name for name, inside in groups.items() if inside is not None)
+        sums, cells = self._summed(number, held)
+        for axis, name in enumerate(held):
+            inside = np.zeros(sums.shape[axis], dtype=np.int64)
+            inside[groups[name]] = 1
+            split = np.stack([1 - inside, inside])
+            sums, cells = (
+                np.moveaxis(np.tensordot(split, each, (1, axis)), 0, axis) for each in (sums, cells)
+            )
+        for place in np.ndindex(sums.shape):
+            sides = dict(zip(held, map(bool, place), strict=True))
+            yield _Row(
+                int(sums[place]), int(cells[place]), table, tuple(map(sides.get, query.columns))
+            )
 
-    def _groups(self, query: Query, table: MeasuredTable) -> list[list[int]] | None:
-        """The groups of the query's columns in the table; None where it is not fine enough."""
-        found = []
+    def _groups(self, name: str, codes: Sequence[int], table: MeasuredTable) -> list[int] | None:
+        """The groups of these codes in the table; None where it is not fine enough, or without."""
         steps = dict(zip(table.event.table, table.event.coarsening, strict=True))
-        for name, codes in query.where.codes.items():
-            if name not in steps:
-                return None
-            group_of = self._universe.attribute(name).groups(steps[name])
-            inside = {group_of[code] for code in codes}
-            if sum(group in inside for group in group_of) != len(codes):
-                return None
-            found.append(sorted(inside))
-        return found
+        if name not in steps:
+            return None
+        group_of = self._universe.attribute(name).groups(steps[name])
+        inside = {group_of[code] for code in codes}
+        if sum(group in inside for group in group_of) != len(codes):
+            return None
+        return sorted(inside)
 
     def _sum_to(
         self, number: int, names: tuple[str, ...]
@@ -150,10 +176,34 @@ class MeasuredCounts:
         return self._universe.possible().astype(np.int64)
 
 
-def _whole_weights(shares: list[float]) -> list[int]:
-    """Whole weights in about these proportions, reduced; the largest is never 0."""
-    total = sum(shares)
-    weights = [round(WEIGHTS * share / total) for share in shares]
-    weights[shares.index(max(shares))] += not any(weights)
-    divisor = math.gcd(*weights)
-    return [weight // divisor for weight in weights]
+def _whole_weights(
+    rows: Sequence[_Row], base: _Row, wanted: tuple[bool, ...]
+) -> tuple[list[int], int]:
+    """Whole weights and their divisor: unbiased exactly, of least variance but for rounding.
+
+    The weights of all other tables are rounded; those of the table of `base` make up for whatever
+    these give to each combination of inside and outside.
+    """
+    import numpy as np
+
+    if len(rows) == 1:
+        return [1], 1
+    places = list(product((False, True), repeat=len(wanted)))
+    holds = np.array([[_holds(row.inside, place) for place in places] for row in rows])
+    design = holds.astype(np.float64)
+    precise = design / np.array([[row.variance] for row in rows])
+    target = np.array([place == wanted for place in places], dtype=np.float64)
+    best = precise @ np.linalg.solve(design.T @ precise, target)
+    own = np.array([row.table is base.table for row in rows])
+    weights = np.where(own, 0, np.rint(WEIGHTS * best)).astype(np.int64)
+    given = holds.T.astype(np.int64) @ weights
+    for index in map(int, np.flatnonzero(own)):
+        place = places.index(tuple(bool(side) for side in rows[index].inside))
+        weights[index] = WEIGHTS * (places[place] == wanted) - given[place]
+    divisor = math.gcd(WEIGHTS, *map(int, weights))
+    return [int(weight) // divisor for weight in weights], WEIGHTS // divisor
+
+
+def _holds(inside: tuple[bool | None, ...], place: tuple[bool, ...]) -> bool:
+    """Whether a row sums the cells of this combination."""
+    return all(side is None or side == here for side, here in zip(inside, place, strict=True))

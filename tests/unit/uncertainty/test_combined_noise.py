@@ -47,7 +47,7 @@ def slow_half_width(noise, miss, reach):
 )
 @pytest.mark.parametrize("miss", [0.3, 0.05, 0.001])
 def test_half_widths_are_those_of_the_convolution(parts, miss):
-    noise = CombinedNoise(parts)
+    noise = CombinedNoise(parts, 7)
     width, variance = slow_half_width(noise, miss, reach=90)
     assert noise.half_width(miss) == width
     assert noise.variance * noise.divisor**2 == pytest.approx(variance, rel=1e-9)
@@ -55,14 +55,14 @@ def test_half_widths_are_those_of_the_convolution(parts, miss):
 
 def test_wide_noise_is_scaled_and_never_too_narrow():
     rate = 1e-6
-    noise = CombinedNoise((SummedNoise(1, 1, rate=rate),))
+    noise = CombinedNoise((SummedNoise(1, 1, rate=rate),), 1)
     assert noise._reach() > LARGEST_GRID
     exact = math.ceil(-math.log(0.05 * (1 + math.exp(-rate)) / 2) / rate) - 1
     assert exact <= noise.half_width(0.05) <= 1.003 * exact
-    gaussian = CombinedNoise((SummedNoise(1, 1, sigma_squared=1e12),))
+    gaussian = CombinedNoise((SummedNoise(1, 1, sigma_squared=1e12),), 1)
     assert 1.95996e6 <= gaussian.half_width(0.05) <= 1.003 * 1.95996e6
 
 
 def test_hardly_any_noise_has_no_width():
-    noise = CombinedNoise((SummedNoise(1, 4, rate=256.0),))
+    noise = CombinedNoise((SummedNoise(1, 4, rate=256.0),), 1)
     assert noise.half_width(0.05) == 0
