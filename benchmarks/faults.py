@@ -106,7 +106,9 @@ def kills(place: Path, count: int, seed: int, *, executed: bool) -> dict[str, ob
     restarts: list[int] = []
     fresh: dict[str, list[float]] = {}
     number = 0
-    while sum(targets.values()) < count:
+    stopped: list[int] = []
+    signal.signal(signal.SIGINT, lambda *_: stopped.append(1))  # report what there is so far
+    while sum(targets.values()) < count and not stopped:
         number += 1
         strategy = choose.choice(STRATEGIES)
         known = fresh.setdefault(strategy, [])
@@ -128,7 +130,7 @@ def kills(place: Path, count: int, seed: int, *, executed: bool) -> dict[str, ob
                 hits += 1
                 targets[hit] += 1
                 phases[trial.phases[-1]] += 1
-                seen["a value of the source left by the kill"] += bool(
+                seen["kills that left a value of the source until the restart"] += bool(
                     with_canary(trial.place) - {"people.csv"}
                 )
             if hit is None or choose.random() > 1 / 3:
@@ -214,9 +216,7 @@ def disk(place: Path, sizes: range) -> dict[str, object]:
             said = (trial.place / "said.txt").read_text()
             if code not in (0, 1) or (code and "full" not in said and "free some" not in said):
                 raise LostError(f"{size} KiB: exit code {code}: {said}")
-            first = said.replace(":", " ").split("\n")[-2 if code == 0 else 0][:40]
             codes[f"exit {code}"] += 1
-            del first
             subprocess.run(["mount", "-o", "remount,size=64m", str(small)], check=True)
             settle_on(trial, size)
         finally:

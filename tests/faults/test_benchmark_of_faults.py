@@ -1,0 +1,47 @@
+"""A small part of `benchmarks/faults.py`, so that every change of a run meets it.
+
+The benchmark itself requires, after each fault and the starts that follow it: one release that
+verifies, one charge, the noise that was durable first, no value of the source outside of it, the
+right modes, nothing left over. It ends with 1 at the first promise that does not hold.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "faults.py"
+
+
+def benchmark(place, *arguments):
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARK), *arguments, "--directory", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def test_fifteen_kills_at_random_instants(tmp_path):
+    found = benchmark(tmp_path, "random", "--kills", "15", "--seed", "20")
+    assert found["kills"] >= 15
+    assert sum(found["hit"].values()) == found["kills"]
+    assert sum(found["restarts needed"].values()) == found["jobs"]
+
+
+def test_kills_right_before_steps_that_last(tmp_path):
+    found = benchmark(tmp_path, "steps", "--action", "kill", "--every", "29")
+    assert found["steps"] >= 5
+    assert found["exit codes"]["-9"] >= 3
+
+
+@pytest.mark.parametrize("action", ["full", "broken", "denied", "terminate"])
+def test_operations_that_fail_end_in_an_expected_failure_or_in_a_release(tmp_path, action):
+    found = benchmark(tmp_path, "steps", "--action", action, "--every", "37")
+    assert found["steps"] >= 1
+    assert set(found["exit codes"]) <= {"0", "1", "130"}
