@@ -236,8 +236,8 @@ def _place(open_nodes: Sequence[tuple[bool, int, Sequence[Node]]]) -> str:
             is_name = isinstance(key, TextNode) and key.text == "name" and text.endswith("]")
             if is_name and isinstance(value, TextNode):
                 text, joint = f'{text} "{printable(value.text[:80])}"', " → "
-        key = children[-1] if len(children) % 2 else None
-        text += joint + printable(key.text[:80]) if isinstance(key, TextNode) else ""
+        last = children[-1] if len(children) % 2 else None
+        text += joint + printable(last.text[:80]) if isinstance(last, TextNode) else ""
         joint = "."
     return text or "the file"
 

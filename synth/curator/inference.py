@@ -152,10 +152,10 @@ def _columns_of_files(
         try:
             found = pq.read_schema(files[0]).names
         except pa.ArrowException:
-            found = None
-        if found is None:
+            found = []
+        if not found:
             raise SourceError(
-                f"the source {source.shown} is no readable Parquet file",
+                f"the source {source.shown} is no readable Parquet file with columns",
                 fix="check that the file is complete and in the format of its name",
             )
     repeated = tuple(dict.fromkeys(name for name in found if found.count(name) > 1))
