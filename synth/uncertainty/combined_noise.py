@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LARGEST_GRID = 1 << 20
+LARGEST_GRID = 1 << 18
 WRAPPED = 1e-15
 FFT_ERROR = 1e-13
-_TILTS = 200
+LEAST_LOGARITHM = -60.0
+_TILTS = 64
 _SMALL_SIGMA_SQUARED = 0.25
 """Below it the characteristic function is summed term by term, above it by Poisson's formula."""
 
@@ -66,10 +67,10 @@ class SummedNoise:
         """The logarithm of E exp(i angle weight S), a real number for a symmetric law."""
         import numpy as np
 
-        turned = np.remainder(self.weight * angles + np.pi, 2 * np.pi) - np.pi
         if self.rate is not None:
             inverse = 2 * math.exp(-self.rate / 2) / -math.expm1(-self.rate)
-            return -self.count * np.log1p((np.sin(turned / 2) * inverse) ** 2)
+            return -self.count * np.log1p((np.sin(self.weight * angles / 2) * inverse) ** 2)
+        turned = np.remainder(self.weight * angles + np.pi, 2 * np.pi) - np.pi
         sigma_squared = self.sigma_squared or 0.0
         if sigma_squared < _SMALL_SIGMA_SQUARED:
             weights = [math.exp(-(k**2) / (2 * sigma_squared)) for k in range(1, 25)]
@@ -141,11 +142,24 @@ def _half_width(noise: CombinedNoise, miss: float) -> int:
     while (reach := narrow._reach()) > LARGEST_GRID // 2 - 1:
         narrow = narrow._narrower(max(1.1, 2.1 * reach / LARGEST_GRID))
     grid = 1 << max(6, (2 * reach + 2).bit_length())
-    angles = 2 * np.pi * np.arange(grid // 2 + 1) / grid
-    pmf = np.fft.irfft(np.exp(sum(part.log_characteristic(angles) for part in narrow.parts)), grid)
+    pmf = np.fft.irfft(_characteristic(narrow, grid), grid)
     upper = np.maximum(pmf[: grid // 2], 0.0)
     beyond = 2 * (np.cumsum(upper[::-1])[::-1] - upper) + FFT_ERROR
     found = int(np.argmax(beyond <= miss))
     if narrow is noise:
         return found
     return math.ceil((found + 1) * math.sqrt(noise.variance / narrow.variance))
+
+
+def _characteristic(noise: CombinedNoise, grid: int) -> NDArray[np.float64]:
+    """The characteristic function of P Z on the grid; 0 where it is below exp(-60)."""
+    import numpy as np
+
+    logarithms = np.zeros(grid // 2 + 1)
+    left = np.arange(grid // 2 + 1)
+    for part in sorted(noise.parts, key=lambda part: -part.variance):
+        logarithms[left] += part.log_characteristic(2 * np.pi * left / grid)
+        left = left[logarithms[left] > LEAST_LOGARITHM]  # no part makes it larger again
+    found = np.zeros(grid // 2 + 1)
+    found[left] = np.exp(logarithms[left])
+    return found
