@@ -92,7 +92,9 @@ BAD_CONFIGURATIONS = {
     "epsilon missing": {"privacy": {"epsilon": None}},
     "epsilon no number": {"privacy": {"epsilon": "much"}},
     "strategy unknown": {"strategy": "best"},
-    "database": {"source": {"path": None, "url": "postgresql://x/y", "table": "t"}},
+    "password in an address": {
+        "source": {"path": None, "url": "postgresql://me:secret@x/y", "table": "t"}
+    },
 }
 
 
