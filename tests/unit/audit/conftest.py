@@ -1,0 +1,47 @@
+"""Audits that give the same every time: keyed streams and coins, and fewer canaries."""
+
+import hashlib
+import itertools
+
+import pytest
+
+from synth.audit import audit as audit_configuration
+from synth.audit import lists, tables, together
+from synth.config import load_config
+from synth.noise import NoiseStream
+
+
+def keyed_streams():
+    """A stream of its own at every call, the same in every test."""
+    numbers = itertools.count()
+    return lambda: NoiseStream(key=hashlib.sha256(b"stream %d" % next(numbers)).digest())
+
+
+def keyed_bytes():
+    numbers = itertools.count()
+    return lambda count: hashlib.shake_256(b"coins %d" % next(numbers)).digest(count)
+
+
+@pytest.fixture
+def small_audits(monkeypatch):
+    """Enough canaries to see a fault, in little time."""
+    monkeypatch.setattr(tables, "MOST_CANARIES", 1 << 15)
+    monkeypatch.setattr(tables, "RUNS_AS_PLANNED", 2)
+    monkeypatch.setattr(together, "CANARIES", 1 << 14)
+    monkeypatch.setattr(together, "RUNS", 1)
+    monkeypatch.setattr(lists, "MOST_CELLS", 1 << 14)
+    monkeypatch.setattr(lists, "MOST_RUNS", 1)
+    monkeypatch.setattr(lists, "LONE_RUNS", 1)
+
+
+@pytest.fixture
+def run_audit(project, small_audits):  # noqa: ARG001
+    """Audit a changed configuration."""
+
+    def run(**changes):
+        if changes.get("privacy", {}).get("neighbours") == "replace-one":
+            changes["public_totals"] = [{"where": {}, "total": 120, "source": "test"}]
+        config = load_config(project(**changes))
+        return audit_configuration(config, streams=keyed_streams(), randomness=keyed_bytes())
+
+    return run

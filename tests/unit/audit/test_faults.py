@@ -1,0 +1,235 @@
+"""Faults that are planted on purpose: the audit must see every one of them."""
+
+import importlib
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from synth.audit import lists
+from synth.audit.canaries import Canaries
+from synth.audit.guesses import OTHER_RUN, OTHER_TABLE
+from synth.config import load_config
+from synth.domain import Attribute, Universe
+from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
+from synth.noise import stream as stream_module
+from synth.plan import plan_events
+from synth.privacy import TableEvent
+
+from .conftest import keyed_bytes, keyed_streams
+
+TABLES = {"tables": [["age", "sex"], ["age", "town"]]}
+"""Two tables of one size, so of one law."""
+
+
+def noise_halved(patch):
+    patch.setattr(
+        DiscreteLaplace, "rate", property(lambda law: 2 * law.epsilon / law.sensitivity_l1)
+    )
+    patch.setattr(
+        DiscreteGaussian, "rate", property(lambda law: 4 * law.rho / law.sensitivity_l2_squared)
+    )
+
+
+def no_noise(patch):
+    patch.setattr(TableSampler, "add_to", lambda *_, **__: None)
+
+
+def key_fixed(patch):
+    """Every run has the same noise."""
+    patch.setattr(
+        NoiseStream, "_encryptor", lambda _, mode: stream_module.encryptor(bytes(32), mode)
+    )
+
+
+def tables_share_noise(patch):
+    exact = stream_module.counter_block
+    patch.setattr(
+        stream_module, "counter_block", lambda lane, _table, *others: exact(lane, 0, *others)
+    )
+    patch.setattr(
+        NoiseStream,
+        "keystream",
+        lambda self, *, lane, table, index: _with_table_zero(self, exact, lane, index),  # noqa: ARG005,
+    )
+
+
+def _with_table_zero(stream, exact, lane, index):
+    from cryptography.hazmat.primitives.ciphers import modes
+
+    return stream_module.Keystream(stream._encryptor(modes.CTR(exact(lane, 0, 0, index))))
+
+
+def cells_share_noise(patch):
+    exact = TableSampler.draw
+
+    def add_to(self, counts, stream, *, table, **_):
+        counts += np.resize(exact(self, stream, table=table, start=0, count=1), len(counts))
+
+    patch.setattr(TableSampler, "add_to", add_to)
+
+
+def persons_taken_for_records(patch):
+    patch.setattr("synth.privacy.sensitivity._records_per_unit", lambda _: 1)
+
+
+def replacing_taken_for_adding(patch):
+    patch.setattr("synth.privacy.sensitivity.UNITS_CHANGED", {"add-remove": 1, "replace-one": 1})
+
+
+def every_table_with_the_whole_epsilon(patch):
+    patch.setattr(
+        importlib.import_module("synth.audit.audit"),
+        "plan_events",
+        lambda config: tuple(
+            replace(e, epsilon=config.privacy.epsilon) for e in plan_events(config)
+        ),
+    )
+
+
+FAULTS = {
+    "noise halved": (noise_halved, None),
+    "no noise": (no_noise, None),
+    "fixed key": (key_fixed, OTHER_RUN),
+    "tables share noise": (tables_share_noise, OTHER_TABLE),
+    "cells share noise": (cells_share_noise, None),
+}
+
+
+KINDS = [("add-remove", "0"), ("replace-one", "0"), ("add-remove", "1/1000")]
+
+
+@pytest.mark.parametrize(("neighbours", "delta"), KINDS)
+@pytest.mark.parametrize("name", FAULTS)
+def test_faulty_noise_is_seen(run_audit, monkeypatch, name, neighbours, delta):
+    """That the same audits pass sound noise is tested beside this."""
+    break_it, rule = FAULTS[name]
+    break_it(monkeypatch)
+    report = run_audit(
+        strategy=TABLES,
+        privacy={"epsilon": 4, "neighbours": neighbours, "delta": delta},
+        ledger={"delta_cap": "1/10"},
+    )
+    assert report.exceeded
+    assert report.findings[1].exceeded
+    if rule is not None:
+        assert report.findings[1].rule == rule
+
+
+def test_halved_sensitivities_are_seen(run_audit, monkeypatch):
+    person = {
+        "privacy": {"epsilon": 3, "unit": {"column": "id", "max_records": 2}},
+        "strategy": TABLES,
+    }
+    replaced = {"privacy": {"epsilon": 3, "neighbours": "replace-one"}, "strategy": TABLES}
+    with monkeypatch.context() as patch:
+        persons_taken_for_records(patch)
+        assert run_audit(**person).exceeded
+    with monkeypatch.context() as patch:
+        replacing_taken_for_adding(patch)
+        assert run_audit(**replaced).exceeded
+
+
+def test_a_plan_that_spends_too_much_is_seen_only_together(run_audit, monkeypatch):
+    every_table_with_the_whole_epsilon(monkeypatch)
+    report = run_audit(strategy=TABLES, privacy={"epsilon": 2})
+    assert [finding.exceeded for finding in report.findings] == [False, False, True]
+
+
+UNIVERSE = Universe(
+    tuple(Attribute(f"c{n}", "categorical", tuple("0123456789")) for n in range(12))
+)
+
+
+def audit_list(event):
+    return lists.audit_list(
+        0,
+        event,
+        UNIVERSE,
+        Canaries(2, replaced=False),
+        miss=1e-4,
+        streams=keyed_streams(),
+        randomness=keyed_bytes(),
+    )
+
+
+def listing(threshold, **changes):
+    return TableEvent(UNIVERSE.names, UNIVERSE.size, 2, Fraction(1), threshold=threshold, **changes)
+
+
+@pytest.mark.usefixtures("small_audits")
+class TestLists:
+    def test_sound_ones_pass(self):
+        delta = Fraction(1, 1000)
+        for event in (listing(40), listing(20, mechanism="partition-selection", delta=delta)):
+            findings = audit_list(event)
+            assert not any(finding.exceeded for finding in findings)
+            assert findings[0].share > 0.7
+
+    def test_halved_noise_is_seen(self, monkeypatch):
+        noise_halved(monkeypatch)
+        assert audit_list(listing(40))[0].exceeded
+
+    def test_a_threshold_too_low_for_its_delta_is_seen(self, monkeypatch):
+        monkeypatch.setattr("synth.curator.sparse_boundary.keeps_its_delta", lambda _: True)
+        delta = Fraction(1, 1000)
+        event = listing(3, mechanism="partition-selection", delta=delta)
+        assert [finding.exceeded for finding in audit_list(event)] == [False, True]
+
+    def test_survivors_left_out_are_seen(self, monkeypatch):
+        """Empty cells that are never listed, with a pure claim."""
+        monkeypatch.setattr(
+            "synth.curator.sparse_boundary.surviving_ranks",
+            lambda *_, **__: np.array([], dtype=object),
+        )
+        assert audit_list(listing(1))[1].exceeded
+
+
+def audited(path: Path, *options: str):
+    command = [sys.executable, "-m", "synth", "audit", str(path), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_needs_no_data(project):
+    done = audited(project(people=None, strategy="identity"))
+    assert done.returncode == 0, done.stderr
+    assert "None is above its claim" in done.stdout
+    assert "age, sex, town" in done.stdout
+
+
+def test_the_command_leaves_with_5_when_a_claim_is_exceeded(project, monkeypatch, capsys):
+    import json
+
+    import typer
+
+    from synth import audit as package
+    from synth.audit_command import audit
+
+    no_noise(monkeypatch)
+    exact = package.audit
+    monkeypatch.setattr(
+        package,
+        "audit",
+        lambda config: exact(config, streams=keyed_streams(), randomness=keyed_bytes()),
+    )
+    with pytest.raises(typer.Exit) as left:
+        audit(project(strategy="identity"), as_json=True)
+    assert left.value.exit_code == 5
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["exceeded"] is True
+    assert shown["findings"][0]["lower_bound"] > 5
+    with pytest.raises(typer.Exit):
+        audit(project(strategy="identity"))
+    assert "do not release" in capsys.readouterr().out
+
+
+def test_an_audit_without_delta_leaves_the_choices_to_their_proof(project):
+    config = load_config(project(strategy="adaptive"))
+    from synth.audit.audit import audited_events
+
+    events, choices = audited_events(config)
+    assert len(events) == 3 + choices
