@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth.audit import lists
+from synth.audit import lists, tables
 from synth.audit.canaries import Canaries
 from synth.audit.guesses import OTHER_RUN, OTHER_TABLE
 from synth.config import load_config
@@ -118,6 +118,29 @@ def test_faulty_noise_is_seen(run_audit, monkeypatch, name, neighbours, delta):
     assert report.findings[1].exceeded
     if rule is not None:
         assert report.findings[1].rule == rule
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("rho", ["1/8", "1/2"])
+@pytest.mark.parametrize("name", [None, "noise halved", "no noise", "fixed key"])
+@pytest.mark.usefixtures("small_audits")
+def test_gaussian_tables(monkeypatch, name, rho, replaced):
+    """Directly, because the planner takes Gaussian noise for many tables only."""
+    squared = {"rho": Fraction(rho), "sensitivity_l2_squared": 2 if replaced else 1}
+    event = TableEvent(("a",), 50, 2 if replaced else 1, None, "discrete-gaussian", **squared)
+    if name is not None:
+        FAULTS[name][0](monkeypatch)
+    (finding,) = tables.audit_tables(
+        [(0, event)],
+        Canaries(1, replaced=replaced),
+        miss=1e-4,
+        streams=keyed_streams(),
+        randomness=keyed_bytes(),
+    )
+    assert finding.symbol == "rho"
+    assert finding.exceeded == (name is not None)
+    if name is None:
+        assert 0.7 < finding.share < 1
 
 
 def test_halved_sensitivities_are_seen(run_audit, monkeypatch):
