@@ -105,9 +105,10 @@ def kills(place: Path, count: int, seed: int, *, executed: bool) -> dict[str, ob
     seen: Counter[str] = Counter()
     restarts: list[int] = []
     fresh: dict[str, list[float]] = {}
-    number = 0
     stopped: list[int] = []
-    signal.signal(signal.SIGINT, lambda *_: stopped.append(1))  # report what there is so far
+    for number in (signal.SIGINT, signal.SIGTERM):  # end after this trial, with what there is
+        signal.signal(number, lambda *_: stopped.append(1))
+    number = 0
     while sum(targets.values()) < count and not stopped:
         number += 1
         strategy = choose.choice(STRATEGIES)
@@ -137,6 +138,7 @@ def kills(place: Path, count: int, seed: int, *, executed: bool) -> dict[str, ob
                 break
         before = trial.starts
         settle(trial, f"{trial.phases}")
+        seen["starts that found the lock still held"] += trial.waits
         if hits:
             restarts.append(trial.starts - before)
         if number % 50 == 0:

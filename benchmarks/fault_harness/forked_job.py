@@ -69,6 +69,8 @@ def start_job(
             os.setpgid(pid, pid)
         return pid
     os.setpgid(0, 0)
+    for number in (signal.SIGINT, signal.SIGTERM):  # until the job sets its own
+        signal.signal(number, signal.SIG_DFL)
     output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
