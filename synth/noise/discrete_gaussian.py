@@ -38,7 +38,7 @@ class DiscreteGaussian:
     Requires: rho is a positive Fraction, sensitivity_l2_squared a whole number of at least 1.
     Rounding: none. sigma^2 is an exact fraction, and values follow the law itself: every
     decision is made by bounds that enclose it. Above `LARGEST_RATE` sigma is rounded up.
-    Raises: TypeError, ValueError for any other parameter; ValueError for sigma^2 > 2^34.
+    Raises: TypeError, ValueError for any other parameter; ValueError for sigma^2 > 2^40.
     """
 
     rho: Fraction
@@ -54,7 +54,7 @@ class DiscreteGaussian:
         if self.sensitivity_l2_squared < 1:
             raise ValueError("the squared sensitivity must be at least 1")
         if self.sigma_squared > LARGEST_SIGMA_SQUARED:
-            raise ValueError("sigma^2 must be at most 2^34 records squared")
+            raise ValueError("sigma^2 must be at most 2^40 records squared")
 
     @cached_property
     def rate(self) -> Fraction:

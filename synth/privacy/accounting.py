@@ -45,7 +45,7 @@ class TableEvent:
     With a `threshold`, cells whose noisy count is below it are not listed. For `discrete-laplace`
     that is post-processing and costs nothing. `partition-selection` puts the same noise on
     non-empty cells only and lists no empty one: (`epsilon`, `delta`)-DP, see
-    `partition_selection.delta_of_threshold`.
+    `partition_selection.is_private`.
     Raises: TypeError, ValueError unless exactly the budget of the mechanism is given, as a positive
     Fraction, and whole numbers are at least 1.
     """
