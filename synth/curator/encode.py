@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 WORD_LIMIT = 1 << 63
+EXACT_LIMIT = 1 << 52
+"""Whole numbers up to this, and their differences, are exact as float64."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,40 @@ def _encode_number(records: Records, attribute: Attribute) -> ir.IntegerValue:
         (number.isnull() | number.isnan(), attribute.unreadable_code),
         (number < _float64(float(low)), 0 if out is None else out),
         (number > _float64(float(high)), last if out is None else out),
-        else_=_bin_between(number, attribute.edges, 0, last),
+        else_=_bin(number, attribute.edges),
+    )
+
+
+def _bin(number: ir.FloatingValue, edges: Sequence[Fraction]) -> ir.IntegerValue:
+    """The bin of a number between the first and the last edge; the last edge is in the last bin.
+
+    Bins of one whole width between whole edges below 2**52 need one division. It is exact: all
+    differences are whole numbers below 2**53, so a quotient a / w that is not whole lies at least
+    1 / w below the next whole number, and rounding to 53 bits moves it by less. The number is
+    confined first, so that the cast cannot fail on a record that takes another branch.
+    """
+    import ibis
+
+    last = len(edges) - 2
+    if not _divides(edges):
+        return _bin_between(number, edges, 0, last)
+    low, width, high = (
+        _float64(float(edge)) for edge in (edges[0], edges[1] - edges[0], edges[-1])
+    )
+    confined = ibis.least(ibis.greatest(number, low), high)
+    found = ((confined.floor() - low) / width).floor()
+    return ibis.least(found, _float64(float(last))).cast("int32")
+
+
+def _divides(edges: Sequence[Fraction]) -> bool:
+    """Whether the bins are of one whole width, but for a shorter last one, between whole edges."""
+    low, width = edges[0], edges[1] - edges[0]
+    return (
+        len(edges) > 2
+        and all(edge == low + width * number for number, edge in enumerate(edges[:-1]))
+        and edges[-1] - edges[-2] <= width
+        and low.denominator == width.denominator == edges[-1].denominator == 1
+        and max(-low, edges[-1]) < EXACT_LIMIT
     )
 
 

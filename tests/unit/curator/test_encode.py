@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from synth.config.types import PersonUnit
 from synth.curator.duckdb_engine import as_number
-from synth.curator.encode import bound_contributions, encode_attribute, encode_words, is_float
+from synth.curator.encode import (
+    _divides,
+    bound_contributions,
+    encode_attribute,
+    encode_words,
+    is_float,
+)
 from synth.curator.engine import Records
 from synth.domain import Attribute, Universe
 
@@ -27,6 +33,15 @@ GAIN = Attribute(
     "gain", "number", edges=(Fraction(-1), Fraction(1, 10), Fraction(5)), missing=("x",),
     out_of_domain="clamp",
 )  # fmt: skip
+DECADE = Attribute(
+    "decade",
+    "integer",
+    edges=tuple(map(Fraction, (-20, -10, 0, 10, 20, 27))),
+    out_of_domain="clamp",
+)
+SINGLE = Attribute(
+    "single", "integer", edges=tuple(map(Fraction, (1, 2, 3, 3))), out_of_domain="clamp"
+)
 SEX = Attribute("sex", "categorical", levels=("Female", "Male"), missing=("?",))
 TOWN = Attribute("town", "categorical", levels=("Nord", "Süd"), out_of_domain="Nord")
 
@@ -74,7 +89,9 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("attribute", [AGE, AGE_OR_MISSING, GAIN, SEX, TOWN], ids=lambda a: a.name)
+@pytest.mark.parametrize(
+    "attribute", [AGE, AGE_OR_MISSING, GAIN, DECADE, SINGLE, SEX, TOWN], ids=lambda a: a.name
+)
 def test_every_value_gets_the_code_of_the_definition(attribute):
     assert encoded(attribute, VALUES) == [slow_code(attribute, text) for text in VALUES]
 
@@ -84,6 +101,26 @@ def test_every_value_gets_the_code_of_the_definition(attribute):
 def test_any_text_gets_a_code_inside_the_domain(texts):
     for attribute in (AGE, AGE_OR_MISSING, GAIN, SEX, TOWN):
         assert all(0 <= code < attribute.size for code in encoded(attribute, texts))
+
+
+@given(
+    st.integers(-(2**51), 2**51 - 300 * 2**42),
+    st.integers(1, 2**42),
+    st.integers(2, 300),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_bins_of_one_width_hold_what_their_edges_say(low, width, bins, data):
+    """One division finds them, for numbers on, just below and just above an edge too."""
+    high = low + (bins - 1) * width + data.draw(st.integers(0, width))
+    edges = (*(low + number * width for number in range(bins)), high)
+    attribute = Attribute("v", "number", edges=tuple(map(Fraction, edges)), out_of_domain="clamp")
+    assert _divides(attribute.edges)
+    chosen = [float(edge) for edge in data.draw(st.lists(st.sampled_from(edges), min_size=1))]
+    near = [math.nextafter(edge, side) for edge in chosen for side in (-math.inf, math.inf)]
+    within = data.draw(st.lists(st.floats(float(low), float(high)), max_size=20))
+    texts = [repr(value) for value in (*chosen, *near, *within)]
+    assert encoded(attribute, texts) == [slow_code(attribute, text) for text in texts]
 
 
 def test_numeric_parquet_columns_are_binned_like_text():
