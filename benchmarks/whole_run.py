@@ -59,10 +59,12 @@ ledger: {{path: state/ledger.sqlite, population: nobody, epsilon_cap: 1, delta_c
 domain:
 {attributes}
 workload: {{marginals: 2, cells: true}}
-strategy: identity
+strategy: {strategy}
 output: {{directory: outputs, formats: [csv, parquet]}}
 """
 RECORDS, PARTS = 1_000_000, 30
+DENSE_ATTRIBUTES = 9
+"""From more attributes than this on, the universe is measured as a list of its heavy cells."""
 
 
 def make_up(place: Path, attributes: int) -> str:
@@ -84,7 +86,9 @@ def make_up(place: Path, attributes: int) -> str:
             "source: made up}"
         )
     pq.write_table(pa.table(columns), place / "rows.parquet")
-    (place / "made-up.yaml").write_text(MADE_UP.format(attributes="\n".join(entries)))
+    strategy = "identity" if attributes <= DENSE_ATTRIBUTES else "sparse"
+    text = MADE_UP.format(attributes="\n".join(entries), strategy=strategy)
+    (place / "made-up.yaml").write_text(text)
     return "made-up.yaml"
 
 

@@ -11,9 +11,18 @@ CHECKSUMS = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9._-]+)\n")
 
 
-def file_sha256(file: IO[bytes]) -> str:
-    """SHA-256 of everything from the file's position on."""
-    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+CHUNK_BYTES = 1 << 20
+
+
+def file_sha256(file: IO[bytes], *, most_bytes: int | None = None) -> str:
+    """SHA-256 of everything from the file's position on, or of its first `most_bytes`."""
+    if most_bytes is None:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    digest = hashlib.sha256()
+    while chunk := file.read(min(CHUNK_BYTES, most_bytes)):
+        digest.update(chunk)
+        most_bytes -= len(chunk)
+    return digest.hexdigest()
 
 
 def checksum_lines(hashes: Mapping[str, str]) -> bytes:

@@ -11,6 +11,7 @@ from synth.domain.sparse_counts import SparseCounts
 from synth.release.columns import Column
 from synth.release.csv_file import csv_header
 from synth.release.parquet_file import parquet_schema
+from synth.release.parquet_pages import ParquetBounds, UnboundedParquetError, require_bounded
 from synth.release.rows import BLOCK_ROWS, RowCounts
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 80
 PAGE_BYTES = 4096
 """The most that the headers and statistics of one column in one row group take."""
+
+FOOTER_BYTES = 1024
+"""The most that the footer holds of one column in one row group, beside its name and texts."""
 
 
 class ReadbackError(ValueError):
@@ -86,26 +90,37 @@ def counts_of_parquet(
     import pyarrow.parquet as pq
 
     try:
-        source = pq.ParquetFile(file)
-        schema = source.schema_arrow
+        require_bounded(file, parquet_bounds(columns, rows=rows))
+        schema = pq.ParquetFile(file).schema_arrow
         if schema.metadata or not schema.equals(parquet_schema(columns)):
             raise ReadbackError("the schema is not that of the declared columns")
-        footer = source.metadata
-        if footer.num_rows != rows:
-            raise ReadbackError(f"the footer states {footer.num_rows} rows, expected {rows}")
-        if footer.num_row_groups > -(-rows // BLOCK_ROWS):
-            raise ReadbackError(f"{footer.num_row_groups} row groups, more than were written")
-        size = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-        widest = sum(max([8, *(len(text.encode()) for text in c.texts)]) + 16 for c in columns)
-        if size > rows * widest + footer.num_row_groups * len(columns) * PAGE_BYTES:
-            raise ReadbackError(f"unpacks to {size} bytes, more than {rows} rows can have")
         texts = [column.name for column in columns if column.published_type == "text"]
         coded = pq.ParquetFile(file, read_dictionary=texts)
         batches = coded.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
         count = _count_sparse if sparse else _count
         return count(batches, universe, columns, text=False)
+    except UnboundedParquetError as error:
+        raise ReadbackError(f"not readable as Parquet: {error}") from None
     except (pa.ArrowException, OSError) as error:
         raise ReadbackError(f"not readable as Parquet: {error}") from None
+
+
+def parquet_bounds(columns: Sequence[Column], *, rows: int) -> ParquetBounds:
+    """What a file of so many rows can hold; nothing in the file has a say in it."""
+    widest = [max([8, *(len(text.encode()) for text in column.texts)]) for column in columns]
+    groups = -(-rows // BLOCK_ROWS)
+    names = sum(len(column.name.encode()) for column in columns)
+    statistics = sum(FOOTER_BYTES + 4 * width for width in widest) + names
+    return ParquetBounds(
+        least_rows=rows,
+        most_rows=rows,
+        columns=len(columns),
+        groups=groups,
+        rows_per_group=BLOCK_ROWS,
+        bytes_per_row=sum(width + 16 for width in widest),
+        bytes_per_page=PAGE_BYTES,
+        footer_bytes=(1 << 20) + (1 + groups) * statistics,
+    )
 
 
 def _count(

@@ -28,6 +28,7 @@ from synth.release.contents import (
     PAGE,
     PARQUET,
     SIGNATURE,
+    data_files,
     described_files,
     listed_files,
 )
@@ -40,6 +41,7 @@ from synth.release.manifest.canonical import write_json
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.parquet_file import write_parquet
+from synth.release.side_by_side import side_by_side
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
 from synth.signatures import PrivateKey
@@ -107,16 +109,14 @@ def _write_files(
     derived = derivation(measurements, config)
     counts, seed = derived.counts, derived.bins_seed
     columns = published_columns(config.universe, config.output.bins)
-    if "csv" in config.output.formats:
-        chunks = csv_chunks(counts, config.universe, columns, seed=seed)
-        with stage(Stage.WRITING):
-            _create(staging / CSV, lambda file: file.writelines(chunks))
-    if "parquet" in config.output.formats:
-        with stage(Stage.WRITING):
-            _create(
-                staging / PARQUET,
-                lambda file: write_parquet(file, counts, config.universe, columns, seed=seed),
-            )
+    writers: dict[str, Callable[[BinaryIO], None]] = {
+        CSV: lambda file: file.writelines(csv_chunks(counts, config.universe, columns, seed=seed)),
+        PARQUET: lambda file: write_parquet(file, counts, config.universe, columns, seed=seed),
+    }
+    with stage(Stage.WRITING):
+        side_by_side(
+            [partial(_create, staging / name, writers[name]) for name in data_files(config)]
+        )
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")
     if not receipt.disposal.is_possible:

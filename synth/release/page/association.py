@@ -33,3 +33,11 @@ def cramers_v(rows: NDArray[Any], columns: NDArray[Any], counts: NDArray[np.int6
     parts = (counts / row_sums[rows]) * (counts / column_sums[columns])
     phi_squared = math.fsum([*parts.tolist(), -1.0, -(r - 1) * (c - 1) / (n - 1)])
     return min(1.0, math.sqrt(max(0.0, phi_squared) / smaller))
+
+
+def association(table: NDArray[np.int64]) -> float | None:
+    """Cramer's V of a whole table of two columns; None if undefined."""
+    import numpy as np
+
+    rows, columns = np.nonzero(table)
+    return cramers_v(rows, columns, table[rows, columns])

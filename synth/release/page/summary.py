@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from synth.domain.sparse_counts import SparseCounts
 from synth.release.manifest.residuals import nested_sums
-from synth.release.page.association import cramers_v
+from synth.release.page.association import association
+from synth.release.page.listed_pairs import listed_associations, sums_by_code
 from synth.release.rows import RowCounts
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ MOST_COMPARED = 30
 
 MOST_VISITS = 10**9
 """Cells looked at for all pairs of columns; where it would be more, fewer columns are compared."""
-
-PAIR_TABLE_CELLS = 1 << 22
-"""A larger table of two columns is kept as the list of its occupied cells."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,7 @@ def _of_all(counts: NDArray[np.int64], shape: tuple[int, ...]) -> Summary:
     return Summary(
         tuple(tuple(sums[axis,].tolist()) for axis in range(len(shape))),
         tuple(
-            tuple(_of_table(sums[low, high].reshape(-1), shape[high]) for low in range(high))
-            for high in range(compared)
+            tuple(association(sums[low, high]) for low in range(high)) for high in range(compared)
         ),
     )
 
@@ -71,40 +68,11 @@ def _of_listed(counts: SparseCounts, shape: tuple[int, ...]) -> Summary:
     compared = min(len(shape), MOST_COMPARED)
     while math.comb(compared, 2) * len(counts.values) > MOST_VISITS and compared > 1:
         compared -= 1
+    associations = listed_associations(counts, shape, compared)
     return Summary(
         tuple(
-            tuple(_sums(column, counts.values, size).tolist())
+            tuple(sums_by_code(column, counts.values, size).tolist())
             for column, size in zip(counts.columns, shape, strict=True)
         ),
-        tuple(
-            tuple(_of_pair(counts, low, high, shape) for low in range(high))
-            for high in range(compared)
-        ),
+        tuple(tuple(associations[low, high] for low in range(high)) for high in range(compared)),
     )
-
-
-def _of_pair(counts: SparseCounts, low: int, high: int, shape: tuple[int, ...]) -> float | None:
-    import numpy as np
-
-    width = shape[high]
-    cells = counts.columns[low].astype(np.int64) * width + counts.columns[high]
-    if shape[low] * width <= PAIR_TABLE_CELLS:
-        return _of_table(_sums(cells, counts.values, shape[low] * width), width)
-    occupied, places = np.unique(cells, return_inverse=True)
-    return cramers_v(
-        occupied // width, occupied % width, _sums(places, counts.values, len(occupied))
-    )
-
-
-def _of_table(table: NDArray[np.int64], width: int) -> float | None:
-    import numpy as np
-
-    occupied = np.flatnonzero(table)
-    return cramers_v(occupied // width, occupied % width, table[occupied])
-
-
-def _sums(codes: NDArray[Any], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Records by code; exact, for sums stay far below 2^53."""
-    import numpy as np
-
-    return np.bincount(codes, weights=values, minlength=size).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Any
 
 from synth.release.contents import MANIFEST
@@ -11,6 +12,8 @@ from synth.release.manifest.canonical import write_json
 from synth.release.verification.folder import Folder
 from synth.release.verification.report import Findings
 from synth.release.verification.untrusted_json import JsonError, parse_json
+
+MOST_FINDINGS = 1_000
 
 
 def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
@@ -43,7 +46,8 @@ def _schema_findings(manifest: Any, schema: dict[str, Any]) -> list[str]:
     from jsonschema import Draft202012Validator
 
     findings = []
-    for error in Draft202012Validator(schema).iter_errors(manifest):
+    errors = Draft202012Validator(schema).iter_errors(manifest)
+    for error in islice(errors, MOST_FINDINGS):  # one broken list can hold a million of them
         place = error.json_path.removeprefix("$").removeprefix(".") or "the whole"
         message = error.message if len(error.message) < 300 else error.message[:300] + " ..."
         findings.append(f"{MANIFEST}: {place}: {message}")

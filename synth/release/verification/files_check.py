@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from synth.release.checksums import CHECKSUMS, file_sha256, parse_checksums
-from synth.release.contents import MANIFEST
-from synth.release.verification.folder import Folder, FolderError
+from synth.release.contents import CSV, MANIFEST, MEASUREMENTS, PARQUET
+from synth.release.verification.folder import MAX_TEXT_BYTES, Folder, FolderError
 from synth.release.verification.report import Findings
 from synth.release.verification.untrusted_json import JsonError, parse_json
 
 MAX_CHECKSUM_BYTES = 1 << 16
 
+DATA = {CSV, PARQUET, MEASUREMENTS}
+"""Files that may be as large as they are; all others are texts."""
+
 
 def check_files(folder: Folder, findings: Findings) -> None:
     """Compare the folder with SHA256SUMS: the set of files, and the bytes of each."""
     findings.conclude("the folder holds plain files only", folder.problems)
+    for name in sorted(folder.sizes.keys() - DATA):
+        if folder.sizes[name] > MAX_TEXT_BYTES:  # and is not read to the end to say so
+            raise FolderError(f"{name}: is larger than {MAX_TEXT_BYTES} bytes")
     content = folder.read(CHECKSUMS, limit=MAX_CHECKSUM_BYTES)
     listed = parse_checksums(content)
     if listed is None:
@@ -30,8 +36,9 @@ def check_files(folder: Folder, findings: Findings) -> None:
     )
     wrong, stated = [], _stated_hashes(folder)
     for name in sorted(present & listed.keys()):
-        with folder.open(name) as file:
-            digest = file_sha256(file)
+        size = folder.sizes[name]
+        with folder.open(name) as file:  # one byte more, so that a file that grows is another one
+            digest = file_sha256(file, most_bytes=size + 1)
         if digest == stated.get(name) != listed[name]:
             wrong.append(
                 f"{CHECKSUMS}: the line of {name} was changed: found {listed[name]}, expected "

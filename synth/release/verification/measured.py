@@ -5,10 +5,14 @@ from __future__ import annotations
 from synth.config import Config
 from synth.errors import ConfigError
 from synth.measurements import Measurements, read_measurements
+from synth.measurements.file import ROWS_PER_GROUP
 from synth.measurements.sparse_table import MOST_LISTED
 from synth.plan import Schedule, plan_events, plan_schedule
+from synth.plan.costs import forecast_costs
+from synth.plan.present_memory import present_memory_bytes
 from synth.privacy import TableEvent
 from synth.release.contents import MANIFEST, MEASUREMENTS
+from synth.release.parquet_pages import ParquetBounds, require_bounded
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.planned import plan_findings
 from synth.release.verification.report import Findings
@@ -22,25 +26,37 @@ BYTES_PER_ROW = 40
 BYTES_PER_CODE = 8
 """The same for every code of a table with a threshold."""
 
+LISTED_PER_BYTE = 64
+"""A byte of the file holds fewer listed cells than this: each has a place and noise of its own."""
+
+PAGE_BYTES = 1 << 16
+"""The most that headers, levels and dictionaries of one column in one row group add."""
+
+FIXED_COLUMNS = 3
+
 
 def read_measured(
     folder: Folder, config: Config, findings: Findings, *, other_arithmetic: bool
 ) -> Measurements | None:
     """The measurements, or None if they are not those of the configuration."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
         planned, schedule = plan_events(config), plan_schedule(config)
     except ConfigError as error:
         findings.found.append(f"{MANIFEST}: configuration: {' '.join(str(error).split())}")
         return None
+    needed, present = _memory_bytes(config, planned), present_memory_bytes()
+    if needed > present:
+        findings.found.append(
+            f"{MANIFEST}: configuration: to rebuild such a release takes roughly "
+            f"{needed / 1e9:.1f} GB of memory; this machine has {present / 1e9:.1f} GB"
+        )
+        return None
     try:
         with folder.open(MEASUREMENTS) as file:
-            footer = pq.ParquetFile(file).metadata
-            size = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-        _check_size(planned, schedule, footer.num_rows, size)
-        measurements = read_measurements(folder.path / MEASUREMENTS, config.universe)
+            require_bounded(file, _bounds(planned, schedule, folder.sizes[MEASUREMENTS]))
+            measurements = read_measurements(file, config.universe)
         if measurements.release_id != config.release.id:
             raise ValueError("belongs to another release")
         if measurements.configuration_hash != config.hash:
@@ -59,26 +75,48 @@ def read_measured(
     return measurements
 
 
-def _check_size(
-    planned: tuple[TableEvent, ...], schedule: Schedule | None, rows: int, size_bytes: int
-) -> None:
-    """Refuse a file that cannot hold the tables of the configuration. Raises: ValueError.
+def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
+    """What the publisher's run needed, roughly: the rule by which a run is refused."""
+    return forecast_costs(config.universe, planned, formats=(), total=None).memory_bytes
 
-    How many cells a table with a threshold lists, and how many were chosen, only the file says:
-    the chosen ones between those of the smallest candidates and those of the largest. Its list
-    of tables is checked against its rows when it is read.
+
+def _bounds(
+    planned: tuple[TableEvent, ...], schedule: Schedule | None, size_bytes: int
+) -> ParquetBounds:
+    """What a file with the tables of the configuration can hold.
+
+    How many cells a table with a threshold lists, and which were chosen, only the file says: the
+    chosen ones have between the cells of the smallest candidates and those of the largest, and
+    what is listed takes room. The list of tables is checked against the rows when it is read.
     """
     least = most = sum(event.cells for event in planned if event.threshold is None)
-    if any(event.threshold is not None for event in planned):
-        most += MOST_LISTED
+    listing = [event for event in planned if event.threshold is not None]
+    if listing:
+        most += min(MOST_LISTED, LISTED_PER_BYTE * size_bytes)
+    chosen, largest = 0, 0
     if schedule is not None:
         sizes = sorted(candidate.cells for candidate in schedule.candidates)
         chosen = len(schedule.rounds)
         least, most = least + sum(sizes[:chosen]), most + sum(sizes[len(sizes) - chosen :])
-    if not least <= rows <= most:
-        expected = f"{least}" if least == most else f"{least} to {most}"
-        raise ValueError(f"holds {rows} rows, expected {expected} cells")
-    codes = max((len(e.table) for e in planned if e.threshold is not None), default=0)
-    row_bytes = BYTES_PER_ROW + BYTES_PER_CODE * codes
-    if rows > MAX_CELLS or size_bytes > rows * row_bytes + (1 << 20):
-        raise ValueError(f"unpacks to {size_bytes} bytes, more than this version reads")
+        largest = max((_name_bytes(each.margin.names) for each in schedule.candidates), default=0)
+    most = min(most, MAX_CELLS)
+    codes = max((len(event.table) for event in listing), default=0)
+    names = sum(_name_bytes(event.table) for event in planned) + 2 * chosen * largest
+    tables = len(planned) + 2 * chosen
+    groups = tables + -(-most // ROWS_PER_GROUP)
+    columns = FIXED_COLUMNS + codes
+    return ParquetBounds(
+        least_rows=least,
+        most_rows=most,
+        columns=columns,
+        groups=groups,
+        rows_per_group=ROWS_PER_GROUP,
+        bytes_per_row=BYTES_PER_ROW + BYTES_PER_CODE * codes,
+        bytes_per_page=PAGE_BYTES,
+        footer_bytes=(1 << 20) + 8 * names + 4096 * tables + 2048 * columns * groups,
+    )
+
+
+def _name_bytes(names: tuple[str, ...]) -> int:
+    """The bytes of names as JSON, escapes included, with what stands between them."""
+    return sum(6 * len(name.encode()) + 32 for name in names)

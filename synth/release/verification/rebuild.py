@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,6 +29,7 @@ from synth.release.manifest.build import build_manifest
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.rows import RowCounts
+from synth.release.side_by_side import side_by_side
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
 from synth.release.verification.comparison import differences, same
 from synth.release.verification.folder import Folder
@@ -76,8 +78,7 @@ class Rebuild:
                 "the release was written with other numeric libraries (or another processor) than "
                 "are installed here, so last digits may differ"
             )
-        for name in data_files(self.config):
-            self._check_rows(name)
+        self._check_rows(data_files(self.config))
         expected_set = all_files(self.config)
         present = set(self.folder.sizes) - {SIGNATURE}
         self.findings.conclude(
@@ -87,31 +88,43 @@ class Rebuild:
         )
         self._check_manifest()
 
-    def _check_rows(self, name: str) -> None:
-        rows = self.derived.rows
-        universe, seed = self.config.universe, self.derived.bins_seed
+    def _check_rows(self, names: Sequence[str]) -> None:
+        """Read the data files back, then compare each with the expansion of the counts."""
+        published = side_by_side([partial(self._published, name) for name in names])
+        for name, (counts, _) in zip(names, published, strict=True):
+            if counts is not None:
+                self._adopt(name, counts)
+        present = [name for name in names if name in self.folder.sizes]
+        compared = side_by_side([partial(self._expansion_findings, name) for name in present])
+        apart = dict(zip(present, compared, strict=True))
+        for name, (counts, problems) in zip(names, published, strict=True):
+            self.findings.conclude(f"{name}: every row is in the declared domain", problems)
+            if counts is not None:
+                self.findings.conclude(
+                    f"{name}: impossible cells are empty, public totals are met",
+                    list(rule_findings(name, counts, self.config)),
+                )
+                self.findings.conclude(
+                    f"{name}: the counts are those rebuilt from the measurements",
+                    count_findings(name, counts, self.derived.counts, self.config.universe),
+                )
+            if name in apart:
+                unit = "byte" if name == CSV else "value"
+                self.findings.conclude(
+                    f"{name}: every {unit} is the expansion of the counts", apart[name]
+                )
+
+    def _published(self, name: str) -> tuple[RowCounts | None, list[str]]:
         sparse = isinstance(self.derived.counts, SparseCounts)
-        counts, problems = published_counts(
-            self.folder, name, self.config, rows=rows, sparse=sparse
+        return published_counts(
+            self.folder, name, self.config, rows=self.derived.rows, sparse=sparse
         )
-        self.findings.conclude(f"{name}: every row is in the declared domain", problems)
-        if counts is not None:
-            self.findings.conclude(
-                f"{name}: impossible cells are empty, public totals are met",
-                list(rule_findings(name, counts, self.config)),
-            )
-            self._adopt(name, counts)
-            self.findings.conclude(
-                f"{name}: the counts are those rebuilt from the measurements",
-                count_findings(name, counts, self.derived.counts, universe),
-            )
-        if name in self.folder.sizes:
-            compare = csv_findings if name == CSV else parquet_findings
-            unit = "byte" if name == CSV else "value"
-            self.findings.conclude(
-                f"{name}: every {unit} is the expansion of the counts",
-                compare(self.folder, name, self.derived.counts, self.config, seed=seed),
-            )
+
+    def _expansion_findings(self, name: str) -> list[str]:
+        compare = csv_findings if name == CSV else parquet_findings
+        return compare(
+            self.folder, name, self.derived.counts, self.config, seed=self.derived.bins_seed
+        )
 
     def _adopt(self, name: str, counts: RowCounts) -> None:
         """Under other arithmetic, take published counts that are within tolerance as rebuilt."""

@@ -12,7 +12,13 @@ from synth.release.columns import Column, published_columns
 from synth.release.contents import CSV
 from synth.release.csv_file import csv_chunks
 from synth.release.parquet_file import expected_blocks
-from synth.release.readback import ReadbackError, counts_of_csv, counts_of_parquet
+from synth.release.parquet_pages import UnboundedParquetError, require_bounded
+from synth.release.readback import (
+    ReadbackError,
+    counts_of_csv,
+    counts_of_parquet,
+    parquet_bounds,
+)
 from synth.release.rows import RowCounts, count_rows
 from synth.release.verification.folder import Folder, FolderError
 
@@ -152,10 +158,12 @@ def parquet_findings(
     import pyarrow.parquet as pq
 
     columns = published_columns(config.universe, config.output.bins)
+    texts = [column.name for column in columns if column.published_type == "text"]
     start = 0
     try:
         with folder.open(name) as file:
-            source = pq.ParquetFile(file)
+            require_bounded(file, parquet_bounds(columns, rows=count_rows(counts)))
+            source = pq.ParquetFile(file, read_dictionary=texts)
             blocks = expected_blocks(counts, config.universe, columns, seed=seed)
             for group, wanted in enumerate(blocks):
                 found = source.read_row_group(group, use_threads=False)
@@ -165,14 +173,25 @@ def parquet_findings(
                 if finding:
                     return [f"{name}: {finding}"]
                 start += wanted.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except (UnboundedParquetError, pa.ArrowException, OSError) as error:
         return [f"{name}: not readable as Parquet: {error}"]
     return []
+
+
+def _longest(texts: Any) -> int:
+    """The bytes of the longest text: one text of a dictionary may stand in every row."""
+    import pyarrow.compute as pc
+
+    return int(pc.max(pc.binary_length(texts)).as_py() or 0)
 
 
 def _value_finding(columns: tuple[Column, ...], found: Any, wanted: Any, start: int) -> str:
     for position, column in enumerate(columns):
         values = found.column(position).combine_chunks()
+        if column.published_type == "text":
+            if _longest(values.dictionary) > max(len(text.encode()) for text in column.texts):
+                return f"column {column.name!r}: holds a text that is longer than any level"
+            values = values.dictionary_decode()
         expected = wanted.column(position).cast(values.type)
         if values.equals(expected):
             continue

@@ -7,6 +7,8 @@ from typing import Any
 
 MAX_DEPTH = 40
 MAX_DIGITS = 60
+MAX_VALUES = 1 << 22
+"""The most values of a text: one takes a few bytes as text, and up to a hundred in memory."""
 
 
 class JsonError(ValueError):
@@ -17,8 +19,10 @@ def parse_json(content: bytes) -> Any:
     """Read UTF-8 JSON.
 
     Raises: JsonError for anything else, and for a repeated key, NaN, an infinity, a number of
-    more than 60 digits or values nested deeper than 40.
+    more than 60 digits, values nested deeper than 40, or more than four million values.
     """
+    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
+        raise JsonError(f"there are more than {MAX_VALUES} values")
     try:
         text = content.decode("utf-8")
         value = json.loads(

@@ -94,7 +94,7 @@ def test_parquet_rows_that_do_not_belong(rows, message):
 
 def test_a_parquet_file_is_judged_by_its_footer_first():
     good = [("x", 5, 0.5), ("x", 6, 0.5)]
-    with pytest.raises(ReadbackError, match="states 2 rows, expected 3"):
+    with pytest.raises(ReadbackError, match="holds 2 rows, expected 3"):
         counts_of_parquet(parquet(good), UNIVERSE, COLUMNS, rows=3)
     with pytest.raises(ReadbackError, match="2 row groups, more than"):
         counts_of_parquet(parquet(good, groups=1), UNIVERSE, COLUMNS, rows=2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth.domain.sparse_counts import SparseCounts
-from synth.release.page import summary as page_summary
+from synth.release.page import listed_pairs, summary
 from synth.release.page.association import cramers_v
 from synth.release.page.summary import MOST_COMPARED, summarise
 
@@ -66,9 +66,11 @@ def test_columns_and_pairs_are_those_of_the_rows_one_by_one():
     assert found.associations[1] == (None,)
 
 
-@pytest.mark.parametrize("limit", [1 << 22, 1])
-def test_listed_cells_give_the_same_as_all_cells(monkeypatch, limit):
-    monkeypatch.setattr(page_summary, "PAIR_TABLE_CELLS", limit)
+@pytest.mark.parametrize("group", [1, 4, 1 << 8])
+@pytest.mark.parametrize("limit", [1 << 22, 10, 1])
+def test_listed_cells_give_the_same_as_all_cells(monkeypatch, limit, group):
+    monkeypatch.setattr(listed_pairs, "PAIR_TABLE_CELLS", limit)
+    monkeypatch.setattr(listed_pairs, "GROUP_CELLS", group)
     counts = made_up()
     codes = list(product(*map(range, SHAPE)))
     occupied = np.flatnonzero(counts)
@@ -93,7 +95,7 @@ def test_many_columns_are_compared_up_to_a_limit():
 
 
 def test_fewer_columns_are_compared_where_that_is_much_work(monkeypatch):
-    monkeypatch.setattr(page_summary, "MOST_VISITS", 12)
+    monkeypatch.setattr(summary, "MOST_VISITS", 12)
     sparse = listed([(0,) * 6, (1,) * 6], [3, 3])
     assert summarise(sparse, (2,) * 6).compared == 4
 

@@ -1,0 +1,97 @@
+"""Associations of all pairs of columns of a list of cells, in few passes over the list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from synth.domain.sparse_counts import SparseCounts
+from synth.release.page.association import association, cramers_v
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+GROUP_CELLS = 1 << 8
+"""Neighbouring columns are counted together while their table has at most so many cells."""
+
+PAIR_TABLE_CELLS = 1 << 22
+"""A larger table of two columns is kept as the list of its occupied cells."""
+
+Pair = tuple[int, int]
+
+
+def listed_associations(
+    counts: SparseCounts, shape: tuple[int, ...], compared: int
+) -> dict[Pair, float | None]:
+    """Cramer's V of all pairs (low, high) of the first `compared` columns."""
+    groups = _groups(shape[:compared])
+    codes = [_group_codes(counts, shape, group) for group in groups]
+    sizes = [math.prod(shape[axis] for axis in group) for group in groups]
+    found: dict[Pair, float | None] = {}
+    for second, columns in enumerate(groups):
+        table = sums_by_code(codes[second], counts.values, sizes[second])
+        found.update(_within(table, columns, shape))
+        for first, others in enumerate(groups[:second]):
+            size = sizes[first] * sizes[second]
+            if size > PAIR_TABLE_CELLS:
+                found.update(
+                    ((low, high), _of_cells(counts, low, high, shape[high]))
+                    for low, high in product(others, columns)
+                )
+            else:
+                cells = codes[first] * sizes[second] + codes[second]
+                table = sums_by_code(cells, counts.values, size)
+                found.update(_within(table, (*others, *columns), shape))
+    return found
+
+
+def sums_by_code(codes: NDArray[Any], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Records by code; exact, for sums stay far below 2^53."""
+    import numpy as np
+
+    return np.bincount(codes, weights=values, minlength=size).astype(np.int64)
+
+
+def _groups(shape: Sequence[int]) -> list[tuple[int, ...]]:
+    groups: list[tuple[int, ...]] = []
+    for axis, size in enumerate(shape):
+        if groups and math.prod(shape[each] for each in groups[-1]) * size <= GROUP_CELLS:
+            groups[-1] = (*groups[-1], axis)
+        else:
+            groups.append((axis,))
+    return groups
+
+
+def _group_codes(
+    counts: SparseCounts, shape: tuple[int, ...], group: tuple[int, ...]
+) -> NDArray[np.int64]:
+    import numpy as np
+
+    codes = counts.columns[group[0]].astype(np.int64)
+    for axis in group[1:]:
+        codes = codes * shape[axis] + counts.columns[axis]
+    return codes
+
+
+def _within(
+    table: NDArray[np.int64], axes: tuple[int, ...], shape: tuple[int, ...]
+) -> Iterator[tuple[Pair, float | None]]:
+    """The pairs of the axes of a table."""
+    whole = table.reshape([shape[axis] for axis in axes])
+    for second, high in enumerate(axes):
+        for first, low in enumerate(axes[:second]):
+            rest = tuple(set(range(len(axes))) - {first, second})
+            yield (low, high), association(whole.sum(axis=rest))
+
+
+def _of_cells(counts: SparseCounts, low: int, high: int, width: int) -> float | None:
+    """The association of two columns from the occupied cells of their table."""
+    import numpy as np
+
+    cells = counts.columns[low].astype(np.int64) * width + counts.columns[high]
+    occupied, places = np.unique(cells, return_inverse=True)
+    sums = sums_by_code(places, counts.values, len(occupied))
+    return cramers_v(occupied // width, occupied % width, sums)
