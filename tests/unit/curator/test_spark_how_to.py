@@ -1,0 +1,43 @@
+"""The how-to page on Spark: its configuration is measured, on the Spark session of the tests.
+
+A whole `synth run`, with a Spark of its own, is in tests/end_to_end/test_spark.py.
+"""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synth import pipeline
+from synth.config import load_config
+from tests.docs.carried_out import carry_out
+from tests.docs.test_how_to import INSTALL
+from tests.docs.test_signing_page import DOCS
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def test_the_page_on_spark_is_carried_out(spark, tmp_path, log, monkeypatch):
+    @contextmanager
+    def that_session(master, _scratch):
+        assert master == "local[2]"
+        yield spark
+
+    monkeypatch.setattr("synth.curator.spark_source.spark_process", that_session)
+
+    def where_spark_is(place: Path, text: str) -> str:
+        assert text.splitlines() == ["synth check visits.yaml", "synth run visits.yaml"]
+        visits = {"age": [1, 44], "region": ["North", "South"], "patient": ["a", "b"]}
+        (place / "visits").mkdir()
+        pq.write_table(pa.table(visits), place / "visits" / "part-0.parquet")
+        config = place / "visits.yaml"
+        written = config.read_text()
+        assert "`/data/visits`" in written
+        config.write_text(written.replace("/data/visits", str(place / "visits")))
+        pipeline.measure(load_config(config), log=log)
+        return "\n".join(log.lines)
+
+    others = INSTALL | {"run where Spark is": where_spark_is}
+    assert others.keys() <= set(carry_out(DOCS / "how-to" / "spark.md", tmp_path, others))
