@@ -106,6 +106,16 @@ def test_the_shown_code_has_no_marks_of_the_tests(site):
     assert "excerpt" not in shown
 
 
+def test_no_list_is_read_as_a_sentence(pages):
+    """A list needs an empty line before it; without one its stars stay in the text."""
+    code = re.compile(r"<(pre|code|script)\b.*?</\1>", re.DOTALL)
+    left = re.compile(r"^\s*(?:[*-]|\d+\.) |\*\*|\]\(", re.MULTILINE)
+    for path in pages:
+        text = code.sub("code", path.read_text(encoding="utf-8"))
+        for sentence in re.findall(r"<p>(.*?)</p>", text, re.DOTALL):
+            assert not left.search(sentence), (path.name, sentence)
+
+
 def test_the_site_is_built_by_ci_and_ignored_by_git():
     command = "mkdocs build --strict --config-file docs/site/mkdocs.yml"
     assert command in (ROOT / ".ci" / "run").read_text()
