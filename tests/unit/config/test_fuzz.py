@@ -46,13 +46,13 @@ def check(outcome: Config | ConfigError, content: bytes) -> None:
         assert isinstance(warnings(outcome), tuple)
 
 
-@settings(DETERMINISTIC, max_examples=150)
+@settings(DETERMINISTIC, max_examples=80)
 @given(st.binary(max_size=200))
 def test_any_bytes(content: bytes) -> None:
     check(load(content), content)
 
 
-@settings(DETERMINISTIC, max_examples=150)
+@settings(DETERMINISTIC, max_examples=80)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
@@ -84,7 +84,7 @@ PIECES = [
 ]
 
 
-@settings(DETERMINISTIC, max_examples=250)
+@settings(DETERMINISTIC, max_examples=120)
 @given(st.sampled_from(TEXTS), st.integers(0, 2**32), st.integers(1, 4))
 def test_a_good_file_with_slips_of_the_hand(text: str, seed: int, slips: int) -> None:
     """Insert, delete, repeat or swap pieces at random places."""
@@ -172,14 +172,14 @@ TREES = st.recursive(
 )
 
 
-@settings(DETERMINISTIC, max_examples=150)
+@settings(DETERMINISTIC, max_examples=80)
 @given(TREES)
 def test_any_tree(tree: Any) -> None:
     content = yaml.safe_dump(tree, allow_unicode=True).encode("utf-8", "surrogatepass")
     check(load(content), content)
 
 
-@settings(DETERMINISTIC, max_examples=250)
+@settings(DETERMINISTIC, max_examples=120)
 @given(st.sampled_from(TEXTS), st.integers(0, 2**32), TREES)
 def test_a_good_tree_with_a_branch_exchanged(text: str, seed: int, branch: Any) -> None:
     tree = yaml.load(text, Loader=yaml.BaseLoader)
@@ -263,7 +263,7 @@ def whole_files(draw: st.DrawFn) -> dict[str, Any]:
     return tree
 
 
-@settings(DETERMINISTIC, max_examples=150)
+@settings(DETERMINISTIC, max_examples=80)
 @given(whole_files())
 def test_every_valid_file_is_accepted(tree: dict[str, Any]) -> None:
     content = yaml.safe_dump(tree, allow_unicode=True).encode()
