@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from synth.config.types import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
 from synth.plan import forecast
+from synth.plan.present_memory import present_memory_bytes
 
 if TYPE_CHECKING:
     from synth.measurements import SelfTest
@@ -64,17 +64,6 @@ def require_resources(config: Config) -> None:
                 why="nothing was read and nothing was spent",
                 fix=f"free some space, {advice}, or use another disk",
             )
-
-
-def present_memory_bytes() -> int:
-    """The memory of the machine, or of the control group that this process is confined to."""
-    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = Path("/sys/fs/cgroup/memory.max")
-    try:
-        text = limit.read_text(encoding="ascii").strip()
-    except OSError:
-        return present
-    return min(present, int(text)) if text.isdigit() else present
 
 
 def free_disk_bytes(place: Path) -> int:

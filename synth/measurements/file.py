@@ -131,8 +131,10 @@ def _block(
     )
 
 
-def read_measurements(path: Path, universe: Universe) -> Measurements:
-    """Read the noisy tables back; the file is not trusted.
+def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements:
+    """Read the noisy tables back; what the file says is not trusted.
+
+    What its pages unpack to is not looked at here: a verifier does so before.
 
     Raises: ValueError with a sentence that says what is wrong; OSError if unreadable.
     """
