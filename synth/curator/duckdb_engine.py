@@ -102,9 +102,10 @@ def duckdb_engine(
 ) -> Iterator[DuckDBEngine]:
     """An engine on files that keeps no trace outside `scratch`.
 
-    Raises: SourceError or SynthError for what DuckDB or the file system refuse.
+    Raises: SourceError or SynthError for what DuckDB, Arrow or the file system refuse.
     """
     import duckdb
+    import pyarrow as pa
 
     connection = _private_connection(scratch, MEMORY_LIMIT_BYTES)
     scanner = _private_connection(scratch, SCANNER_LIMIT_BYTES)
@@ -112,12 +113,12 @@ def duckdb_engine(
     try:
         yield DuckDBEngine(connection, scanner, source, files)
         return
-    except duckdb.OutOfMemoryException:
+    except (duckdb.OutOfMemoryException, MemoryError):
         failure = SynthError(
             "there was not enough memory or spill space to count the records",
             fix="run on a larger machine, or declare fewer or coarser attributes",
         )
-    except (OSError, duckdb.Error):
+    except (OSError, duckdb.Error, pa.ArrowException):
         failure = SourceError(
             "the source could not be read to its end",
             why="a file is missing, damaged, cut short or not in the format of its name",
