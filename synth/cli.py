@@ -19,6 +19,7 @@ from synth.evaluate_command import evaluate
 from synth.exit_code import Interruption, exit_code_of, print_json
 from synth.json_log import JsonLog
 from synth.key_commands import approve, keygen
+from synth.lean_arrow import load_arrow_without_pandas
 from synth.options import AsJson, ConfigPath, LogJson, Period, PolicyPath, SignKey, Timeout
 from synth.stage_log import Log, StageLog
 from synth.time_limit import time_limit
@@ -144,6 +145,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Do the whole job: measure in a process of its own, discard, publish."""
+    load_arrow_without_pandas()
     from synth import pipeline
 
     time_limit.start(timeout)
@@ -164,6 +166,7 @@ def measure(
     report_progress: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Charge the ledger, measure the source once, dispose of the raw data."""
+    load_arrow_without_pandas()
     from synth import pipeline
     from synth.config import load_config
     from synth.curator import seal_process
@@ -191,6 +194,7 @@ def publish(
     as_json: AsJson = False,
 ) -> None:
     """Write the release from the measurements; opens no data."""
+    load_arrow_without_pandas()
     from synth import pipeline
     from synth.config import load_config
 
@@ -219,6 +223,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check a release: rebuild its rows from its measurements. Needs no source, no ledger."""
+    load_arrow_without_pandas()
     from synth import pipeline
 
     time_limit.start(timeout)

@@ -1,0 +1,43 @@
+"""Arrow without pandas: a run converts no data frame, and need not wait for pandas to load."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import NoReturn
+
+
+class _Hidden:
+    """Finds no pandas."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Refuse pandas, and leave every other module to the other finders."""
+        del path, target
+        return _refuse(name) if name == "pandas" else None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ModuleNotFoundError(f"{name} is not needed", name=name)
+
+
+def load_arrow_without_pandas() -> None:
+    """Load pyarrow, and let it find no pandas when it looks for it.
+
+    pyarrow loads pandas, where it is installed, at the first conversion of a list or to numpy:
+    half a second in every process of a run. It looks once. Who imports pandas itself later, and
+    converts data frames, is served as ever.
+    """
+    if "pandas" in sys.modules or "pyarrow" in sys.modules:
+        return
+    hidden = _Hidden()
+    sys.meta_path.insert(0, hidden)
+    try:
+        import pyarrow as pa
+
+        pa.array([0]).to_numpy()
+    finally:
+        sys.meta_path.remove(hidden)

@@ -1,0 +1,56 @@
+"""Arrow without pandas, each time in an interpreter of its own."""
+
+import subprocess
+import sys
+
+LOADED = """
+import sys
+from synth.lean_arrow import load_arrow_without_pandas
+
+{before}
+load_arrow_without_pandas()
+import pyarrow as pa
+
+whole = pa.array([1, 2]).to_numpy().tolist()
+texts = pa.array(["a", None]).to_numpy(zero_copy_only=False).tolist()
+assert (whole, texts) == ([1, 2], ["a", None])
+assert ("pandas" in sys.modules) is {expected}
+import pandas as pd
+
+frame = pa.table({{"n": pa.array([1, 2])}}).to_pandas()
+assert frame.equals(pd.DataFrame({{"n": [1, 2]}}))
+assert pa.array(pd.Series([1.0, None])).null_count == 1
+"""
+
+
+def carried_out(before, expected):
+    code = LOADED.format(before=before, expected=expected)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_conversions_load_no_pandas_and_data_frames_still_work():
+    carried_out("", expected=False)
+
+
+def test_what_was_loaded_before_stays_as_it_is():
+    carried_out("import pandas", expected=True)
+    carried_out("import pyarrow as pa; pa.array([0])", expected=True)
+
+
+def test_the_processes_of_a_run_load_no_pandas(project, tmp_path):
+    """A pandas that fails when it is loaded is never met, from the ledger to the verification."""
+    broken = tmp_path / "broken" / "pandas"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise SystemExit('pandas was loaded')")
+    path = project()
+    for command in (["run", path], ["verify", path.parent / "outputs" / "small"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "synth", *map(str, command)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(broken.parent)},
+        )
+        assert done.returncode == 0, done.stderr
+        assert "pandas was loaded" not in done.stdout + done.stderr
