@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import IO
 
 CHECKSUMS = "SHA256SUMS"
-LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9._-]+)\n")
+LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9._-]{1,255})\n")
 
 
 CHUNK_BYTES = 1 << 20

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from synth.release.checksums import CHECKSUMS, file_sha256, parse_checksums
 from synth.release.contents import CSV, MANIFEST, MEASUREMENTS, PARQUET
 from synth.release.verification.folder import MAX_TEXT_BYTES, Folder, FolderError
@@ -34,7 +36,12 @@ def check_files(folder: Folder, findings: Findings) -> None:
         [f"{name}: is in the folder but not in {CHECKSUMS}" for name in extra]
         + [f"{name}: is missing" for name in absent],
     )
-    wrong, stated = [], _stated_hashes(folder)
+    wrong, stated, sizes = [], _stated(folder, "sha256"), _stated(folder, "bytes")
+    for name in sorted(present & sizes.keys()):
+        if folder.sizes[name] > MAX_TEXT_BYTES + 2 * sizes[name]:  # a file of holes costs nothing
+            raise FolderError(
+                f"{name}: has {folder.sizes[name]} bytes, {MANIFEST} says {sizes[name]}"
+            )
     for name in sorted(present & listed.keys()):
         size = folder.sizes[name]
         with folder.open(name) as file:  # one byte more, so that a file that grows is another one
@@ -52,10 +59,11 @@ def check_files(folder: Folder, findings: Findings) -> None:
     findings.conclude("the bytes of every file are those listed", wrong)
 
 
-def _stated_hashes(folder: Folder) -> dict[str, str]:
-    """The hashes in the manifest, as a second witness; empty if it cannot be read."""
+def _stated(folder: Folder, field: str) -> dict[str, Any]:
+    """A field of every file in the manifest, as a second witness; empty if it cannot be read."""
+    kind = {"sha256": str, "bytes": int}[field]
     try:
         files = parse_json(folder.read(MANIFEST))["files"]
-        return {str(entry["path"]): str(entry["sha256"]) for entry in files}
+        return {str(e["path"]): e[field] for e in files if type(e[field]) is kind}
     except (FolderError, JsonError, KeyError, TypeError):
         return {}

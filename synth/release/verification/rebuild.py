@@ -199,7 +199,7 @@ class Rebuild:
 
     def _facts(self, name: str) -> FileFacts:
         with self.folder.open(name) as file:
-            digest = file_sha256(file)
+            digest = file_sha256(file, most_bytes=self.folder.sizes[name] + 1)
             return FileFacts(file.tell(), digest)
 
 

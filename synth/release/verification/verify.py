@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.config import Config, config_from_public
+from synth.config.tree import printable
 from synth.errors import ConfigError, SynthError, VerificationError
 from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST
@@ -27,6 +28,9 @@ from synth.signatures import PublicKey
 
 if TYPE_CHECKING:
     from synth.measurements import Measurements
+
+MOST_CHARACTERS = 1_000
+"""Of a finding: names of files and values come from the folder."""
 
 
 def verify_folder(
@@ -55,7 +59,7 @@ def _verified(
         if not folder.holds(MANIFEST):
             raise FolderError(f"is not a release: it holds no {MANIFEST}")
     except FolderError as error:
-        raise VerificationError(name, [str(error)]) from None
+        raise VerificationError(name, [_plainly(str(error))]) from None
     intact = False
     try:
         check_files(folder, findings)
@@ -67,10 +71,15 @@ def _verified(
     if findings.found:
         other = _other_version(folder)
         found = other if other and intact else other + findings.found
-        raise VerificationError(name, dict.fromkeys(found))
+        raise VerificationError(name, dict.fromkeys(map(_plainly, found)))
     return VerificationReport(
         _release_id(folder), tuple(findings.checks), tuple(dict.fromkeys(findings.notes))
     )
+
+
+def _plainly(finding: str) -> str:
+    """The finding without what a stranger's text could do to a terminal, and not too long."""
+    return printable(finding[:MOST_CHARACTERS]) + " ..." * (len(finding) > MOST_CHARACTERS)
 
 
 def _other_version(folder: Folder) -> list[str]:
