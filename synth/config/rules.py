@@ -20,8 +20,15 @@ NO_CONTROLS = Rule(
     "text without control characters",
 )
 
+_UNSEEN = "\\s\\u200b-\\u200d\\u2060\\ufeff"
+"""Blanks and marks of no width: a spreadsheet may drop them, at the start of a file at least."""
+
+_SIGNS = "=+\\-@\\uff1d\\uff0b\\uff0d\\uff20"
+"""Also in the width of East Asian letters, in which some spreadsheets read them alike."""
+
 NO_FORMULA = Rule(
-    r"^\s*(?:[^=+\-@\s]|[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$)",
+    rf"^[{_UNSEEN}]*(?:[^{_SIGNS}{_UNSEEN}]|"
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$)",
     "text that does not begin with = + - or @, or a plain number",
     why="a spreadsheet that opens the published file would run it as a formula",
     fix="rename it in the source, for example with a word in front",
