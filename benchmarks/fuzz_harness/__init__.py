@@ -1,0 +1,1 @@
+"""Files of attackers, made by the thousand: see `benchmarks/fuzz.py`."""
