@@ -1,0 +1,92 @@
+"""The compact protocol of Thrift: what writers make is read, what attackers make is refused."""
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synth.release.compact_thrift import CompactReader, ThriftError
+from synth.release.parquet_pages import ParquetBounds, UnboundedParquetError, require_bounded
+
+
+def test_the_footer_of_a_real_file_is_read():
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"a": [1, 2, 3], "b": ["x", None, "y"]}), stream)
+    content = stream.getvalue()
+    length = int.from_bytes(content[-8:-4], "little")
+    footer = CompactReader(content[-8 - length : -8], 1_000).struct()
+    assert (footer[3], len(footer[4]), footer[6][:11]) == (3, 1, b"parquet-cpp")
+    assert [leaf[4] for leaf in footer[2]] == [b"schema", b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cut short"),
+        (b"\x16", "cut short"),
+        (b"\x18\xff\xff\xff\xff\x7fabc", "cut short"),
+        (b"\x16" + b"\xff" * 11, "too many bytes"),
+        (b"\x15\x02\x05\x02\x02\x00", "there twice"),
+        (b"\x1d\x00\x00", "a kind that Parquet does not use"),
+        (b"\x19\xf5\xff\xff\xff\x7f", "more values than"),
+        (b"\x15\x00" * 200, "more values than"),
+        (b"\x1c" * 100, "nested too deeply"),
+        (b"\x19" + b"\x19" * 100, "nested too deeply"),
+    ],
+)
+def test_what_is_no_struct_is_refused(content, message):
+    with pytest.raises(ThriftError, match=message):
+        CompactReader(content, 100).struct()
+
+
+BOUNDS = ParquetBounds(
+    least_rows=1,
+    most_rows=100,
+    columns=2,
+    groups=3,
+    rows_per_group=50,
+    bytes_per_row=40,
+    bytes_per_page=4_096,
+    footer_bytes=1 << 16,
+)
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=60), st.integers(0, 2**32), st.lists(st.integers(0, 255), max_size=3))
+def test_any_bytes_are_a_bounded_file_or_refused(tail, place, changes):
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"a": [1, 2, 3], "b": ["x", None, "y"]}), stream)
+    content = bytearray(stream.getvalue())
+    for number, byte in enumerate(changes):
+        content[(place >> number * 8) % len(content)] = byte
+    for candidate in (bytes(content), tail, tail + bytes(content[-8:])):
+        file = io.BytesIO(candidate)
+        message = ""
+        try:
+            require_bounded(file, BOUNDS)
+        except UnboundedParquetError as error:
+            message = str(error)
+        assert message.isprintable()
+        assert message or file.tell() == 0
+
+
+def test_more_rows_groups_or_columns_than_the_bounds_are_refused():
+    def judged(table, **options):
+        stream = io.BytesIO()
+        pq.write_table(table, stream, **options)
+        require_bounded(stream, BOUNDS)
+
+    judged(pa.table({"a": [1, 2], "b": [1, 2]}))
+    judged(pa.table({"a": range(100), "b": range(100)}), row_group_size=50)
+    for table, options, message in (
+        (pa.table({"a": range(101), "b": range(101)}), {"row_group_size": 50}, "holds 101 rows"),
+        (pa.table({"a": range(8), "b": range(8)}), {"row_group_size": 2}, "4 row groups"),
+        (pa.table({"a": range(60), "b": range(60)}), {}, "more than 50 rows"),
+        (pa.table({"a": range(8)}), {}, "fewer than 2 columns"),
+        (pa.table({"a": ["x" * 40_000], "b": [1]}), {}, "unpacks to more than"),
+    ):
+        with pytest.raises(UnboundedParquetError, match=message):
+            judged(table, **options)
