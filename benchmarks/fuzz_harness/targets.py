@@ -208,6 +208,10 @@ def _ledger(place: Path) -> Callable[[bytes], str]:
     return attempt
 
 
+MOST_WRAPPED = 5
+"""A value in a list of three, and that again: the manifest would grow without a bound."""
+
+
 def changed_manifest(content: bytes, recipe: bytes) -> bytes:
     """The manifest with some leaves exchanged: two bytes choose the leaf, one the new value."""
     manifest = json.loads(content)
@@ -217,13 +221,15 @@ def changed_manifest(content: bytes, recipe: bytes) -> bytes:
         *(0, 1, -1, 10**59, 1e308, 0.5, None, True, "", "1/0", "1/3", "0", "x" * 500, [], {}),
         *("missing", "2026-02-30", "[0, 18)", "../x", "\u202e", ["age", "age"], [[]], {"a": []}),
     )
+    wrapped = 0
     for step in range(0, len(recipe) - 2, 3):
         parent, key = places[int.from_bytes(recipe[step : step + 2], "big") % len(places)]
         with suppress(LookupError):  # a branch that is gone already
             choice = recipe[step + 2]
             if choice == 255:
                 del parent[key]
-            elif choice > 200:
+            elif choice > 200 and wrapped < MOST_WRAPPED:
+                wrapped += 1
                 parent[key] = {"again": parent[key]} if choice % 2 else [parent[key]] * 3
             else:
                 parent[key] = values[choice % len(values)]
