@@ -122,7 +122,7 @@ class BlockwiseModel:
                 None if gap is None or weight is None else gap * weight
                 for gap, weight in zip(gaps, self._weights, strict=True)
             ]
-            moves = self.sums.expand(weighted).single()
+            moves = self.sums.expand(weighted)
             terms.append(Term(self._variance, lowered, weight=moves))
         if self._pull is None and self._discount is None:
             return self.cells.sums(terms[1:])

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_pairs import PairTables
+from synth.estimate.blockwise_products import product_sums
 from synth.estimate.blockwise_rules import CellRules
 from synth.estimate.blockwise_scores import LOWEST, ROWS, STEP, NoisyCells, Score
 
@@ -68,13 +69,18 @@ class Term:
     factor: PairTables | None = None
     """The product of its tables, in single precision."""
     weight: PairTables | None = None
-    """The sum of its tables, in single precision: another factor."""
+    """The sum of its tables: another factor."""
     tilt: Tilt | None = None
 
 
 def on_grid(log_mean: PairTables) -> PairTables:
     """Log means as places on the grid of the scores, half a step higher, so that they round."""
     return log_mean.of_each(lambda table: table / STEP).shifted(0.5 - LOWEST / STEP).single()
+
+
+def off_grid(places: PairTables) -> PairTables:
+    """The log means of places on the grid."""
+    return places.shifted(LOWEST / STEP - 0.5).of_each(lambda table: table * STEP)
 
 
 class Cells:
@@ -101,6 +107,32 @@ class Cells:
 
         Ensures: the same bytes for any number of threads.
         """
+        products = [term for term in terms if self._is_product(term)]
+        others = [term for term in terms if not self._is_product(term)]
+        found = [self._pass_over(others)] if others else []
+        for term in products:
+            log_mean = off_grid(term.log_mean)
+            sums = product_sums(self.groups, log_mean, term.weight, threads=self.threads)
+            found.append(sums if term.sign > 0 else sums.of_each(np.negative))
+        total = found[0]
+        for each in found[1:]:
+            total = total.with_each(each, np.add)
+        return total
+
+    def _is_product(self, term: Term) -> bool:
+        """Whether the values of a term are products of tables of pairs, in every cell.
+
+        Beside noisy counts the mean is looked up like the other scores: their roundings cancel.
+        """
+        is_plain = term.factor is None and term.tilt is None and self.noisy is None
+        has_tables = all(self.groups.is_modelled) and self.rules.all_possible
+        return term.score.is_exponential and is_plain and has_tables
+
+    def _pass_over(self, terms: Sequence[Term]) -> PairTables:
+        terms = [
+            term if term.weight is None else replace(term, weight=term.weight.single())
+            for term in terms
+        ]
         first, second, third = self.groups.sizes
         modelled = self.groups.is_modelled
         found: list[Floats | None] = [

@@ -34,11 +34,13 @@ class Score:
 
     values: NDArray[np.float32]
     by_count: bool
+    is_exponential: bool = False
+    """Whether it is the mean itself, so that sums over cells need no table."""
 
 
 def mean_score() -> Score:
     """The mean itself."""
-    return Score(np.exp(grid()).astype(np.float32), by_count=False)
+    return Score(np.exp(grid()).astype(np.float32), by_count=False, is_exponential=True)
 
 
 def information_score(noise_variance: float) -> Score:

@@ -102,8 +102,8 @@ IMPLEMENTATION = record(
 def arithmetic_fingerprint() -> str:
     """A hash that differs where floating-point results of post-processing may differ.
 
-    It covers exp, log, sqrt, sums, cumulative sums and powers of 20,011 fixed numbers, in
-    two widths, and the versions of numpy and scipy.
+    It covers exp, log, sqrt, sums, cumulative sums, powers and matrix products of 20,011 fixed
+    numbers, in two widths, and the versions of numpy and scipy.
     """
     import numpy as np
     from numpy.typing import NDArray
@@ -121,6 +121,7 @@ def arithmetic_fingerprint() -> str:
             np.cumsum(numbers),
             np.sum(numbers),
             numbers[:20_000].reshape(20, 25, 40).sum(axis=1),
+            numbers[:6400].reshape(40, 160) @ numbers[6400:12_800].reshape(160, 40),
         ):
             digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
