@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from synth import progress
 from synth.curator.sensitive import Sensitive
 from synth.errors import BugError
 from synth.measurements import MeasuredTable, noise_variance
-from synth.noise import NoiseStream, TableSampler, noise_law
+from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler, noise_law
 from synth.privacy import TableEvent
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 LARGEST_NARROW_VARIANCE = float(1 << 48)
 """With more, in records squared, noise is not added to counts of 32 bits."""
+
+Law = DiscreteLaplace | DiscreteGaussian
+_samplers: WeakKeyDictionary[NoiseStream, dict[Law, TableSampler]] = WeakKeyDictionary()
 
 
 def measure_table(
@@ -51,7 +55,7 @@ def measure_table(
     """
     import numpy as np
 
-    sampler, variance = TableSampler(noise_law(event)), noise_variance(event)
+    sampler, variance = _sampler(stream, noise_law(event)), noise_variance(event)
     counts = sensitive_counts.consume()
     if counts.dtype not in (np.int32, np.int64) or counts.shape != (event.cells,):
         raise BugError("counts must be whole numbers, one per cell of the table")
@@ -65,6 +69,14 @@ def measure_table(
     )
     noisy_counts: NDArray[Any] = counts
     return MeasuredTable(event, noisy_counts, variance)
+
+
+def _sampler(stream: NoiseStream, law: Law) -> TableSampler:
+    """The sampler of a law; tables of one stream that have the same law share it."""
+    samplers = _samplers.setdefault(stream, {})
+    if law not in samplers:
+        samplers[law] = TableSampler(law)
+    return samplers[law]
 
 
 def fits_32_bits(event: TableEvent) -> bool:

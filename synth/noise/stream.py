@@ -63,7 +63,9 @@ class NoiseStream:
     Requires: one stream per run; the object stays in the process that made it.
     """
 
-    __slots__ = ("_claimed", "_closed", "_key", "_lock", "_process", "_selections")
+    __slots__ = (
+        "__weakref__", "_claimed", "_closed", "_key", "_lock", "_process", "_selections",
+    )  # fmt: skip
 
     def __init__(self, *, key: bytes) -> None:
         """Take 32 bytes as the key; everything but a test uses `from_operating_system`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from synth.domain.sparse_counts import SparseCounts
@@ -64,6 +65,7 @@ def _of_all(counts: NDArray[np.int64], shape: tuple[int, ...]) -> Summary:
     )
 
 
+@lru_cache(maxsize=1)  # a run writes the page and then compares it, from one object
 def _of_listed(counts: SparseCounts, shape: tuple[int, ...]) -> Summary:
     compared = min(len(shape), MOST_COMPARED)
     while math.comb(compared, 2) * len(counts.values) > MOST_VISITS and compared > 1:
