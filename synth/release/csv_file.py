@@ -7,7 +7,10 @@ quotes, because an empty line would be skipped by many readers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from synth.domain import Universe
@@ -17,6 +20,10 @@ from synth.release.rows import RowBlock, RowCounts, grid_values, missing_mask, r
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+JOINED_TEXTS = 1 << 12
+"""Neighbouring columns of text are written together if there are at most so many combinations."""
 
 
 def quote_field(text: str) -> str:
@@ -36,42 +43,92 @@ def csv_chunks(
 ) -> Iterator[bytes | memoryview]:
     """The bytes of the whole file, block by block: a function of counts, columns and seed."""
     yield csv_header(columns)
+    fields = _fields(columns)
     for block in row_blocks(counts, universe):
-        yield _block_bytes(block, columns, seed)
+        yield _block_bytes(block, fields, seed)
 
 
-def _block_bytes(block: RowBlock, columns: Sequence[Column], seed: int) -> memoryview:
+@dataclass(frozen=True, eq=False)
+class _Texts:
+    """Neighbouring columns of text: what they write, separators included, for every combination."""
+
+    positions: range
+    sizes: tuple[int, ...]
+    """The number of texts of each column; the last one stands for a missing value."""
+    written: Any
+
+    def of(self, block: RowBlock, seed: int) -> Any:  # noqa: ARG002
+        """The written fields of a block as an Arrow array."""
+        import pyarrow as pa
+
+        codes = block.codes[self.positions[0]]
+        for position, size in zip(self.positions[1:], self.sizes[1:], strict=True):
+            codes = codes * size + block.codes[position]
+        return self.written.take(pa.array(codes))
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """A column of numbers."""
+
+    column: Column
+    position: int
+    missing: str
+
+    def of(self, block: RowBlock, seed: int) -> Any:
+        """The written fields of a block as an Arrow array."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        codes = block.codes[self.position]
+        values = grid_values(
+            self.column, codes, seed=seed, position=self.position, start=block.start
+        )
+        text = _decimal_text(values, self.column.decimals)
+        if self.column.attribute.has_missing:
+            text = pc.if_else(pa.array(missing_mask(self.column, codes)), self.missing, text)
+        return text
+
+
+def _fields(columns: Sequence[Column]) -> list[_Texts | _Numbers]:
+    """The columns, neighbouring ones of text together while they have few combinations."""
+    import pyarrow as pa
+
+    missing = '""' if len(columns) == 1 else ""
+    fields: list[_Texts | _Numbers] = []
+    start = 0
+    while start < len(columns):
+        if columns[start].published_type != "text":
+            fields.append(_Numbers(columns[start], start, missing))
+            start += 1
+            continue
+        texts = [[*map(quote_field, columns[start].texts), missing]]
+        for column in columns[start + 1 :]:
+            more = len(column.texts) + 1
+            is_few = math.prod(map(len, texts)) * more <= JOINED_TEXTS
+            if column.published_type != "text" or not is_few:
+                break
+            texts.append([*map(quote_field, column.texts), missing])
+        written = pa.array([",".join(each) for each in product(*texts)], pa.string())
+        sizes = tuple(map(len, texts))
+        fields.append(_Texts(range(start, start + len(texts)), sizes, written))
+        start += len(texts)
+    return fields
+
+
+def _block_bytes(block: RowBlock, fields: Sequence[_Texts | _Numbers], seed: int) -> memoryview:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    missing = '""' if len(columns) == 1 else ""
-    fields = [
-        _fields(column, position, block, seed, missing) for position, column in enumerate(columns)
-    ]
-    fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
-    lines = fields[0] if len(fields) == 1 else pc.binary_join_element_wise(*fields, ",")
+    written = [field.of(block, seed) for field in fields]
+    written[-1] = pc.binary_join_element_wise(written[-1], "\n", "")
+    lines = written[0] if len(written) == 1 else pc.binary_join_element_wise(*written, ",")
     if isinstance(lines, pa.ChunkedArray):
         lines = lines.combine_chunks()
     _, offsets, characters = lines.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
     return memoryview(characters)[int(bounds[0]) : int(bounds[-1])]
-
-
-def _fields(column: Column, position: int, block: RowBlock, seed: int, missing: str) -> Any:
-    """One column of a block as an Arrow array of written fields."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    codes = block.codes[position]
-    if column.published_type == "text":
-        written = pa.array([*map(quote_field, column.texts), missing], pa.string())
-        return written.take(pa.array(codes))
-    values = grid_values(column, codes, seed=seed, position=position, start=block.start)
-    text = _decimal_text(values, column.decimals)
-    if column.attribute.has_missing:
-        text = pc.if_else(pa.array(missing_mask(column, codes)), missing, text)
-    return text
 
 
 def _decimal_text(values: NDArray[np.int64], decimals: int) -> Any:

@@ -51,7 +51,7 @@ def counts_of_csv(
         batches = pacsv.open_csv(
             file,
             read_options=pacsv.ReadOptions(
-                column_names=names, block_size=1 << 24, use_threads=False
+                column_names=names, block_size=1 << 22, use_threads=False
             ),
             parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=pacsv.ConvertOptions(
@@ -190,21 +190,21 @@ def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.i
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    missing = np.asarray(values.is_null())
+    missing_code = column.attribute.bin_count if column.attribute.has_missing else -1
     if column.published_type == "text":
         known = pc.index_in(values.dictionary, value_set=pa.array(column.texts, pa.string()))
-        known = np.append(np.asarray(known.fill_null(-1)).astype(np.int64), -1)
-        codes: NDArray[np.int64] = known[np.asarray(values.indices.fill_null(len(known) - 1))]
+        known = np.append(np.asarray(known.fill_null(-1)).astype(np.int64), missing_code)
+        indices = values.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(known) - 1)
+        codes: NDArray[np.int64] = known.take(np.asarray(indices))
     else:
         grid, valid = _grid(column, values, text=text)
         first = np.array(column.first, dtype=np.int64)
         last = np.array(column.last, dtype=np.int64)
         codes = np.searchsorted(first, grid, side="right").astype(np.int64) - 1
         codes[~valid | (grid > last[codes])] = -1
-    if column.attribute.has_missing:
-        codes[missing] = column.attribute.bin_count
-    else:
-        codes[missing] = -1
+        codes[np.asarray(values.is_null())] = missing_code
     if (codes < 0).any():
         place = int(np.argmax(codes < 0))
         found = values[place].as_py()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -22,3 +23,12 @@ def side_by_side(jobs: Sequence[Callable[[], T]]) -> list[T]:
         others = [pool.submit(job) for job in jobs[1:]]
         first = jobs[0]()
         return [first, *(other.result() for other in others)]
+
+
+def both_side_by_side(
+    first: Sequence[Callable[[], S]], second: Sequence[Callable[[], T]]
+) -> tuple[list[S], list[T]]:
+    """The results of two kinds of jobs, all of them at the same time; see `side_by_side`."""
+    with ThreadPoolExecutor(max(1, len(second))) as pool:
+        others = [pool.submit(job) for job in second]
+        return side_by_side(first), [other.result() for other in others]

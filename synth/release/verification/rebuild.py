@@ -29,7 +29,7 @@ from synth.release.manifest.build import build_manifest
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.rows import RowCounts
-from synth.release.side_by_side import side_by_side
+from synth.release.side_by_side import both_side_by_side, side_by_side
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
 from synth.release.verification.comparison import differences, same
 from synth.release.verification.folder import Folder
@@ -89,13 +89,18 @@ class Rebuild:
         self._check_manifest()
 
     def _check_rows(self, names: Sequence[str]) -> None:
-        """Read the data files back, then compare each with the expansion of the counts."""
-        published = side_by_side([partial(self._published, name) for name in names])
-        for name, (counts, _) in zip(names, published, strict=True):
-            if counts is not None:
-                self._adopt(name, counts)
+        """Read the data files back, and compare each with the expansion of the counts."""
         present = [name for name in names if name in self.folder.sizes]
-        compared = side_by_side([partial(self._expansion_findings, name) for name in present])
+        readings = [partial(self._published, name) for name in names]
+        comparisons = [partial(self._expansion_findings, name) for name in present]
+        if self.other_arithmetic:  # what is compared depends on what was published
+            published = side_by_side(readings)
+            for name, (counts, _) in zip(names, published, strict=True):
+                if counts is not None:
+                    self._adopt(name, counts)
+            compared = side_by_side(comparisons)
+        else:
+            published, compared = both_side_by_side(readings, comparisons)
         apart = dict(zip(present, compared, strict=True))
         for name, (counts, problems) in zip(names, published, strict=True):
             self.findings.conclude(f"{name}: every row is in the declared domain", problems)
