@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from synth.domain import Attribute, Universe
+from synth.domain import Attribute, HierarchyLevel, Universe
 from synth.plan.after_nonnegativity import expected_total_variation
 from synth.plan.axes import axes_of
 from synth.plan.questions import cells_of, marginal
@@ -67,6 +67,25 @@ def test_interactions_that_no_table_holds_are_missed():
     assert of_pairs[7] < 1e-3
     assert 0.01 < of_pairs[-1] < of_ones[-1]
     assert errors(table("c0", epsilon=100))[1] == 1  # of this column nothing is known
+
+
+def test_a_coarser_table_says_less_about_single_codes():
+    """Beside 1-way tables it is worth more than none, and less than one of single codes."""
+    level = HierarchyLevel("half", (0,) * 8 + (1,) * 8, ("low", "high"))
+    fine = Attribute("fine", "categorical", tuple(map(str, range(16))), hierarchy=(level,))
+    other = Attribute("other", "categorical", ("a", "b", "c"))
+    axes = axes_of(Universe((fine, other)))
+    pair = (marginal(("fine", "other"), axes),)
+    ones = [TableEvent(("fine",), 16, 1, Fraction(50)), TableEvent(("other",), 3, 1, Fraction(50))]
+    coarse = TableEvent(("fine", "other"), 6, 1, Fraction(50), coarsening=(1, 0))
+    whole = TableEvent(("fine", "other"), 48, 1, Fraction(50))
+
+    def error(*events):
+        return expected_total_variation(axes, events, pair, 48_842)[0]
+
+    assert 3 * error(*ones, whole) < error(*ones, coarse) < 0.9 * error(*ones)
+    alone = expected_total_variation(axes, (coarse,), (marginal(("fine",), axes),), 48_842)[0]
+    assert 0.05 < alone <= 1
 
 
 def test_the_measured_errors_of_adult_are_met_within_a_factor_of_two():
