@@ -16,6 +16,7 @@ from synth.release.rows import BLOCK_ROWS, RowCounts
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
 SHOWN_CHARACTERS = 80
@@ -87,6 +88,23 @@ def counts_of_parquet(
     and at the first row that does not belong to the universe in cell order.
     """
     import pyarrow as pa
+
+    try:
+        batches = open_parquet(file, columns, rows=rows).iter_batches(
+            batch_size=BLOCK_ROWS, use_threads=False
+        )
+        count = _count_sparse if sparse else _count
+        return count(batches, universe, columns, text=False)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ReadbackError(f"not readable as Parquet: {error}") from None
+
+
+def open_parquet(file: IO[bytes], columns: Sequence[Column], *, rows: int) -> pq.ParquetFile:
+    """A Parquet file of strangers with the declared columns, texts read as dictionaries.
+
+    Raises: ReadbackError for another schema, number of rows or size than such rows can have.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -95,13 +113,8 @@ def counts_of_parquet(
         if schema.metadata or not schema.equals(parquet_schema(columns)):
             raise ReadbackError("the schema is not that of the declared columns")
         texts = [column.name for column in columns if column.published_type == "text"]
-        coded = pq.ParquetFile(file, read_dictionary=texts)
-        batches = coded.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
-        count = _count_sparse if sparse else _count
-        return count(batches, universe, columns, text=False)
-    except UnboundedParquetError as error:
-        raise ReadbackError(f"not readable as Parquet: {error}") from None
-    except (pa.ArrowException, OSError) as error:
+        return pq.ParquetFile(file, read_dictionary=texts)
+    except (UnboundedParquetError, pa.ArrowException, OSError) as error:
         raise ReadbackError(f"not readable as Parquet: {error}") from None
 
 

@@ -289,6 +289,33 @@ def test_one_long_text_is_not_expanded_row_by_row(release):
     assert "synthetic.parquet: column 'sex': holds a text that is longer than any level" in found
 
 
+OTHER_COLUMNS = {
+    "numbers for texts": lambda rows: pa.array(range(rows)),
+    "nothing": lambda rows: pa.nulls(rows),
+    "lists": lambda rows: pa.array([["Male"]] * rows),
+    "a text that is none": lambda rows: pa.array([b"\xff"] * rows, pa.binary()).view(pa.string()),
+}
+
+
+@pytest.mark.parametrize("other", OTHER_COLUMNS)
+def test_columns_of_another_kind_are_a_finding(release, other):
+    path = release / "synthetic.parquet"
+    table = pq.read_table(path)
+    values = OTHER_COLUMNS[other](table.num_rows)
+    pq.write_table(table.set_column(1, "sex", values), path, store_schema=False)
+    reseal(release)
+    reason = "not readable as Parquet" if values.type == pa.string() else "the schema is not that"
+    assert any(f"synthetic.parquet: {reason}" in finding for finding in findings_of(release))
+
+
+def test_columns_of_other_names_are_a_finding(release):
+    path = release / "synthetic.parquet"
+    pq.write_table(pq.read_table(path).rename_columns(["age", "gender"]), path, store_schema=False)
+    reseal(release)
+    found = findings_of(release)
+    assert "synthetic.parquet: the schema is not that of the declared columns" in found
+
+
 def test_a_footer_of_millions_of_values_is_refused(release):
     path = release / "measurements.parquet"
     schema = pq.read_schema(path)

@@ -12,12 +12,11 @@ from synth.release.columns import Column, published_columns
 from synth.release.contents import CSV
 from synth.release.csv_file import csv_chunks
 from synth.release.parquet_file import expected_blocks
-from synth.release.parquet_pages import UnboundedParquetError, require_bounded
 from synth.release.readback import (
     ReadbackError,
     counts_of_csv,
     counts_of_parquet,
-    parquet_bounds,
+    open_parquet,
 )
 from synth.release.rows import RowCounts, count_rows
 from synth.release.verification.folder import Folder, FolderError
@@ -155,15 +154,12 @@ def parquet_findings(
 ) -> list[str]:
     """The first value that is not that of the expansion of the counts."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     columns = published_columns(config.universe, config.output.bins)
-    texts = [column.name for column in columns if column.published_type == "text"]
     start = 0
     try:
         with folder.open(name) as file:
-            require_bounded(file, parquet_bounds(columns, rows=count_rows(counts)))
-            source = pq.ParquetFile(file, read_dictionary=texts)
+            source = open_parquet(file, columns, rows=count_rows(counts))
             blocks = expected_blocks(counts, config.universe, columns, seed=seed)
             for group, wanted in enumerate(blocks):
                 found = source.read_row_group(group, use_threads=False)
@@ -173,7 +169,9 @@ def parquet_findings(
                 if finding:
                     return [f"{name}: {finding}"]
                 start += wanted.num_rows
-    except (UnboundedParquetError, pa.ArrowException, OSError) as error:
+    except ReadbackError as error:
+        return [f"{name}: {error}"]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         return [f"{name}: not readable as Parquet: {error}"]
     return []
 
