@@ -10,7 +10,16 @@ import os
 from dataclasses import dataclass
 from typing import IO, Any
 
-from synth.release.compact_thrift import CompactReader, ThriftError
+from synth.release.compact_thrift import (
+    BINARY,
+    INT,
+    LIST,
+    LONG,
+    STRUCT,
+    CompactReader,
+    Path,
+    ThriftError,
+)
 
 MAGIC = b"PAR1"
 WRITER = b"parquet-cpp-arrow "
@@ -26,6 +35,38 @@ HEADER_BYTES = 1 << 16
 ENCODINGS = {0: "plain", 2: "dictionary", 3: "run lengths", 5: "differences", 8: "dictionary"}
 """Encodings in which the values of a page take no more bytes than the page states, or are numbers
 of a fixed width; in that of common prefixes a page of a few bytes may stand for gigabytes."""
+
+_CHUNK = (4, 0, 1, 0, 3)
+"""Where the footer tells of a column in a row group."""
+FOOTER_KINDS: dict[Path, int] = {
+    **{(number,): LIST for number in (2, 4, 5, 7)},
+    **{(number, 0): STRUCT for number in (2, 4, 5, 7)},
+    (3,): LONG,
+    (6,): BINARY,
+    **{(4, 0, number): LIST for number in (1, 4)},
+    **{(4, 0, number, 0): STRUCT for number in (1, 4)},
+    (4, 0, 3): LONG,
+    (4, 0, 1, 0, 1): BINARY,
+    _CHUNK: STRUCT,
+    **{(*_CHUNK, number): LONG for number in (5, 6, 7, 9, 11)},
+    **{(*_CHUNK, number): LIST for number in (2, 3, 8, 13)},
+    (*_CHUNK, 2, 0): INT,
+    (*_CHUNK, 3, 0): BINARY,
+    **{(*_CHUNK, number, 0): STRUCT for number in (8, 13)},
+    **{(*_CHUNK, 16, number): LIST for number in (2, 3)},
+    **{(*_CHUNK, 16, number, 0): LONG for number in (2, 3)},
+    (*_CHUNK, 17, 2): LIST,
+    (*_CHUNK, 17, 2, 0): INT,
+}
+"""The kinds of what is read here of a footer, and of every list in one; see
+https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift."""
+
+PAGE_KINDS: dict[Path, int] = {
+    **{(number,): INT for number in (1, 2, 3)},
+    **{(number,): STRUCT for number in (5, 7, 8)},
+    **{(number, inner): INT for number in (5, 7) for inner in (1, 2)},
+    **{(8, inner): INT for inner in (1, 4)},
+}
 
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
 
@@ -95,7 +136,7 @@ def _footer(file: IO[bytes], bounds: ParquetBounds) -> tuple[dict[int, Any], int
         raise UnboundedParquetError(f"has a footer of {length} bytes, more than it can need")
     file.seek(size - 8 - length)
     values = FOOTER_VALUES + VALUES_PER_COLUMN * bounds.columns * (1 + bounds.groups)
-    footer = CompactReader(file.read(length), min(values, length)).struct()
+    footer = CompactReader(file.read(length), min(values, length), FOOTER_KINDS).struct()
     if not footer.get(6, b"").startswith(WRITER):
         raise UnboundedParquetError("is not written by the library that writes releases")
     return footer, size - 8 - length
@@ -133,7 +174,8 @@ def _unpacked_bytes(file: IO[bytes], column: dict[int, Any], rows: int, end: int
     place, values, unpacked = start, 0, 0
     while place < start + size:
         file.seek(place)
-        reader = CompactReader(file.read(min(HEADER_BYTES, start + size - place)), HEADER_VALUES)
+        head = file.read(min(HEADER_BYTES, start + size - place))
+        reader = CompactReader(head, HEADER_VALUES, PAGE_KINDS)
         header = reader.struct()
         if header[2] < 0 or header[3] < 0:
             raise UnboundedParquetError("a page has a negative size")

@@ -223,6 +223,7 @@ BOMBS = {
     ),
     "a row group of billions of rows": ({"group_rows": MANY}, "a row group states more than"),
     "pages of another number of rows": ({"chunk": {5: whole(MANY)}}, "more or fewer values than"),
+    "a dictionary that other readers do not see": ({"chunk": {11: short(4)}}, "of another kind"),
     "a column beyond the file": ({"chunk": {7: whole(1 << 40)}}, "reaches beyond the file"),
     "the footer of another library": ({"writer": b"parquet-mr 1.2.8"}, "is not written by"),
 }

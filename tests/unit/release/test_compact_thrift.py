@@ -30,6 +30,9 @@ def test_the_footer_of_a_real_file_is_read():
         (b"\x18\xff\xff\xff\xff\x7fabc", "cut short"),
         (b"\x16" + b"\xff" * 11, "too many bytes"),
         (b"\x15\x02\x05\x02\x02\x00", "there twice"),
+        (b"\x05\x84\x80\x08\x02\x00", "a number that none can have"),
+        (b"\x05\x00\x02\x00", "a number that none can have"),
+        (b"\x15\x80\x80\x80\x80\x10\x00", "more bits than its kind"),
         (b"\x1d\x00\x00", "a kind that Parquet does not use"),
         (b"\x19\xf5\xff\xff\xff\x7f", "more values than"),
         (b"\x15\x00" * 200, "more values than"),
@@ -40,6 +43,19 @@ def test_the_footer_of_a_real_file_is_read():
 def test_what_is_no_struct_is_refused(content, message):
     with pytest.raises(ThriftError, match=message):
         CompactReader(content, 100).struct()
+
+
+def test_numbers_reach_the_ends_of_their_kind():
+    ends = b"\x15\xff\xff\xff\xff\x0f\x15\xfe\xff\xff\xff\x0f\x00"
+    assert CompactReader(ends, 100).struct() == {1: -(2**31), 2: 2**31 - 1}
+
+
+@pytest.mark.parametrize("content", [b"\x16\x02\x00", b"\x25\x02\x00", b"\x39\x16\x02\x00"])
+def test_a_known_field_has_its_kind(content):
+    """Another reader would skip it, or read the elements of a list as what they are not."""
+    CompactReader(content, 100).struct()
+    with pytest.raises(ThriftError, match="another kind"):
+        CompactReader(content, 100, {(1,): 5, (2,): 6, (3,): 9, (3, 0): 5}).struct()
 
 
 BOUNDS = ParquetBounds(
