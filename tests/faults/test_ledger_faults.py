@@ -251,17 +251,19 @@ def powerless(monkeypatch):
     """A directory whose owner is not root, and this test run as that owner."""
     directory = Path(tempfile.mkdtemp())
     was_root = os.geteuid() == 0
-    if was_root:
-        os.chown(directory, 65534, 65534)
-        os.seteuid(65534)
     monkeypatch.chdir(directory)
-    yield directory
-    directory.chmod(0o700)
-    for entry in directory.rglob("*"):
-        if entry.is_dir():
-            entry.chmod(0o700)
-    if was_root:
-        os.seteuid(0)
+    try:
+        if was_root:
+            os.chown(directory, 65534, 65534)
+            os.seteuid(65534)
+        yield directory
+        directory.chmod(0o700)
+        for entry in directory.rglob("*"):
+            if entry.is_dir():
+                entry.chmod(0o700)
+    finally:
+        if was_root:
+            os.seteuid(0)
     subprocess.run(["rm", "-rf", str(directory)], check=True)
 
 

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import tempfile
 from collections import Counter
 
 import pytest
@@ -27,7 +28,9 @@ def spark(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        directory = tempfile.tempdir
         with spark_process("local[2]", tmp_path_factory.mktemp("spark-scratch")) as opened:
+            tempfile.tempdir = directory  # other tests of this process go on between those of Spark
             yield opened
 
 
