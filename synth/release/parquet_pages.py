@@ -87,13 +87,13 @@ class ParquetBounds:
     rows_per_group: int
     bytes_per_row: int
     """The most that one row unpacks to, all columns together."""
-    bytes_per_page: int
-    """The most that headers, null flags and dictionaries add, per column and row group."""
+    bytes_per_group: int
+    """The most that null flags and dictionaries of one row group add, all columns together."""
     footer_bytes: int
 
     def unpacked_bytes(self, rows: int) -> int:
         """The most that the pages of so many rows unpack to."""
-        return rows * self.bytes_per_row + self.groups * self.columns * self.bytes_per_page
+        return rows * self.bytes_per_row + self.groups * self.bytes_per_group
 
 
 def require_bounded(file: IO[bytes], bounds: ParquetBounds) -> None:

@@ -123,6 +123,8 @@ def parquet_bounds(columns: Sequence[Column], *, rows: int) -> ParquetBounds:
     widest = [max([8, *(len(text.encode()) for text in column.texts)]) for column in columns]
     groups = -(-rows // BLOCK_ROWS)
     names = sum(len(column.name.encode()) for column in columns)
+    # every row group holds all levels, whether or not a row has them
+    levels = sum(len(text.encode()) + 4 for column in columns for text in column.texts)
     statistics = sum(FOOTER_BYTES + 4 * width for width in widest) + names
     return ParquetBounds(
         least_rows=rows,
@@ -131,7 +133,7 @@ def parquet_bounds(columns: Sequence[Column], *, rows: int) -> ParquetBounds:
         groups=groups,
         rows_per_group=BLOCK_ROWS,
         bytes_per_row=sum(width + 16 for width in widest),
-        bytes_per_page=PAGE_BYTES,
+        bytes_per_group=len(columns) * PAGE_BYTES + levels,
         footer_bytes=(1 << 20) + (1 + groups) * statistics,
     )
 

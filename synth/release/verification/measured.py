@@ -112,7 +112,7 @@ def _bounds(
         groups=groups,
         rows_per_group=ROWS_PER_GROUP,
         bytes_per_row=BYTES_PER_ROW + BYTES_PER_CODE * codes,
-        bytes_per_page=PAGE_BYTES,
+        bytes_per_group=columns * PAGE_BYTES,
         footer_bytes=(1 << 20) + 8 * names + 4096 * tables + 2048 * columns * groups,
     )
 

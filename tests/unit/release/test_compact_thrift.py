@@ -65,7 +65,7 @@ BOUNDS = ParquetBounds(
     groups=3,
     rows_per_group=50,
     bytes_per_row=40,
-    bytes_per_page=4_096,
+    bytes_per_group=8_192,
     footer_bytes=1 << 16,
 )
 

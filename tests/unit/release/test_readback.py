@@ -10,6 +10,7 @@ import pytest
 
 from synth.domain import Attribute, Universe
 from synth.release.columns import published_columns
+from synth.release.parquet_file import write_parquet
 from synth.release.readback import ReadbackError, counts_of_csv, counts_of_parquet
 
 UNIVERSE = Universe(
@@ -107,3 +108,14 @@ def test_a_parquet_file_is_judged_by_its_footer_first():
         counts_of_parquet(parquet(large), UNIVERSE, COLUMNS, rows=1)
     with pytest.raises(ReadbackError, match="not readable as Parquet"):
         counts_of_parquet(io.BytesIO(b"PAR1 nothing PAR1"), UNIVERSE, COLUMNS, rows=1)
+
+
+def test_few_rows_of_many_long_levels_are_read_back():
+    """Every row group holds all levels, which may be far more than its rows take."""
+    levels = tuple(f"{number:04}" + "x" * 60 for number in range(2_000))
+    universe = Universe((Attribute("town", "categorical", levels=levels),))
+    columns, counts = published_columns(universe, "uniform"), np.zeros(2_000, dtype=np.int64)
+    counts[[3, 1_999]] = 2, 1
+    file = io.BytesIO()
+    write_parquet(file, counts, universe, columns, seed=1)
+    assert (counts_of_parquet(file, universe, columns, rows=3) == counts).all()
