@@ -121,7 +121,9 @@ def arithmetic_fingerprint() -> str:
             np.cumsum(numbers),
             np.sum(numbers),
             numbers[:20_000].reshape(20, 25, 40).sum(axis=1),
+            # products so small that one thread computes them; the second adds up in several parts
             numbers[:6400].reshape(40, 160) @ numbers[6400:12_800].reshape(160, 40),
+            numbers[:16_000].reshape(16, 1000) @ numbers[4000:20_000].reshape(1000, 16),
         ):
             digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
