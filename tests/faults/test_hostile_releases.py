@@ -445,6 +445,14 @@ def test_a_file_that_nobody_listed_is_found(release, extra):
     assert all(line.isprintable() for line in str(caught.value).split("\n"))
 
 
+def test_the_name_of_the_folder_steers_no_terminal(tmp_path):
+    folder = tmp_path / "\x1b[2Jrelease\udcff"
+    folder.mkdir()
+    with pytest.raises(VerificationError) as caught:
+        verify_release(folder)
+    assert caught.value.sentence == "\\x1b[2Jrelease\\udcff: verification failed"
+
+
 def test_a_name_that_is_no_text_is_found(release):
     os.close(os.open(os.fsencode(release) + b"/\xff\xfe", os.O_CREAT | os.O_WRONLY))
     lines = verify_in_a_process(release)

@@ -52,7 +52,7 @@ def verify_folder(
 def _verified(
     path: Path, derivation: Derive, trusted_keys: Sequence[PublicKey]
 ) -> VerificationReport:
-    name = path.name or str(path)
+    name = printable(path.name or str(path))
     findings = Findings()
     try:
         folder = Folder(path)
