@@ -107,7 +107,7 @@ def as_text(value):
 
 def test_floats_and_whole_numbers(project, tmp_path, server):
     whole = [0, 1, -1, 5, 7, None, 2**63 - 1, -(2**63), 2**53 + 1, 1000, 999]
-    rows = [(f, whole[i % len(whole)], f) for i, f in enumerate(FLOATS)]
+    rows = [(f, whole[i % len(whole)], f, f) for i, f in enumerate(FLOATS)]
     domain = [
         {**DOMAIN[0]},
         {
@@ -120,15 +120,17 @@ def test_floats_and_whole_numbers(project, tmp_path, server):
             "levels": ["0", "1", "1.0", "0.1", "0.5", "100000", "123456.789", "1e-05", "inf",
                        "0.30000000000000004", "9223372036854774784", "other"],
         },
+        {**DOMAIN[0], "name": "even", "edges": ["-1", "1", "3", "5"], "missing": ["", "NaN"]},
     ]  # fmt: skip
     kinds = {
         "number": (pa.float64(), "double precision"),
         "whole": (pa.int64(), "bigint"),
         "word": (pa.float64(), "float8"),
+        "even": (pa.float64(), "double precision"),
     }
     counts = on_every_engine(
         project, tmp_path, server, domain=domain, kinds=kinds, rows=rows,
-        as_csv=[(as_text(a), b, as_text(c)) for a, b, c in rows],
+        as_csv=[(as_text(a), b, as_text(c), as_text(d)) for a, b, c, d in rows],
     )  # fmt: skip
     require_equal(counts, len(rows))
 

@@ -39,6 +39,8 @@ FLOATS = [
 ]  # fmt: skip
 
 EDGES = tuple(map(Fraction, ("-10", "0", "1/10", "1", "12", "100")))
+EVEN = tuple(map(Fraction, (-10, -3, 4, 11, 12)))
+"""Bins of one width, which a division finds."""
 
 
 def number(name, out_of_domain="clamp", edges=EDGES) -> Attribute:
@@ -59,6 +61,13 @@ def float_texts() -> list[str]:
 CASES = {
     "text as numbers": (TEXTS, pa.string(), number("v")),
     "text as numbers, out of the domain": (TEXTS, pa.string(), number("v", "missing")),
+    "text in bins of one width": (TEXTS, pa.string(), number("v", edges=EVEN)),
+    "doubles in bins of one width": (FLOATS, pa.float64(), number("v", edges=EVEN)),
+    "whole numbers in bins of one width": (
+        [None, -11, -10, -4, -3, 11, 12, 13, 2**63 - 1, -(2**63), 2**53 + 1],
+        pa.int64(),
+        number("v", "missing", edges=EVEN),
+    ),
     "text as levels": (TEXTS, pa.string(), levels("v", [t for t in TEXTS if t][::2])),
     "bytes that are no UTF-8": (
         [b"a", b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xf0\x9f\x98", "é".encode()],
