@@ -29,6 +29,10 @@ BYTES_PER_CODE = 8
 LISTED_PER_BYTE = 64
 """A byte of the file holds fewer listed cells than this: each has a place and noise of its own."""
 
+ALWAYS_LISTED = 1 << 20
+"""So many listed cells are read however small the file is: with hardly any noise, neighbouring
+cells with equal counts take next to nothing."""
+
 PAGE_BYTES = 1 << 16
 """The most that headers, levels and dictionaries of one column in one row group add."""
 
@@ -92,7 +96,7 @@ def _bounds(
     least = most = sum(event.cells for event in planned if event.threshold is None)
     listing = [event for event in planned if event.threshold is not None]
     if listing:
-        most += min(MOST_LISTED, LISTED_PER_BYTE * size_bytes)
+        most += min(MOST_LISTED, max(ALWAYS_LISTED, LISTED_PER_BYTE * size_bytes))
     chosen, largest = 0, 0
     if schedule is not None:
         sizes = sorted(candidate.cells for candidate in schedule.candidates)
