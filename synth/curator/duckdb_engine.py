@@ -14,6 +14,7 @@ from synth.config.types import FileSource
 from synth.curator.csv_source import CsvFile, open_csv, require_whole
 from synth.curator.engine import NUMBER_CHARACTERS, Records
 from synth.curator.parquet_source import open_parquet
+from synth.curator.sql_text import sql_text
 from synth.errors import SourceError, SynthError
 
 if TYPE_CHECKING:
@@ -60,9 +61,7 @@ class DuckDBEngine:
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, in batches, as they are made."""
-        import ibis
-
-        statement = str(ibis.to_sql(expression, dialect="duckdb"))
+        statement = sql_text(expression, "duckdb")
         yield from self.connection.sql(statement).to_arrow_reader(BATCH_ROWS)
         require_whole(self._sent, self._source.shown)
 

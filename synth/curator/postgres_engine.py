@@ -10,6 +10,7 @@ from synth.config.types import PostgresSource
 from synth.curator.engine import Records
 from synth.curator.postgres_columns import column_kinds, require_kinds, selected
 from synth.curator.postgres_table import find_table, has_columns
+from synth.curator.sql_text import sql_text
 from synth.errors import BugError, SourceError, SynthError
 
 if TYPE_CHECKING:
@@ -79,9 +80,7 @@ class PostgresEngine:
         COPY is the one way to a large result that the server may compute in parallel and the
         client need not hold.
         """
-        import ibis
-
-        inner = str(ibis.to_sql(expression, dialect="postgres"))
+        inner = sql_text(expression, "postgres")
         statement = (
             f"COPY (WITH {RECORDS} AS NOT MATERIALIZED ({self._statement}) ({inner})) "
             "TO STDOUT WITH (FORMAT binary)"

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from functools import cache
+from importlib.metadata import (
+    PackageMetadata,
+    PackageNotFoundError,
+    distribution,
+    metadata,
+    version,
+)
 
 LIBRARIES = ("synth", "numpy", "scipy", "pyarrow", "duckdb", "cryptography")
 
@@ -49,18 +56,24 @@ def bill_of_materials() -> dict[str, str]:
             continue
         done.add((name, extra))
         try:
-            installed = distribution(name)
+            installed = _metadata_of(name)
         except PackageNotFoundError:
             continue  # for another platform or another Python
-        found[name] = installed.version
+        found[name] = installed["Version"]
         waiting += _needed_by(installed, extra)
     return dict(sorted(found.items()))
 
 
-def _needed_by(installed: Distribution, extra: str) -> list[tuple[str, str]]:
+@cache
+def _metadata_of(name: str) -> PackageMetadata:
+    """Read once: a distribution parses its file at every question."""
+    return metadata(name)
+
+
+def _needed_by(installed: PackageMetadata, extra: str) -> list[tuple[str, str]]:
     """The requirements of a distribution, or of one of its extras, each once per extra it asks."""
     needed = []
-    for line in installed.requires or []:
+    for line in installed.get_all("Requires-Dist") or []:
         requirement, _, marker = line.partition(";")
         extras = set(EXTRA.findall(marker))
         match = REQUIREMENT.match(requirement)
