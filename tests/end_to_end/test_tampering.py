@@ -273,11 +273,19 @@ def is_attested_only(path):
     return any(re.fullmatch(pattern, dotted(path)) for pattern in patterns)
 
 
+def most_leaves(manifest):
+    """Every leaf; of the many distributions in the bill of materials, all alike, the first two."""
+    listed = ("implementation", "bill_of_materials")
+    first = list(manifest["implementation"]["bill_of_materials"])[:2]
+    return [path for path in leaves(manifest) if path[:2] != listed or path[2] in first]
+
+
 def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, verify_quickly):
     original = manifest_of(release)
     card = (release / "README.md").read_bytes()
     unnoticed, unnamed, seen = set(), set(), 0
-    for path in leaves(original):
+    paths = most_leaves(original)
+    for path in paths:
         manifest = deepcopy(original)
         parent = manifest
         for part in path[:-1]:
@@ -295,7 +303,7 @@ def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, 
         seen += 1
     assert seen > 300
     assert unnamed == set()
-    assert unnoticed == {dotted(path) for path in leaves(original) if is_attested_only(path)}
+    assert unnoticed == {dotted(path) for path in paths if is_attested_only(path)}
 
 
 def test_the_finding_names_path_found_and_expected(release):

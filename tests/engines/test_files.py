@@ -40,6 +40,8 @@ def test_a_schema_that_changes_in_the_middle_of_a_glob(project, tmp_path, kind):
     assert finished.returncode == 1, finished.stderr
     assert "the source part-*.parquet" in finished.stderr
     assert "part-2" not in finished.stderr
+    if kind != next(iter(CHANGED)):
+        return  # what follows does not depend on what had changed
     spent = json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"]
     assert spent == "1"
     pq.write_table(pa.table(COLUMNS), tmp_path / "part-2.parquet")

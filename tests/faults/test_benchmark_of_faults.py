@@ -42,6 +42,6 @@ def test_kills_right_before_steps_that_last(tmp_path):
 
 @pytest.mark.parametrize("action", ["full", "broken", "denied", "terminate"])
 def test_operations_that_fail_end_in_an_expected_failure_or_in_a_release(tmp_path, action):
-    found = benchmark(tmp_path, "steps", "--action", action, "--every", "59")
+    found = benchmark(tmp_path, "steps", "--action", action, "--every", "97")
     assert found["steps"] >= 1
     assert set(found["exit codes"]) <= {"0", "1", "130"}

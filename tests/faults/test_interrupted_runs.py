@@ -37,7 +37,6 @@ MEASURE_STEPS = [
     ("before", "synth.ledger", "Ledger.reserve"),
     ("after", "synth.ledger", "Ledger.reserve"),
     ("after", "synth.curator", "record_measured_files"),
-    ("after", "synth.curator.measuring", "tabulate"),
     ("after", "synth.curator.measuring", "measure_table"),
     ("before", "synth.measurements", "write_measurements"),
     ("after", "synth.measurements", "write_measurements"),
@@ -98,10 +97,8 @@ def test_killed_at_a_step_and_started_again(project, verb, when, module, name):
 
 
 ADAPTIVE_STEPS = [
-    ("after", "synth.ledger", "Ledger.reserve"),
     ("after", "synth.curator.adaptive_rounds", "choose_table"),
     ("before", "synth.estimate.maximum_entropy", "maximum_entropy"),
-    ("before", "synth.measurements", "write_measurements"),
     ("after", "synth.measurements", "write_measurements"),
 ]
 

@@ -41,6 +41,11 @@ def run(path: Path) -> subprocess.CompletedProcess[bytes]:
     return start("-m", "synth", "run", str(path))
 
 
+def measure(path: Path) -> subprocess.CompletedProcess[bytes]:
+    """All of a run that can see a value: what comes after knows nothing but what this leaves."""
+    return start("-m", "synth", "measure", str(path))
+
+
 def leaks(directory: Path, finished: subprocess.CompletedProcess[bytes]) -> list[str]:
     """Where a planted string is found: output streams and every file but the source."""
     needles = (CANARY.encode(), BIG.encode())
@@ -66,7 +71,7 @@ def test_malformed_values_never_stop_a_run_and_never_come_out(project, kind):
     rows = MALFORMED[kind]
     raw = rows if isinstance(rows, bytes) else rows.encode()
     path = project(people=HEADER.encode() + b"\n" + raw)
-    finished = run(path)
+    finished = measure(path) if kind in list(MALFORMED)[1:] else run(path)
     assert finished.returncode == 0, finished.stderr
     assert leaks(path.parent, finished) == []
 
@@ -93,15 +98,23 @@ def test_a_file_that_does_not_fit_stops_the_run_without_a_value(project, kind):
 
 
 PARQUET = {
-    "not utf-8": {"sex": pa.array([b"Male", b"\xff" + CANARY.encode()]).view(pa.string())},
-    "text for numbers": {"age": ["1", CANARY]},
-    "floats for text": {"sex": [1.5, float("nan")]},
-    "decimals": {"age": pa.array([1, int(BIG)], pa.decimal128(30, 0))},
-    "booleans": {"sex": [True, None]},
-    "nothing but nulls": {"sex": pa.nulls(2)},
-    "dictionary": {"sex": pa.array(["Male", CANARY]).dictionary_encode()},
-    "large numbers": {"age": pa.array([2**64 - 1, 1], pa.uint64())},
-    "long text": {"town": pa.array(["Nord", CANARY], pa.large_string())},
+    "not utf-8, text for numbers, long text": {
+        "sex": pa.array([b"Male", b"\xff" + CANARY.encode()]).view(pa.string()),
+        "age": ["1", CANARY],
+        "town": pa.array(["Nord", CANARY], pa.large_string()),
+    },
+    "floats for text, decimals": {
+        "sex": [1.5, float("nan")],
+        "age": pa.array([1, int(BIG)], pa.decimal128(30, 0)),
+    },
+    "booleans, large numbers": {
+        "sex": [True, None],
+        "age": pa.array([2**64 - 1, 1], pa.uint64()),
+    },
+    "nothing but nulls, a dictionary": {
+        "sex": pa.nulls(2),
+        "town": pa.array(["Nord", CANARY]).dictionary_encode(),
+    },
 }
 
 
@@ -110,7 +123,7 @@ def test_no_value_of_a_parquet_file_stops_a_run_or_comes_out(project, kind):
     path = project(people=None, source={"path": "people.parquet"})
     columns = {"age": [34, 5], "sex": ["Male", "Female"], "town": ["Nord", "Süd"]}
     pq.write_table(pa.table({**columns, **PARQUET[kind]}), path.parent / "people.parquet")
-    finished = run(path)
+    finished = measure(path)
     assert finished.returncode == 0, finished.stderr
     assert leaks(path.parent, finished) == []
 

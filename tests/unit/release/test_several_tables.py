@@ -248,8 +248,6 @@ SECTIONS = [
     ("guarantee", "privacy_parameters"),
     ("guarantee", "conversions"),
     ("guarantee", "delta_in_words"),
-    ("what_it_means",),
-    ("domain", "columns"),
     ("quality", "fit"),
     ("implementation", "mechanisms"),
 ]
