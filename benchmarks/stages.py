@@ -91,8 +91,7 @@ def one_round(config: str) -> dict[str, float]:
             publish,
             cwd=place,
             check=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
         )
         return {"measuring, all of it": measured, **json.loads(done.stdout.splitlines()[-1])}
