@@ -274,17 +274,20 @@ def is_attested_only(path):
 
 
 def most_leaves(manifest):
-    """Every leaf; of the many distributions in the bill of materials, all alike, the first two."""
+    """Every leaf; of long lists and of the bill of materials, all alike, the first two entries."""
     listed = ("implementation", "bill_of_materials")
     first = list(manifest["implementation"]["bill_of_materials"])[:2]
-    return [path for path in leaves(manifest) if path[:2] != listed or path[2] in first]
+    for path in leaves(manifest):
+        is_early = all(not isinstance(part, int) or part < 2 for part in path)
+        if is_early and (path[:2] != listed or path[2] in first):
+            yield path
 
 
 def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, verify_quickly):
     original = manifest_of(release)
     card = (release / "README.md").read_bytes()
     unnoticed, unnamed, seen = set(), set(), 0
-    paths = most_leaves(original)
+    paths = list(most_leaves(original))
     for path in paths:
         manifest = deepcopy(original)
         parent = manifest
@@ -301,7 +304,7 @@ def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, 
                 unnamed.add(dotted(path))
         (release / "README.md").write_bytes(card)
         seen += 1
-    assert seen > 300
+    assert seen > 200
     assert unnamed == set()
     assert unnoticed == {dotted(path) for path in paths if is_attested_only(path)}
 
