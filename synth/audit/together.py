@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 SUBJECT = "all tables together"
 CANARIES = 1 << 19
-RUNS = 3
-"""After a first one that only chooses how much evidence is enough."""
+CHOOSING_RUNS = 4
+"""The first ones only choose how much evidence is enough."""
+RUNS = 24
+"""The bound is that of so many more."""
 MOST_HALVINGS = 14
 LEAST_GUESSES = 64
 
@@ -71,10 +73,13 @@ def audit_together(
 ) -> Finding:
     """Units that are in every table; a lower bound of what all tables give away of one.
 
-    The coins of the first run choose how large a likelihood ratio must be for a guess; the bound
+    The coins of the first runs choose how large a likelihood ratio must be for a guess; the bound
     is that of the others.
     """
-    evidence, bits = _run(events, canaries, streams, randomness)
+    import numpy as np
+
+    first = [_run(events, canaries, streams, randomness) for _ in range(CHOOSING_RUNS)]
+    evidence, bits = (np.concatenate(parts) for parts in zip(*first, strict=True))
     enough = _best_threshold(evidence, bits, delta, miss)
     total = Shares()
     for _ in range(RUNS):

@@ -28,6 +28,7 @@ def small_audits(monkeypatch):
     monkeypatch.setattr(tables, "MOST_CANARIES", 1 << 15)
     monkeypatch.setattr(tables, "RUNS_AS_PLANNED", 2)
     monkeypatch.setattr(together, "CANARIES", 1 << 14)
+    monkeypatch.setattr(together, "CHOOSING_RUNS", 1)
     monkeypatch.setattr(together, "RUNS", 1)
     monkeypatch.setattr(lists, "MOST_CELLS", 1 << 14)
     monkeypatch.setattr(lists, "MOST_RUNS", 1)
