@@ -22,19 +22,8 @@ from synth.config.types import Dialect, FileSource
 from synth.curator.measuring import quiet_libraries, scrubbed
 from synth.curator.tabulate import tabulate
 from synth.errors import SourceError
+from tests.faults.test_hostile_releases import CONFIGURATION
 
-CONFIGURATION = """schema_version: 1
-release: {id: hostile, title: T, description: D, curators: [C], contact: c@example.org,
-  intended_use: Testing, region: Nowhere, sector: Government, license: CC-BY-4.0}
-source: {path: people.csv, disposal: keep, disposal_reason: made up}
-privacy: {epsilon: 0.5, neighbours: add-remove, unit: record, justification: A test.}
-ledger: {path: state/ledger.sqlite, population: nobody, epsilon_cap: 2}
-domain:
-  - {name: age, type: integer, edges: [0, 18, 65, 99], out_of_domain: clamp, source: test}
-  - {name: sex, type: categorical, levels: [Female, Male], missing: [""],
-     out_of_domain: missing, source: test}
-output: {directory: outputs}
-"""
 CANARY = "NeverToBeSeen77"
 ROWS = f"age,sex\n34,Female\n{CANARY},Male\n12,\n" * 3
 FEW = settings(
