@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +33,15 @@ def draft(
         str | None, typer.Option(help="A PostgreSQL database instead, as postgresql://host/name.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="The table or view of that database.")] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="A table of Spark instead, or parquet.`/absolute/path`."
+        ),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Where that Spark runs, such as local[2].")
+    ] = None,
     from_datapackage: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A public codebook (Frictionless); opens no data."),
@@ -51,11 +60,18 @@ def draft(
     from synth.private_file import require_new, write_private
 
     require_new(output)
-    described = _described(source, url, table, delimiter, encoding)
+    if master is not None and not spark:
+        raise typer.BadParameter("--master goes with --spark")
+    at_spark = {"table": spark, "master": master} if spark else None
+    described = _described(
+        {"path": source, "url": url, "table": table, "spark": at_spark}, delimiter, encoding
+    )
     if from_datapackage is not None:
         columns = from_codebook(from_datapackage, resource=resource)
     elif described is None:
-        raise typer.BadParameter("give DATA, or --url and --table, or --from-datapackage")
+        raise typer.BadParameter(
+            "give DATA, or --url and --table, or --spark, or --from-datapackage"
+        )
     elif resource is not None:
         raise typer.BadParameter("--resource goes with --from-datapackage")
     else:
@@ -79,9 +95,7 @@ def _from_records(described: SourceConfig, output: Path, levels: int) -> tuple[D
         return from_records(described, files, directory=directory, max_levels=levels)
 
 
-def _described(
-    source: str | None, url: str | None, table: str | None, delimiter: str, encoding: str
-) -> SourceConfig | None:
+def _described(place: dict[str, Any], delimiter: str, encoding: str) -> SourceConfig | None:
     """The source that the command line names, checked by the rules of a configuration."""
     from synth.config.problems import Report
     from synth.config.scalars import Invalid
@@ -92,14 +106,13 @@ def _described(
     from synth.config.tree import from_json
     from synth.errors import ConfigError
 
-    if source is None and url is None and table is None:
+    if not any(place.values()):
         return None
-    if source is not None and source.lower().endswith((".tsv", ".tsv.gz")):
+    if (place["path"] or "").lower().endswith((".tsv", ".tsv.gz")):
         delimiter = delimiter or "\t"
-    written = {"path": source, "url": url, "table": table, "delimiter": delimiter or None}
-    written |= {"encoding": None if encoding == "utf-8" else encoding}
+    written = place | {"delimiter": delimiter, "encoding": "" if encoding == "utf-8" else encoding}
     written |= {"disposal": "keep", "disposal_reason": "a draft"}
-    node = from_json({"source": {key: value for key, value in written.items() if value}})
+    node = from_json({"source": _given(written)})
     report = Report()
     values = Record("The command line", (Key("source", SOURCE, required=True),)).read(
         node, (), report
@@ -111,13 +124,21 @@ def _described(
     return source_section(values["source"], Path.cwd())
 
 
+def _given(written: dict[str, Any]) -> dict[str, Any]:
+    """What was written on the command line, at every depth."""
+    inner = {key: _given(v) if isinstance(v, dict) else v for key, v in written.items()}
+    return {key: value for key, value in inner.items() if value}
+
+
 def _place(described: SourceConfig | None, output: Path) -> Place:
     """Where the draft says that the data are: files relative to the draft."""
-    from synth.config.types import FileSource, PostgresSource
+    from synth.config.types import FileSource, PostgresSource, SparkSource
     from synth.draft import Place
 
     if isinstance(described, PostgresSource):
         return Place(None, url=described.url, table=described.table)
+    if isinstance(described, SparkSource):
+        return Place(None, spark_table=described.table, spark_master=described.master)
     if not isinstance(described, FileSource):
         return Place(None)
     path = os.path.relpath(described.path, output.absolute().parent)

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synth.config.source_files import is_parquet
-from synth.config.types import Dialect, FileSource, PostgresSource, SourceConfig
-from synth.curator.csv_source import CsvFile, open_csv, read_header, require_whole
+from synth.config.types import Dialect, FileSource, SourceConfig
 from synth.curator.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.curator.measuring import quiet_libraries, scratch_directory, scrubbed
-from synth.curator.parquet_source import open_parquet
 from synth.curator.seal import silenced_output
+from synth.curator.source_texts import SourceTexts, open_texts
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
@@ -30,6 +28,9 @@ MISSING_WORDS = (
     "None", "none", "missing", "Missing", "unknown", "Unknown", "#NULL!",
 )  # fmt: skip
 """Words by which programs write that a value is missing."""
+
+ELSEWHERE = FileSource(Path("table"), Dialect(), "keep", "")
+"""For the DuckDB that only looks at what another engine sends."""
 
 
 @dataclass(frozen=True)
@@ -89,36 +90,27 @@ def infer(
 def _infer(
     source: SourceConfig, files: Sequence[Path], scratch: Path, max_levels: int
 ) -> InferredTable:
-    if isinstance(source, FileSource):
-        names, uncountable, repeated = _columns_of_files(source, files)
-    elif isinstance(source, PostgresSource):
-        from synth.curator.postgres_texts import countable_columns
-
-        names, uncountable = countable_columns(source)
-        repeated = ()
-    else:
-        raise SourceError(
-            "a table of Spark cannot be drafted",
-            fix="write a part of it to a Parquet file, or start from its public codebook",
-        )
-    if not names:
-        return InferredTable((), uncountable, repeated)
-    with _texts(source, files, names, scratch) as connection:
-        row = connection.execute(_summary(len(names))).fetchone()
-    if row is None:
-        raise SourceError(f"the source {source.shown} could not be read to its end")
-    width = (len(row) - 1) // len(names)
-    parts = [row[1 + width * n : 1 + width * (n + 1)] for n in range(len(names))]
-    few = [n for n, part in enumerate(parts) if part[-1] <= 2 * max_levels + 10]
-    levels: dict[int, tuple[str, ...]] = {}
-    if few:
-        with _texts(source, files, [names[n] for n in few], scratch) as connection:
-            found = connection.execute(_levels(len(few))).fetchone() or ()
-        levels = {
-            n: tuple(sorted(values or ()))
-            for n, values in zip(few, found, strict=True)
-            if len(values or ()) <= max_levels
-        }
+    with open_texts(source, files, scratch) as texts:
+        found = texts.find_columns()
+        names = found.names
+        if not names:
+            return InferredTable((), found.uncountable, found.repeated)
+        with _records(source, texts, names, scratch) as connection:
+            row = connection.execute(_summary(len(names))).fetchone()
+        if row is None:
+            raise SourceError(f"the source {source.shown} could not be read to its end")
+        width = (len(row) - 1) // len(names)
+        parts = [row[1 + width * n : 1 + width * (n + 1)] for n in range(len(names))]
+        few = [n for n, part in enumerate(parts) if part[-1] <= 2 * max_levels + 10]
+        levels: dict[int, tuple[str, ...]] = {}
+        if few:
+            with _records(source, texts, [names[n] for n in few], scratch) as connection:
+                lists = connection.execute(_levels(len(few))).fetchone() or ()
+            levels = {
+                n: tuple(sorted(values or ()))
+                for n, values in zip(few, lists, strict=True)
+                if len(values or ()) <= max_levels
+            }
     columns = tuple(
         InferredColumn(
             name=name,
@@ -136,76 +128,24 @@ def _infer(
         )
         for n, (name, part) in enumerate(zip(names, parts, strict=True))
     )
-    return InferredTable(columns, uncountable, repeated)
-
-
-def _columns_of_files(
-    source: FileSource, files: Sequence[Path]
-) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
-    """The columns of the first file: those that can be read, those that cannot, those twice."""
-    if not is_parquet(files[0]):
-        found = read_header(CsvFile(files[0], source.dialect), source.shown)
-    else:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            found = pq.read_schema(files[0]).names
-        except pa.ArrowException:
-            found = []
-        if not found:
-            raise SourceError(
-                f"the source {source.shown} is no readable Parquet file with columns",
-                fix="check that the file is complete and in the format of its name",
-            )
-    repeated = tuple(dict.fromkeys(name for name in found if found.count(name) > 1))
-    names, uncountable = [], []
-    for name in found:
-        if name in repeated:
-            continue
-        if is_parquet(files[0]):
-            try:
-                open_parquet(source.shown, files[:1], [name], person_column=None)
-            except SourceError:
-                uncountable.append(name)
-                continue
-        names.append(name)
-    return names, tuple(uncountable), repeated
+    return InferredTable(columns, found.uncountable, found.repeated)
 
 
 @contextmanager
-def _texts(
-    source: SourceConfig, files: Sequence[Path], names: Sequence[str], scratch: Path
+def _records(
+    source: SourceConfig, texts: SourceTexts, names: Sequence[str], scratch: Path
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB with a view `records` whose columns c0, c1, ... are the named ones, as text."""
-    if isinstance(source, PostgresSource):
-        from synth.curator.postgres_texts import texts_of_table
-
-        with texts_of_table(source, names) as reader:
-            place = FileSource(Path("table"), Dialect(), "keep", "")
-            with duckdb_engine(place, (), scratch) as engine:
-                engine.connection.register("stream", reader)
-                _create_view(engine, ["stream"], names)
-                yield engine.connection
-        return
-    if not isinstance(source, FileSource):
-        raise SourceError("a table of Spark cannot be drafted")
-    with duckdb_engine(source, files, scratch) as engine:
-        streams: list[str] = []
-        sent: tuple[CsvFile, ...] = ()
-        if is_parquet(files[0]):
-            opened = open_parquet(source.shown, files, names, person_column=None)
-            for number, stream in enumerate(opened):
-                streams.append(f"stream_{number}")
-                engine.connection.register(streams[-1], stream.reader())
-        else:
-            csv = open_csv(source.shown, files, names, source.dialect)
-            sent = csv.files
-            streams.append("stream")
-            engine.connection.register("stream", csv.reader(engine.scanner))
+    place = source if isinstance(source, FileSource) else ELSEWHERE
+    with (
+        duckdb_engine(place, (), scratch) as engine,
+        texts.streams(names, engine.scanner) as readers,
+    ):
+        streams = [f"stream_{number}" for number in range(len(readers))]
+        for stream, reader in zip(streams, readers, strict=True):
+            engine.connection.register(stream, reader)
         _create_view(engine, streams, names)
         yield engine.connection
-        require_whole(sent, source.shown)
 
 
 def _create_view(engine: DuckDBEngine, streams: Sequence[str], names: Sequence[str]) -> None:

@@ -10,50 +10,63 @@ from synth.config.types import PostgresSource
 from synth.curator.postgres_columns import column_kinds
 from synth.curator.postgres_engine import SESSION, postgres_engine
 from synth.curator.postgres_table import FIND_COLUMNS, find_table, has_columns, quoted
+from synth.curator.source_texts import FoundColumns
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 BATCH_ROWS = 1 << 14
 
 
-def countable_columns(source: PostgresSource) -> tuple[list[str], tuple[str, ...]]:
-    """The columns that can be counted, and those whose type or permission forbids it."""
-    countable: list[str] = []
-    refused: list[str] = []
-    with postgres_engine(source) as engine:
-        table = find_table(engine.connection, source.shown, view_reason="a draft")
-        names = [row[0] for row in engine.connection.execute(FIND_COLUMNS, {"table": table.oid})]
-        for name in names:
-            try:
-                found = has_columns(engine.connection, table, [name], source.shown)
-                column_kinds(found, [name], source.shown)
-            except SourceError:
-                refused.append(name)
-            else:
-                countable.append(name)
-    return countable, tuple(refused)
+class PostgresTexts:
+    """A table or view of a database, read in a snapshot of its own every time."""
 
+    def __init__(self, source: PostgresSource) -> None:
+        """Nothing is opened yet."""
+        self._source = source
 
-@contextmanager
-def texts_of_table(source: PostgresSource, names: Sequence[str]) -> Iterator[pa.RecordBatchReader]:
-    """The named columns of all records as text, in bounded batches, in one read-only snapshot."""
-    import pyarrow as pa
+    def find_columns(self) -> FoundColumns:
+        """See `SourceTexts.find_columns`; their types and permissions decide."""
+        shown = self._source.shown
+        countable: list[str] = []
+        refused: list[str] = []
+        with postgres_engine(self._source) as engine:
+            table = find_table(engine.connection, shown, view_reason="a draft")
+            rows = engine.connection.execute(FIND_COLUMNS, {"table": table.oid})
+            for name in [row[0] for row in rows]:
+                try:
+                    found = has_columns(engine.connection, table, [name], shown)
+                    column_kinds(found, [name], shown)
+                except SourceError:
+                    refused.append(name)
+                else:
+                    countable.append(name)
+        return FoundColumns(tuple(countable), tuple(refused))
 
-    schema = pa.schema([pa.field(name, pa.string()) for name in names])
-    with postgres_engine(source) as engine:
-        table = find_table(engine.connection, source.shown, view_reason="a draft")
-        for name, value in {**SESSION, "search_path": "pg_catalog"}.items():
-            engine.connection.execute("SELECT set_config(%s, %s, true)", (name, value))
-        fields = ", ".join(f"{quoted(name)}::text" for name in names)
+    @contextmanager
+    def streams(
+        self,
+        names: Sequence[str],
+        scanner: duckdb.DuckDBPyConnection,  # noqa: ARG002 - see `SourceTexts`
+    ) -> Iterator[Sequence[pa.RecordBatchReader]]:
+        """See `SourceTexts.streams`; one read-only snapshot."""
+        import pyarrow as pa
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            with engine.connection.cursor(name="synth_draft") as cursor:
-                cursor.execute(f"SELECT {fields} FROM {table.name}".encode())
-                while rows := cursor.fetchmany(BATCH_ROWS):
-                    columns = zip(*rows, strict=True)
-                    arrays = [pa.array(column, pa.string()) for column in columns]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        schema = pa.schema([pa.field(name, pa.string()) for name in names])
+        with postgres_engine(self._source) as engine:
+            table = find_table(engine.connection, self._source.shown, view_reason="a draft")
+            for name, value in {**SESSION, "search_path": "pg_catalog"}.items():
+                engine.connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+            fields = ", ".join(f"{quoted(name)}::text" for name in names)
 
-        yield pa.RecordBatchReader.from_batches(schema, batches())
+            def batches() -> Iterator[pa.RecordBatch]:
+                with engine.connection.cursor(name="synth_draft") as cursor:
+                    cursor.execute(f"SELECT {fields} FROM {table.name}".encode())
+                    while rows := cursor.fetchmany(BATCH_ROWS):
+                        columns = zip(*rows, strict=True)
+                        arrays = [pa.array(column, pa.string()) for column in columns]
+                        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+            yield [pa.RecordBatchReader.from_batches(schema, batches())]

@@ -73,12 +73,12 @@ def _failure(error: Exception, shown: str, process: subprocess.Popen[bytes]) -> 
     if kind in NOT_FOUND:
         return SourceError(
             f"Spark knows no table {shown}",
-            fix="check source.spark.table, and that Spark's configuration names the catalog",
+            fix="check the name (source.spark.table, --spark), and the catalog that Spark is told",
         )
     if kind in NO_FILES:
         return SourceError(
             f"Spark finds no Parquet file at {shown}",
-            fix="check source.spark.table; the path must exist wherever Spark runs",
+            fix="check the address (source.spark.table, --spark); it must exist where Spark runs",
         )
     return SourceError(
         f"Spark could not count the records of {shown}",

@@ -79,9 +79,9 @@ def spark_process(master: str | None, scratch: Path) -> Iterator[SparkProcess]:
 def _require_plain_path(scratch: Path) -> None:
     if UNSAFE_IN_OPTIONS.search(str(scratch)):
         raise SourceError(
-            "the directory of the ledger has a name that Spark cannot be given",
+            "the directory for temporary files has a name that Spark cannot be given",
             why="Spark takes blanks, commas, quotes, backslashes and the characters $ % ` apart",
-            fix="keep the ledger in a directory without them",
+            fix="keep the ledger (for a draft: the draft) in a directory without them",
         )
 
 

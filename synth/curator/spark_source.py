@@ -16,7 +16,7 @@ from synth.curator.spark_table import number_names, open_table
 if TYPE_CHECKING:
     import ibis
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 VIEW = "synth_records"
 
@@ -53,11 +53,19 @@ class SparkEngine:
         import pyspark.sql.functions as f
 
         counted = self._session.sql(ibis.pyspark.compile(expression))
-        wide: Any = counted.select(*(f.col(name).cast("bigint") for name in expression.columns))
+        wide = counted.select(*(f.col(name).cast("bigint") for name in expression.columns))
         schema = pa.schema([pa.field(name, pa.int64()) for name in expression.columns])
-        arrived = wide._jdf.toArrowBatchRdd().toJavaRDD().toLocalIterator()
-        while arrived.hasNext():
-            yield pa.ipc.read_record_batch(pa.py_buffer(arrived.next()), schema)
+        yield from arrow_batches(wide, schema)
+
+
+def arrow_batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a frame as Arrow, one partition after the other; `schema` names their types."""
+    import pyarrow as pa
+
+    rows: Any = frame
+    arrived = rows._jdf.toArrowBatchRdd().toJavaRDD().toLocalIterator()
+    while arrived.hasNext():
+        yield pa.ipc.read_record_batch(pa.py_buffer(arrived.next()), schema)
 
 
 @contextmanager

@@ -105,7 +105,7 @@ def open_table(session: SparkSession, table: str, columns: Sequence[str]) -> Ope
         return _open_parquet(session, table, files[1], columns)
     if CATALOG_TABLE.fullmatch(table) is None:
         raise SourceError(
-            f"source.spark.table is not the name of a table: {table}",
+            f"the source is not the name of a table of Spark: {table}",
             fix="write catalog.schema.table (parts with other characters than letters, digits "
             "and _ in backticks), or parquet.`/absolute/path`",
         )
@@ -141,7 +141,7 @@ def _open_parquet(
 ) -> OpenTable:
     if ABSOLUTE.match(address) is None:
         raise SourceError(
-            f"source.spark.table names files by a relative path: {table}",
+            f"the source names files of Spark by a relative path: {table}",
             why="it would depend on where Spark runs",
             fix="write an absolute path, or an address such as hdfs://host/path",
         )

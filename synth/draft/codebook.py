@@ -90,7 +90,7 @@ def _column(field: dict[str, Any], missing: tuple[str, ...], source: str) -> Dra
     levels = _texts(limits.get("enum") or field.get("categories") or [])
     if kind in DATES and not levels:
         return DraftColumn(
-            name, left_out="dates are text here; show year or month as a number in a view"
+            name, left_out="dates are text here; show year or month as a number in a view or a copy"
         )
     if kind in ("integer", "year", "number") and not levels:
         entries = _integer(limits) if kind != "number" else _number(limits)

@@ -37,7 +37,10 @@ def from_records(
 def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]:
     """The columns of a draft; those that cannot be used are left out with the reason."""
     refused = [
-        DraftColumn(name, left_out="its type cannot be counted, or it may not be read; give a view")
+        DraftColumn(
+            name,
+            left_out="its type cannot be counted, or it may not be read; give a view or a copy",
+        )
         for name in table.uncountable
     ]
     refused += [
@@ -49,7 +52,9 @@ def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]
 def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
     name = column.name
     if not all(_follows(rule, name) for rule in (NOT_EMPTY, ONE_LINE, NO_FORMULA)):
-        return DraftColumn(name, left_out="the name cannot be published; rename it in a view")
+        return DraftColumn(
+            name, left_out="the name cannot be published; rename it in a view or a copy"
+        )
     if not column.filled:
         return DraftColumn(name, left_out="no record has a value here; take levels from a codebook")
     is_numeric = column.numbers >= NEARLY_ALL * column.filled and not column.padded
@@ -101,20 +106,22 @@ def _ordered(column: InferredColumn, *, is_whole: bool) -> DraftColumn:
 
 def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
     has_dates = column.dates >= NEARLY_ALL * column.filled
-    dates = "dates are text here; show year, month or age as a whole number in a view of the source"
+    dates = "dates are text here; show year, month or age as a whole number in a view or a copy"
     if column.levels is None:
         return DraftColumn(
             column.name,
             left_out=dates
             if has_dates
-            else f"more than {max_levels} different values: group them in a view of the source, "
+            else f"more than {max_levels} different values: group them in a view or a copy, "
             "or list the levels of a codebook with a `hierarchy` over them",
         )
     advice = [dates] if has_dates else []
     if column.padded:
         advice.append("numbers with zeros in front are codes, so they are levels")
     if not all(_follows(r, t) for r in (NOT_EMPTY, ONE_LINE, NO_FORMULA) for t in column.levels):
-        advice.append("some levels cannot be published as they are written; rename them in a view")
+        advice.append(
+            "some levels cannot be published as they are written; rename them in a view or a copy"
+        )
     missing = Entry("missing", ("", *column.missing_words), confirmed=not column.missing_words)
     entries = (Entry("type", "categorical"), Entry("levels", column.levels), missing)
     return DraftColumn(column.name, (*entries, *_rest("missing")), tuple(advice))

@@ -74,11 +74,13 @@ output:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the raw data are; either a file, or a table of a database."""
+    """Where the raw data are: a file, a table of a database, or a table of Spark."""
 
     path: str | None
     url: str = ""
     table: str = ""
+    spark_table: str = ""
+    spark_master: str | None = None
     delimiter: str = ","
     encoding: str = "utf-8"
 
@@ -86,6 +88,10 @@ class Place:
         """The `source` section."""
         if self.url:
             lines = [f"  url: {yaml_text(self.url)}", f"  table: {yaml_text(self.table)}"]
+        elif self.spark_table:
+            lines = ["  spark:", f"    table: {yaml_text(self.spark_table)}"]
+            if self.spark_master is not None:
+                lines.append(f"    master: {yaml_text(self.spark_master)}")
         elif self.path is None:
             lines = [f"  path: {TAG}                   # csv, csv.gz or parquet"]
         else:

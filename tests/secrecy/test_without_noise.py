@@ -11,7 +11,13 @@ from tests.secrecy.test_imports import PACKAGE
 DOORS = {
     "synth.curator.inference": {"draft/records.py"},
     "synth.curator.exact_cells": {"evaluation/evaluate.py"},
-    "synth.curator.postgres_texts": {"curator/inference.py"},
+    "synth.curator.source_texts": {
+        "curator/inference.py", "curator/file_texts.py", "curator/postgres_texts.py",
+        "curator/spark_texts.py",
+    },
+    "synth.curator.file_texts": {"curator/source_texts.py"},
+    "synth.curator.postgres_texts": {"curator/source_texts.py"},
+    "synth.curator.spark_texts": {"curator/source_texts.py"},
     "synth.draft.records": {"draft_command.py"},
     "synth.evaluation.evaluate": {
         "evaluate_command.py", "evaluation/report.py", "evaluation/plots.py"

@@ -1,0 +1,62 @@
+"""What a draft looks at: the columns of a source as text, wherever its records lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from synth.config.types import FileSource, PostgresSource, SourceConfig
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class FoundColumns:
+    """The columns of a source in their order: those that can be counted, and the others."""
+
+    names: tuple[str, ...]
+    uncountable: tuple[str, ...] = ()
+    """Of a type that cannot be counted, or not to be read by this user."""
+    repeated: tuple[str, ...] = ()
+
+
+class SourceTexts(Protocol):
+    """An open source whose columns can be read, as often as needed."""
+
+    def find_columns(self) -> FoundColumns:
+        """The names of the columns; no record is read.
+
+        Raises: SourceError if the source is not there or cannot be counted as a whole.
+        """
+
+    def streams(
+        self, names: Sequence[str], scanner: duckdb.DuckDBPyConnection
+    ) -> AbstractContextManager[Sequence[pa.RecordBatchReader]]:
+        """The named columns of all records, as texts or numbers, in bounded batches.
+
+        `scanner` reads CSV files and nothing else.
+        Raises: SourceError if a part of the source lacks a column, or cannot be read to its end.
+        """
+
+
+@contextmanager
+def open_texts(source: SourceConfig, files: Sequence[Path], scratch: Path) -> Iterator[SourceTexts]:
+    """The columns of a source; `files` are those that it names, `scratch` is for what spills."""
+    if isinstance(source, FileSource):
+        from synth.curator.file_texts import FileTexts
+
+        yield FileTexts(source, files)
+    elif isinstance(source, PostgresSource):
+        from synth.curator.postgres_texts import PostgresTexts
+
+        yield PostgresTexts(source)
+    else:
+        from synth.curator.spark_texts import spark_texts
+
+        with spark_texts(source, scratch) as texts:
+            yield texts
