@@ -243,7 +243,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="of the steps, strike every so many")
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sizes", default="0,3000,20", help="KiB: from, to, step")
+    parser.add_argument("--sizes", default="20,3000,20", help="KiB: from (0 is no limit), to, step")
     parser.add_argument("--executed", action="store_true", help="start Python anew for each job")
     parser.add_argument("--directory", type=Path, help="where the trials are made")
     given = parser.parse_args()
