@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from synth.config.source_files import is_parquet
 from synth.config.types import FileSource
 from synth.curator.csv_source import CsvFile, open_csv, require_whole
-from synth.curator.engine import NUMBER_CHARACTERS, Records
+from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.parquet_source import open_parquet
 from synth.curator.sql_text import sql_text
 from synth.errors import SourceError, SynthError
@@ -27,6 +27,8 @@ MEMORY_LIMIT_BYTES = 4 << 30
 SCANNER_LIMIT_BYTES = 512 << 20
 SPILL_LIMIT_BYTES = 64 << 30
 BATCH_ROWS = 1 << 17
+KEPT_AS_WRITTEN = "join_order,build_side_probe_side"
+"""How joins are done. DuckDB takes a stream for short, and would gather all records of it."""
 
 
 class DuckDBEngine:
@@ -46,6 +48,7 @@ class DuckDBEngine:
         self.connection, self.scanner = connection, scanner
         self._source, self._files = source, files
         self._sent: tuple[CsvFile, ...] = ()
+        self._lookups = 0
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -58,6 +61,19 @@ class DuckDBEngine:
         if is_parquet(self._files[0]):
             return self._open_parquet(columns, person_column)
         return self._open_csv(columns)
+
+    def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
+        """The codes as an Arrow table beside the records."""
+        import ibis
+        import pyarrow as pa
+
+        name, kind = f"levels_{self._lookups}", key_kind(codes)
+        self._lookups += 1
+        keys = pa.array(codes, ibis.dtype(kind).to_pyarrow())
+        self.connection.register(
+            name, pa.table({"key": keys, "code": pa.array(codes.values(), pa.int32())})
+        )
+        return ibis.table({"key": kind, "code": "int32"}, name=name)
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, in batches, as they are made."""
@@ -149,6 +165,7 @@ def _private_connection(scratch: Path, memory_bytes: int) -> duckdb.DuckDBPyConn
         }
     )
     connection.execute("SET enable_progress_bar = false")
+    connection.execute(f"SET disabled_optimizers = '{KEPT_AS_WRITTEN}'")
     connection.execute("SET lock_configuration = true")
     return connection
 

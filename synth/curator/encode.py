@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -65,8 +65,13 @@ def _word(attributes: Sequence[Attribute]) -> Word:
     )
 
 
-def encode_words(records: Records, universe: Universe) -> dict[str, ir.IntegerValue]:
-    """The cell number of each record as words `word_0`, `word_1`, ...: int64, never null."""
+def encode_words(
+    codes: Mapping[str, ir.IntegerValue], universe: Universe
+) -> dict[str, ir.IntegerValue]:
+    """The cell number of each record as words `word_0`, `word_1`, ...: int64, never null.
+
+    `codes` holds the code of each record, never null, by the names of the attributes.
+    """
     import ibis
 
     words = {}
@@ -75,7 +80,7 @@ def encode_words(records: Records, universe: Universe) -> dict[str, ir.IntegerVa
         for name, stride in zip(word.names, word.strides, strict=True):
             # the engine takes a short literal for 32 bits, whatever Ibis calls it: the first cast
             # makes Ibis write down the second, without which a large word would overflow
-            code = encode_attribute(records, universe.attribute(name)).cast("int32").cast("int64")
+            code = codes[name].cast("int32").cast("int64")
             value = value + code * ibis.literal(stride, "int64")
         words[f"word_{number}"] = value
     return words
@@ -83,13 +88,26 @@ def encode_words(records: Records, universe: Universe) -> dict[str, ir.IntegerVa
 
 def encode_attribute(records: Records, attribute: Attribute) -> ir.IntegerValue:
     """The code of each value of one column; an empty field or null counts as the empty text."""
-    import ibis
+    return encode_texts(records, attribute, known_texts(attribute))
 
-    column = records.table[attribute.name]
-    codes = [(token, attribute.missing_code) for token in attribute.missing]
+
+def known_texts(attribute: Attribute) -> list[tuple[str, int]]:
+    """The texts that the configuration gives a code, each with it; of one text the first counts."""
+    codes: list[tuple[str, int]] = []
+    if attribute.missing_code is not None:
+        codes += [(token, attribute.missing_code) for token in attribute.missing]
     if not attribute.is_ordered:
         codes += [(level, code) for code, level in enumerate(attribute.levels)]
-    branches = _branches(column, codes)
+    return codes
+
+
+def encode_texts(
+    records: Records, attribute: Attribute, codes: Sequence[tuple[str, int]]
+) -> ir.IntegerValue:
+    """The code of each value of one column, if these texts were all that have codes."""
+    import ibis
+
+    branches = _branches(records.table[attribute.name], codes)
     otherwise = (
         _encode_number(records, attribute)
         if attribute.is_ordered
@@ -99,8 +117,8 @@ def encode_attribute(records: Records, attribute: Attribute) -> ir.IntegerValue:
 
 
 def _branches(
-    column: ir.Column, codes: Sequence[tuple[str, int | None]]
-) -> list[tuple[ir.BooleanValue, int | None]]:
+    column: ir.Column, codes: Sequence[tuple[str, int]]
+) -> list[tuple[ir.BooleanValue, int]]:
     """Conditions under which the value is written as one of the texts.
 
     Numbers are compared as numbers, because every engine writes them in its own way: a text that
@@ -146,10 +164,14 @@ def is_float(text: str) -> bool:
 
 def _equals(column: ir.FloatingColumn, value: float | None) -> ir.BooleanValue:
     """Whether the float is this one, NaN included; on Spark, Ibis takes NaN for null too."""
-    is_nan = column.fill_null(0.0).isnan()
     if value is None:
-        return column.isnull() & ~is_nan
-    return is_nan if math.isnan(value) else column == _float64(value)
+        return column.isnull() & ~is_nan(column)
+    return is_nan(column) if math.isnan(value) else column == _float64(value)
+
+
+def is_nan(column: ir.FloatingColumn) -> ir.BooleanValue:
+    """Whether a float is NaN; never null."""
+    return column.fill_null(0.0).isnan()
 
 
 def _float64(value: float) -> ir.FloatingValue:

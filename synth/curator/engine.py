@@ -18,7 +18,7 @@ A new engine is one module with one context manager, named in `open_engine`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 NUMBER_CHARACTERS = 1_000
 """A longer text is no number."""
 
+Key = str | int | float
+"""A text of the configuration, as a column of one of the three kinds has it."""
+
 
 @dataclass(frozen=True)
 class Records:
@@ -49,6 +52,11 @@ class Records:
     in any case; ASCII blanks around it do not count. It has no digit separators and at most 1,000
     characters. Numbers beyond float64 become infinite, those too small become zero.
     """
+
+
+def key_kind(codes: Mapping[Key, int]) -> str:
+    """The kind of the column that the keys of a lookup come from."""
+    return {str: "string", int: "int64", float: "float64"}[type(next(iter(codes)))]
 
 
 class Engine(Protocol):
@@ -69,6 +77,16 @@ class Engine(Protocol):
         Requires: called once; `columns` comes from the configuration. The person column is whole
         numbers in every part, or text in every part.
         Raises: SourceError, in words of the configuration, for what concerns a whole source.
+        """
+
+    def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
+        """A small table of the configuration's own: a row per key, `key` and `code`.
+
+        Requires: called after `open_records`; not empty; keys of one kind (whole numbers of 64
+        bits, floats without NaN, or texts).
+        Ensures: it can be joined with records in `batches`, which then still hold no more than
+        that table and a batch of records in memory. `key` is int64, float64 or string, `code`
+        int32, neither of them null.
         """
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
-from synth.curator.engine import NUMBER_CHARACTERS
+from synth.curator.engine import NUMBER_CHARACTERS, Key, key_kind
 from synth.curator.postgres_table import FoundColumn, quoted
 from synth.errors import SourceError
 
@@ -97,6 +97,23 @@ def selected(table: str, kinds: Mapping[str, ColumnKind], numbers: Mapping[str, 
         if kind.number is not None
     ]
     return f"SELECT {', '.join(parts)} FROM {table}"
+
+
+def constant_rows(codes: Mapping[Key, int]) -> str:
+    """The statement of a table with the columns `key`, compared by its bytes, and `code`."""
+    kind = {"string": "text", "int64": "bigint", "float64": "double precision"}[key_kind(codes)]
+    collation = ' COLLATE "C"' if kind == "text" else ""
+    keys = ", ".join(_constant(str(key)) for key in codes)
+    numbers = ", ".join(str(int(code)) for code in codes.values())
+    return (
+        f"SELECT level.key{collation} AS key, level.code FROM "
+        f"unnest(ARRAY[{keys}]::{kind}[], ARRAY[{numbers}]::integer[]) AS level (key, code)"
+    )
+
+
+def _constant(text: str) -> str:
+    """A text as SQL writes it where backslashes mean themselves (`SESSION`)."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _exact_number(name: str, text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from synth.config.types import PostgresSource
-from synth.curator.engine import Records
-from synth.curator.postgres_columns import column_kinds, require_kinds, selected
+from synth.curator.engine import Key, Records, key_kind
+from synth.curator.postgres_columns import column_kinds, constant_rows, require_kinds, selected
 from synth.curator.postgres_table import find_table, has_columns
 from synth.curator.sql_text import sql_text
 from synth.errors import BugError, SourceError, SynthError
@@ -43,6 +43,7 @@ class PostgresEngine:
         """Nothing is asked yet."""
         self.connection, self._source = connection, source
         self._statement = ""
+        self._lookups: list[str] = []
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -74,6 +75,14 @@ class PostgresEngine:
         records = ibis.table(types, name=RECORDS)
         return [Records(records, lambda column: records[numbers[column]])]
 
+    def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
+        """The codes as constants of the statement: the transaction may write no table."""
+        import ibis
+
+        name, kind = f"synth_levels_{len(self._lookups)}", key_kind(codes)
+        self._lookups.append(f"{name} AS NOT MATERIALIZED ({constant_rows(codes)})")
+        return ibis.table({"key": kind, "code": "int32"}, name=name)
+
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, counted by the server, in its binary copy format.
 
@@ -81,8 +90,9 @@ class PostgresEngine:
         client need not hold.
         """
         inner = sql_text(expression, "postgres")
+        records = f"{RECORDS} AS NOT MATERIALIZED ({self._statement})"
         statement = (
-            f"COPY (WITH {RECORDS} AS NOT MATERIALIZED ({self._statement}) ({inner})) "
+            f"COPY (WITH {', '.join([records, *self._lookups])} ({inner})) "
             "TO STDOUT WITH (FORMAT binary)"
         )
         with (

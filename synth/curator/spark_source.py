@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import SparkSource
-from synth.curator.engine import Records
+from synth.curator.engine import Key, Records, key_kind
 from synth.curator.spark_failures import translated_failures
 from synth.curator.spark_session import spark_process
 from synth.curator.spark_table import number_names, open_table
@@ -29,6 +29,7 @@ class SparkEngine:
     def __init__(self, session: SparkSession, source: SparkSource) -> None:
         """Nothing is opened yet."""
         self._session, self._source = session, source
+        self._lookups = 0
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -45,6 +46,19 @@ class SparkEngine:
         opened.records(kinds, numbers).createOrReplaceTempView(VIEW)
         table = ibis.table({**kinds, **dict.fromkeys(numbers.values(), "float64")}, name=VIEW)
         return [Records(table, lambda column: table[numbers[column]])]
+
+    def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
+        """The codes as a table of this session, which every worker gets as a whole."""
+        import ibis
+        import pyarrow as pa
+        import pyspark.sql.functions as f
+
+        name, kind = f"synth_levels_{self._lookups}", key_kind(codes)
+        self._lookups += 1
+        keys = pa.array(codes, ibis.dtype(kind).to_pyarrow())
+        levels = pa.table({"key": keys, "code": pa.array(codes.values(), pa.int32())})
+        f.broadcast(self._session.createDataFrame(levels)).createOrReplaceTempView(name)
+        return ibis.table({"key": kind, "code": "int32"}, name=name)
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, partition by partition, as Arrow."""

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synth.config.types import Config, PersonUnit, SourceConfig
-from synth.curator.encode import bound_contributions, encode_words, split_into_words
+from synth.curator.encode import bound_contributions, split_into_words
 from synth.curator.engine import Engine, open_engine
+from synth.curator.lookup import encode_records
 from synth.curator.sensitive import Sensitive
 from synth.errors import BugError
 
@@ -147,12 +148,10 @@ def _bounded_records(engine: Engine, config: Config) -> ibis.Table:
     universe, unit = config.universe, config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
     columns = list(dict.fromkeys([*universe.names, *([] if person is None else [person])]))
-    parts = []
-    for records in engine.open_records(columns, person_column=person):
-        part = encode_words(records, universe)
-        if person is not None:
-            part["person"] = records.table[person].cast("string")
-        parts.append(records.table.select(**part))
+    parts = [
+        encode_records(engine, records, universe, person=person)
+        for records in engine.open_records(columns, person_column=person)
+    ]
     bounded = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
     if isinstance(unit, PersonUnit):
         bounded = bound_contributions(bounded, unit)

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from synth.curator import lookup
+
 from .conftest import counts_of, write_csv, write_parquet
 
 NUMBERS = [
@@ -50,8 +52,13 @@ TEXT = st.one_of(
 )  # fmt: skip
 
 
-def on_every_engine(project, tmp_path, server, *, domain, kinds, rows, as_csv=None, **changes):
-    """The counts of the same rows by source; `kinds` gives each column's two types."""
+def on_every_engine(
+    project, tmp_path, server, *, domain, kinds, rows, as_csv=None, looked_up=True, **changes
+):
+    """The counts of the same rows by source; `kinds` gives each column's two types.
+
+    With `looked_up` once more by source, with joins instead of comparisons for all columns.
+    """
     write_csv(tmp_path / "rows.csv", list(kinds), rows if as_csv is None else as_csv)
     write_parquet(tmp_path / "rows.parquet", {n: pair[0] for n, pair in kinds.items()}, rows)
     server.fill("equal_rows", {name: pair[1] for name, pair in kinds.items()}, rows)
@@ -60,10 +67,15 @@ def on_every_engine(project, tmp_path, server, *, domain, kinds, rows, as_csv=No
         "parquet": {"path": "rows.parquet"},
         "postgres": {"path": None, "url": server.url(), "table": "public.equal_rows"},
     }
-    return {
-        name: counts_of(project(people=None, source=place, domain=domain, **changes))
-        for name, place in places.items()
-    }
+    counts = {}
+    for name, place in places.items():
+        path = project(people=None, source=place, domain=domain, **changes)
+        counts[name] = counts_of(path)
+        if looked_up:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(lookup, "COMPARED_TEXTS", 0)
+                counts[f"{name}, looked up"] = counts_of(path)
+    return counts
 
 
 def require_equal(counts, records):
@@ -87,7 +99,9 @@ def test_awkward_text(project, tmp_path, server):
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text(project, tmp_path, server, rows):
     kinds = {"number": (pa.string(), "text"), "word": (pa.string(), "varchar")}
-    counts = on_every_engine(project, tmp_path, server, domain=DOMAIN, kinds=kinds, rows=rows)
+    counts = on_every_engine(
+        project, tmp_path, server, domain=DOMAIN, kinds=kinds, rows=rows, looked_up=False
+    )
     require_equal(counts, len(rows))
 
 
@@ -203,6 +217,62 @@ def test_bounded_contributions_keep_the_same_records(project, tmp_path, server, 
         project, tmp_path, server, domain=DOMAIN, kinds=kinds, rows=rows, privacy=unit
     )
     require_equal(counts, 7 * (5 if kind == "bigint" else 4))
+
+
+def test_columns_of_many_levels(project, tmp_path, server):
+    """Beyond the limit of comparisons, with a universe that only its filled cells are kept of."""
+    from synth.config import load_config
+    from synth.config.source_files import source_files
+    from synth.curator.measuring import quiet_libraries
+    from synth.curator.tabulate import counted_cells
+
+    levels = [f"Town {number}'s \\ é" for number in range(500)]
+    names = ["home", "work", "number"]
+    domain = [
+        {"name": name, "type": "categorical", "levels": [*levels], "missing": ["", "?"],
+         "out_of_domain": levels[7], "source": "test"}
+        for name in names[:2]
+    ] + [
+        {"name": "number", "type": "categorical", "levels": list(map(str, range(1, 301))),
+         "missing": [""], "out_of_domain": "missing", "source": "test"}
+    ]  # fmt: skip
+    generator = np.random.default_rng(3)
+    drawn = generator.integers(0, 500, (3_000, 3)).tolist()
+    awkward = [*levels, "?", "", None, "Town 1", f"{levels[1]} ", levels[2].upper(), "e\u0301"]
+    rows = [
+        (awkward[-(home % 7)] if home % 3 == 0 else levels[home], levels[work], number or None)
+        for home, work, number in drawn
+    ]
+
+    def code(text):
+        return 500 if text in ("?", "", None) else {t: c for c, t in enumerate(levels)}.get(text, 7)
+
+    expected: dict[tuple[int, ...], int] = {}
+    for home, work, number in rows:
+        cell = (code(home), code(work), number - 1 if number and number <= 300 else 300)
+        expected[cell] = expected.get(cell, 0) + 1
+    kinds = {"home": "text", "work": "varchar", "number": "integer"}
+    write_csv(tmp_path / "many.csv", names, rows)
+    types = {"home": pa.string(), "work": pa.string(), "number": pa.int16()}
+    write_parquet(tmp_path / "many.parquet", types, rows)
+    server.fill("many", kinds, rows)
+    for place in (
+        {"path": "many.csv"},
+        {"path": "many.parquet"},
+        {"path": None, "url": server.url(), "table": "many"},
+    ):
+        path = project(people=None, source=place, domain=domain, workload={"marginals": 1})
+        config = load_config(path)
+        with (
+            quiet_libraries(),
+            counted_cells(config, config.source, source_files(config.source), tmp_path) as blocks,
+        ):
+            found = {}
+            for block in blocks.consume():
+                cells = zip(*(codes.tolist() for codes in block.codes), strict=True)
+                found |= dict(zip(cells, block.counts.tolist(), strict=True))
+        assert found == expected
+        assert list(found) == sorted(found)
 
 
 def test_more_than_two_billion_cells_in_one_number(project, tmp_path, server):

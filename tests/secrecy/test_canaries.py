@@ -183,7 +183,7 @@ def fails(*args, **kwargs):
     raise {"bug": ValueError, "memory": MemoryError, "disk": OSError, "stop": KeyboardInterrupt,
            "exit": SystemExit}[kind](secret)
 if where == "count":
-    tabulate.encode_words = fails
+    tabulate.encode_records = fails
 else:
     curator.measure_table = fails
 sys.argv = ["synth", "measure", config]

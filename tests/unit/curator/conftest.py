@@ -10,7 +10,8 @@ import pytest
 
 from synth.config.types import Dialect, FileSource, SparkSource
 from synth.curator.duckdb_engine import duckdb_engine
-from synth.curator.encode import bound_contributions, encode_words
+from synth.curator.encode import bound_contributions
+from synth.curator.lookup import encode_records
 from synth.curator.measuring import quiet_libraries
 
 
@@ -39,10 +40,7 @@ def cells_of(engine, universe, unit) -> Counter:
     person = None if unit is None else unit.column
     columns = list(dict.fromkeys([*universe.names, *([] if unit is None else [person])]))
     (records,) = engine.open_records(columns, person_column=person)
-    part = encode_words(records, universe)
-    if unit is not None:
-        part["person"] = records.table[person].cast("string")
-    kept = records.table.select(**part)
+    kept = encode_records(engine, records, universe, person=person)
     if unit is not None:
         kept = bound_contributions(kept, unit)
     words = [name for name in kept.columns if name.startswith("word_")]

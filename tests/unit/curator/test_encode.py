@@ -56,6 +56,11 @@ def encoded(attribute: Attribute, texts: list[str | None]) -> list[int]:
     return list(table.select(code=code).to_pyarrow().column("code").to_pylist())
 
 
+def words_of(table: ibis.Table, universe: Universe) -> dict[str, ibis.Value]:
+    codes = {each.name: encode_attribute(records(table), each) for each in universe.attributes}
+    return encode_words(codes, universe)
+
+
 def slow_code(attribute: Attribute, text: str | None) -> int:
     """The definition, one value at a time."""
     text = text or ""
@@ -153,7 +158,7 @@ def test_codes_are_narrow_numbers_that_are_widened_before_they_are_multiplied():
     wide = [Attribute(name, "number", edges=edges, missing=("",)) for name in "abc"]
     table = ibis.table(dict.fromkeys("abc", "float64"), name="records")
     for dialect in ("duckdb", "postgres", "pyspark"):
-        words = encode_words(records(table), Universe(tuple(wide)))
+        words = words_of(table, Universe(tuple(wide)))
         sql = getattr(ibis, dialect).compile(table.select(**words))
         assert sql.count("AS BIGINT) * ") == 3
 
@@ -161,7 +166,7 @@ def test_codes_are_narrow_numbers_that_are_widened_before_they_are_multiplied():
 def test_cells_are_mixed_radix_with_the_last_attribute_fastest():
     universe = Universe((AGE, SEX))
     table = ibis.memtable(pa.table({"age": ["20", "70", "0"], "sex": ["Male", "?", "Female"]}))
-    cell = encode_words(records(table), universe)
+    cell = words_of(table, universe)
     cells = table.select(**cell).to_pyarrow().column("word_0").to_pylist()
     assert cells == [universe.cell((1, 1)), universe.cell((2, 2)), universe.cell((0, 0))]
 

@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config.types import Dialect, FileSource, SparkSource
+from synth.curator import lookup
 from synth.curator.duckdb_engine import duckdb_engine
 from synth.curator.encode import encode_attribute
 from synth.curator.measuring import quiet_libraries
 from synth.curator.spark_failures import translated_failures
 from synth.curator.spark_source import SparkEngine
-from synth.domain import Attribute
+from synth.domain import Attribute, Universe
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -131,6 +132,27 @@ def coded(engine, attributes) -> list[dict[str, int]]:
     return [row for batch in engine.batches(expression) for row in batch.to_pylist()]
 
 
+LOOKED_UP = (
+    "text as levels", "bytes that are no UTF-8", "doubles as levels", "floats as levels",
+    "whole numbers as levels", "dates",
+)  # fmt: skip
+
+
+def looked_up(engine, attributes) -> list[dict[str, int]]:
+    """The codes of some columns of each record, all found by a join, in the order of `id`."""
+    universe = Universe(tuple(attributes[name] for name in LOOKED_UP))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup, "COMPARED_TEXTS", 0)
+        (records,) = engine.open_records([*LOOKED_UP, "id"], person_column="id")
+        table = lookup.encode_records(engine, records, universe, person="id")
+    found = {
+        int(row["person"]): dict(zip(LOOKED_UP, universe.codes(row["word_0"]), strict=True))
+        for batch in engine.batches(table.mutate(person=table.person.cast("int64")))
+        for row in batch.to_pylist()
+    }
+    return [found[number] for number in sorted(found)]
+
+
 @pytest.fixture(scope="module")
 def codes(spark, tmp_path_factory):
     """The codes of every case as Spark and as DuckDB say; one query each, because each is slow."""
@@ -147,15 +169,16 @@ def codes(spark, tmp_path_factory):
         source = SparkSource(f"parquet.`{path}`", "local[2]", "keep", "made up")
         with translated_failures(source.shown, spark.process):
             ours = coded(SparkEngine(spark.session, source), attributes)
+            joined = looked_up(SparkEngine(spark.session, source), attributes)
         source = FileSource(path, Dialect(), "keep", "made up")
         with duckdb_engine(source, [path], directory) as engine:
             theirs = coded(engine, attributes)
-    return ours, theirs
+    return ours, theirs, joined
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_awkward_values_have_the_same_codes_as_on_duckdb(codes, case):
-    ours, theirs = codes
+    ours, theirs, _ = codes
     values, _, attribute = CASES[case]
     found = [(value, row[case]) for value, row in zip(values, ours, strict=False)]
     assert found == [(value, row[case]) for value, row in zip(values, theirs, strict=False)]
@@ -163,8 +186,14 @@ def test_awkward_values_have_the_same_codes_as_on_duckdb(codes, case):
     assert all(0 <= row[case] < attribute.size for row in ours)
 
 
+@pytest.mark.parametrize("case", LOOKED_UP)
+def test_codes_that_are_looked_up_are_those_of_comparisons(codes, case):
+    _, theirs, joined = codes
+    assert [row[case] for row in joined] == [row[case] for row in theirs]
+
+
 def test_texts_that_look_like_syntax_are_taken_as_they_are(codes):
-    ours, _ = codes
+    ours, _, _ = codes
     values, _, attribute = CASES["text as levels"]
     for value, row in zip(values, ours, strict=False):
         known = {level: code for code, level in enumerate(attribute.levels)}
