@@ -125,6 +125,7 @@ class Noted:
 
     tables: dict[int, Table] = field(default_factory=dict)
     choices: list[Fraction] = field(default_factory=list)
+    kinds: set[np.dtype[Any]] = field(default_factory=set)
 
     def in_order(self) -> tuple[Table, ...]:
         return tuple(self.tables[number] for number in sorted(self.tables))
@@ -136,7 +137,7 @@ class Noted:
         class Sampler:
             def add_to(self, counts: Any, stream: NoiseStream, *, table: int, **_: Any) -> None:
                 stream.claim(table, 0, len(counts))
-                assert counts.dtype == np.int64, "counts of records could overflow"
+                noted.kinds.add(counts.dtype)
                 noted.tables[table] = law, tuple(map(int, counts))
 
         return Sampler()
@@ -202,6 +203,7 @@ def run(directory: Path, plan: Plan, data: Sequence[Data], *, counted_anew: bool
                 )
             else:
                 pipeline.measure(config, log=RecordedLog())
+        assert noted.kinds == {np.dtype(np.int64)}, "counts of records could overflow"
         found[each] = noted.in_order()
     return Runs(*charged(config), found)
 
