@@ -15,3 +15,11 @@ def test_named_tests_and_files_exist():
         assert f"def {name}(" in SOURCES or f"class {name}:" in SOURCES, name
     for place in re.findall(r"`(tests/[\w/.]+)`", TABLE):
         assert (ROOT / place).exists(), place
+
+
+def test_named_mutants_exist():
+    quoted = [re.findall(r'"([^"]+)"', cell) for cell in re.findall(r"mutants? (.*?) \|", TABLE)]
+    names = [name for cell in quoted for name in cell]
+    assert len(names) > 10
+    for name in names:
+        assert f'"{name}' in SOURCES, name
