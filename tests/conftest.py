@@ -1,5 +1,6 @@
 """A small configuration that tests change piece by piece."""
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import deepcopy
@@ -13,6 +14,9 @@ import yaml
 # The same examples every time, and no time limit on a machine that others use too.
 hypothesis.settings.register_profile("project", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("project")
+
+# Hundreds of processes are started: each would compile the whole package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 SMALL: dict[str, Any] = {
     "schema_version": 1,
