@@ -17,7 +17,9 @@ from tests.exact.joint_law import Changes, changes, hockey_stick, largest_ratio,
 from tests.exact.test_toy_privacy import largest_ratio_allowed
 from tests.exact.toy_runs import (
     COLUMNS,
+    ONES,
     RECORDS,
+    ZEROS,
     Data,
     Plan,
     Runs,
@@ -45,6 +47,7 @@ GAUSSIAN = {
     "auto, people": Plan("auto", "1", "0.001", most=2),
 }
 MIXED = Plan({"tables": [*SINGLES, [*COLUMNS]]}, "1", "0.001")
+LISTED = ((), ((ZEROS,),), ((ZEROS,), (ONES,)))
 ADAPTIVE = Plan("adaptive", "1", order=2)
 ORDERS = (2, 8)
 
@@ -121,6 +124,11 @@ def test_laplace_and_gaussian_tables_together_are_within_epsilon_and_delta(tmp_p
     as_rho = float(sum(event.rho or event.epsilon**2 / 2 for event in runs.events))
     assert all(renyi(each, o) <= o * as_rho * (1 + 1e-9) for each in found for o in ORDERS)
     check_delta(runs, found)
+
+
+def test_a_list_of_heavy_cells_beside_small_tables(tmp_path):
+    """The list is a function of noise on every cell: no output of that tells more than epsilon."""
+    check_pure(tmp_path, Plan("sparse", "2"), LISTED)
 
 
 def test_choices_are_charged_with_the_tables(tmp_path):

@@ -23,11 +23,12 @@ from synth import curator, pipeline
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.config.types import Config
-from synth.curator import adaptive_choice, boundary, measuring
+from synth.curator import adaptive_choice, boundary, measuring, sparse_measuring
 from synth.curator.sensitive import Sensitive
+from synth.curator.sparse_boundary import measure_list
 from synth.ledger import Ledger
 from synth.measurements import SelfTest
-from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, permute_and_flip
+from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, noise_law, permute_and_flip
 from synth.plan import plan_events, plan_schedule
 from synth.privacy import Budget, PrivacyEvent
 from tests.conftest import SMALL, RecordedLog, merged
@@ -142,6 +143,14 @@ class Noted:
 
         return Sampler()
 
+    def listed(self, cells: Any, event: Any, universe: Any, *, number: int, **named: Any) -> Any:
+        """In place of the list of heavy cells: a table of every cell, then the list itself."""
+        found = cells.consume()
+        counts = np.zeros(universe.shape, dtype=np.int64)
+        counts[found.columns] = found.counts
+        self.tables[number] = noise_law(event), tuple(map(int, counts.ravel()))
+        return measure_list(Sensitive(found), event, universe, number=number, **named)
+
     def choose(self, scores: Any, *, epsilon: Fraction, **named: Any) -> int:
         """In place of the mechanism of private choices, which then chooses."""
         self.choices.append(epsilon)
@@ -169,6 +178,7 @@ def noted_noise(*, counted_anew: bool = False) -> Iterator[Noted]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boundary, "TableSampler", noted.sampler)
         patch.setattr(measuring, "tabulate", tabulate)
+        patch.setattr(sparse_measuring, "measure_list", noted.listed)
         patch.setattr(adaptive_choice, "permute_and_flip", noted.choose)
         patch.setattr(pipeline, "passed_self_tests", lambda: (SelfTest("not run", True),))
         yield noted
