@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from synth.config.tree import (
+    LONG_CHARACTERS,
     MAX_DEPTH,
     ListNode,
     MapNode,
@@ -99,7 +101,7 @@ def test_tags_are_refused_and_build_nothing() -> None:
         ("[" * 100_000, 1, "deep nesting"),
         ("{a: " * 100_000, 1, "deep nesting"),
         ("- " * 100_000, 1, "deep nesting"),
-        ("[" + "a," * 120_000 + "]", 1, "a huge document"),
+        ("[" + "a," * 300_000 + "]", 1, "a huge document"),
         ("%YAML 3.0\n---\na: 1\n", 1, None),
         ("? [a, b]\n: c\n", 1, None),
     ],
@@ -115,6 +117,29 @@ def test_a_text_that_is_no_plain_document(text: str, line: int | None, found: st
         assert (problems[0].line, problems[0].found) == (line, found)
     elif problems[0].line is not None:
         assert abs(problems[0].line - (line or 0)) <= 1
+
+
+LONG = "\n".join(f"  - level {number} of many" for number in range(5_000))
+EXTRAS = "levels:\n" + LONG + "\nmore: [~, '~', \"x\\ty\", &a b, *a, !!str 3, 1.0] # end\n"
+
+
+@pytest.mark.parametrize("end", ["", "a: b: c\n", "---\nx: 1\n"])
+def test_a_long_text_gives_the_same_tree_without_the_parser_in_c(
+    end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = EXTRAS + end
+    assert len(text) > LONG_CHARACTERS
+
+    def read_whole() -> tuple[object, list[Problem]]:
+        problems: list[Problem] = []
+        try:
+            return parse(text, problems), problems
+        except UnreadableTextError as error:
+            return error.problem, problems
+
+    fast = read_whole()
+    monkeypatch.delattr(yaml, "CBaseLoader", raising=False)
+    assert read_whole() == fast
 
 
 def test_rendering_is_one_short_printable_line() -> None:
