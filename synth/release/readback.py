@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SHOWN_CHARACTERS = 80
+BLOCK_BYTES = 1 << 20
+NUMBER_BYTES = 40
+"""More than a published number takes."""
+
 PAGE_BYTES = 4096
 """The most that the headers and statistics of one column in one row group take."""
 
@@ -52,7 +56,7 @@ def counts_of_csv(
         batches = pacsv.open_csv(
             file,
             read_options=pacsv.ReadOptions(
-                column_names=names, block_size=1 << 22, use_threads=False
+                column_names=names, block_size=_block_bytes(columns), use_threads=False
             ),
             parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=pacsv.ConvertOptions(
@@ -70,6 +74,18 @@ def counts_of_csv(
         if "Empty CSV file" in str(error):
             return count(iter(()), universe, columns, text=True)
         raise ReadbackError(f"not readable as CSV with {len(columns)} columns: {error}") from None
+
+
+def _block_bytes(columns: Sequence[Column]) -> int:
+    """So much of a CSV file is taken at a time: small, because Arrow reads 32 blocks ahead.
+
+    A line of the declared columns fits; of a column of numbers every field is short.
+    """
+    line = sum(
+        3 + max((2 * len(text.encode()) for text in column.texts), default=0) + NUMBER_BYTES
+        for column in columns
+    )
+    return max(BLOCK_BYTES, line)
 
 
 def counts_of_parquet(

@@ -1,6 +1,7 @@
 """Reading back: a value outside the domain is named with its row, column and text."""
 
 import io
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.domain import Attribute, Universe
+from synth.release import readback
 from synth.release.columns import published_columns
+from synth.release.csv_file import csv_chunks
 from synth.release.parquet_file import write_parquet
 from synth.release.readback import ReadbackError, counts_of_csv, counts_of_parquet
 
@@ -58,6 +61,33 @@ def test_good_rows_are_counted():
     counts = counts_of_csv(io.BytesIO((HEADER + rows).encode()), UNIVERSE, COLUMNS)
     assert np.flatnonzero(counts).tolist() == [0, 1, 11]
     assert counts.sum() == 3
+
+
+def test_no_more_of_a_csv_file_is_held_than_some_blocks(monkeypatch):
+    """However long the file is: what Arrow reads ahead of the count is bounded by its blocks."""
+    monkeypatch.setattr(readback, "BLOCK_BYTES", 1 << 10)
+    content = io.BytesIO((HEADER + "x,5,0.000\n" * 100_000).encode())
+
+    def slow_count(batches, *_, **__):
+        next(batches)
+        reached = -1
+        while content.tell() != reached:  # until nothing more is read ahead
+            reached = content.tell()
+            time.sleep(0.1)
+        return reached
+
+    monkeypatch.setattr(readback, "_count", slow_count)
+    assert counts_of_csv(content, UNIVERSE, COLUMNS) < 50 << 10
+
+
+def test_a_line_fits_into_a_block_however_long_its_texts_are(monkeypatch):
+    monkeypatch.setattr(readback, "BLOCK_BYTES", 1)
+    levels = ("a" * 5_000, '"' * 5_000, "é" * 5_000)
+    universe = Universe((Attribute("town", "categorical", levels=levels, out_of_domain="missing"),))
+    columns = published_columns(universe, "uniform")
+    counts = np.array([2, 3, 2])
+    written = b"".join(map(bytes, csv_chunks(counts, universe, columns, seed=1)))
+    assert counts_of_csv(io.BytesIO(written), universe, columns).tolist() == [2, 3, 2]
 
 
 def parquet(rows, *, metadata=None, groups=None, names=("town", "age", "gain")):
