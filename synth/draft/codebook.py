@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from synth.config.exact import decimal
 from synth.config.loader import MAX_BYTES
 from synth.domain import format_number
 from synth.draft.bounds import number_edges
@@ -40,9 +41,14 @@ def _schema(path: Path, resource: str | None) -> dict[str, Any]:
             raise _refused(path, "a larger file", f"at most {MAX_BYTES:,} bytes")
         package = json.loads(content)
     except OSError as error:
-        raise _refused(path, f"a file that cannot be read ({error.strerror})", "a file") from None
+        raise _refused(
+            path, f"a file that cannot be read ({error.strerror})", "a file",
+            fix="name a Frictionless data package or table schema that this user may read",
+        ) from None  # fmt: skip
     except (ValueError, RecursionError):
-        raise _refused(path, "text that is no JSON", "a datapackage.json") from None
+        raise _refused(
+            path, "text that is no JSON", "a datapackage.json", fix="write it as JSON in UTF-8"
+        ) from None
     schema = package
     if isinstance(package, dict) and isinstance(package.get("resources"), list):
         tables = [
@@ -58,7 +64,10 @@ def _schema(path: Path, resource: str | None) -> dict[str, Any]:
         isinstance(field, dict) and isinstance(field.get("name"), str) for field in fields
     )
     if not fields or not named:
-        raise _refused(path, "no list of named fields", "a schema with `fields`, each with a name")
+        raise _refused(
+            path, "no list of named fields", "a schema with `fields`, each with a name",
+            fix='write {"fields": [{"name": "age", "type": "integer"}]}, or name another file',
+        )  # fmt: skip
     return dict(schema)
 
 
@@ -73,7 +82,9 @@ def _chosen(path: Path, tables: list[dict[str, Any]], resource: str | None) -> d
         path,
         f"{len(tables)} such tables",
         "one table with a schema, chosen with --resource",
-        fix=f"the tables with a schema are: {', '.join(names)}" if names else "",
+        fix=f"the tables with a schema are: {', '.join(names)}"
+        if names
+        else "write the schema into the file; one that it only names is not opened",
     )
 
 
@@ -138,13 +149,10 @@ def _number(limits: dict[str, Any]) -> list[Entry]:
 
 
 def _exact(value: Any) -> Fraction | None:
-    """The number that a codebook states, exactly as it is written."""
+    """The number that a codebook states, exactly as it is written; None for what is beyond use."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        return None
+    return decimal(str(value))
 
 
 def _texts(values: Any) -> list[str]:

@@ -95,3 +95,12 @@ def test_a_table_can_be_chosen_and_a_plain_schema_needs_no_choice(tmp_path):
     tables = [{"name": n, "schema": {"fields": [{"name": n}]}} for n in ("one", "two")]
     assert list(read(tmp_path, {"resources": tables}, resource="two")) == ["two"]
     assert list(read(tmp_path, {"fields": [{"name": "three"}]})) == ["three"]
+
+
+@pytest.mark.parametrize("bound", ["1e999999999", "-1e-999999999", 1e308, "NaN", "1/3", "9" * 50])
+def test_a_number_beyond_use_is_still_to_be_given_and_costs_nothing(tmp_path, bound):
+    limits = {"minimum": 0, "maximum": bound}
+    fields = [{"name": kind, "type": kind, "constraints": limits} for kind in ("integer", "number")]
+    drafted = read(tmp_path, {"fields": fields})
+    assert "maximum: !CONFIRM" in [entry.line() for entry in drafted["integer"].entries]
+    assert "edges: !CONFIRM" in [entry.line() for entry in drafted["number"].entries]
