@@ -170,12 +170,17 @@ def measure(
     from synth import pipeline
     from synth.config import load_config
     from synth.curator import seal_process
-    from synth.measuring_process import ReportingLog
+    from synth.measuring_process import ReportingLog, wait_until_cleared
 
     seal_process(dies_with_parent=within_run)
     time_limit.start(timeout)
     log = ReportingLog() if report_progress else _log("measure", log_json)
-    outcome = pipeline.measure(load_config(config, period=period), log=log, policy=policy)
+    outcome = pipeline.measure(
+        load_config(config, period=period),
+        log=log,
+        policy=policy,
+        cleared=wait_until_cleared if within_run else None,
+    )
     if not within_run:
         _print_outcome(outcome, as_json)
 

@@ -10,7 +10,7 @@ own, which has ended before `publish` begins. Every step may be interrupted and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +60,20 @@ __all__ = [
     "verify",
     "void",
 ]
+
+
+NEEDED_TO_PUBLISH = (
+    "synth.ledger.run_directory",
+    "pyarrow.compute",
+    "pyarrow.csv",
+    "pyarrow.parquet",
+    "scipy.special",
+    "synth.estimate",
+    "jsonschema",
+    "jinja2",
+    "synth.release.write",
+)
+"""Modules that take a while to load; `run` loads them while the measuring process is at work."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +137,22 @@ def run(
                 f"the output directory holds {folder.name}, which this ledger does not know",
                 fix="restore the ledger, or choose another release.id",
             )
-    require_resources(config)
-    with translate_write_errors("the output directory"):
-        require_writable(folder.parent)
+
+    def require_room() -> None:
+        require_resources(config)
+        with translate_write_errors("the output directory"):
+            require_writable(folder.parent)
+
     try:
         with log.doing("measuring in a process of its own"):
-            measure_in_own_process(path, period, log, policy=policy)
+            measure_in_own_process(
+                path,
+                period,
+                log,
+                policy=policy,
+                require=require_room,
+                needed_afterwards=NEEDED_TO_PUBLISH,
+            )
     except BaseException:
         remove_spilled(config)
         raise
@@ -136,12 +160,18 @@ def run(
 
 
 def measure(
-    config: Config, *, log: Log, stream: NoiseStream | None = None, policy: Path | None = None
+    config: Config,
+    *,
+    log: Log,
+    stream: NoiseStream | None = None,
+    policy: Path | None = None,
+    cleared: Callable[[], None] | None = None,
 ) -> Outcome:
     """Charge the ledger, measure the source once, and dispose of the raw data.
 
     Privacy: what stays in the run's directory may be published: noisy tables and a receipt.
-    `stream` injects the noise of a test.
+    `stream` injects the noise of a test. `cleared` is called once everything is planned, and
+    may refuse: before it returns, nothing is touched.
     Ensures: measurements that are durable are never drawn again.
     Raises: SynthError with the exit code of the contract.
     """
@@ -165,6 +195,8 @@ def measure(
         raise BugError("a configuration without a source cannot be measured")
     directory = run_directory(config)
     measured = directory / MEASUREMENTS
+    if cleared is not None:
+        cleared()
     with RunLock.for_run(charged.path, config.release.id), translate_write_errors(str(directory)):
         curator.remove_scratch(directory)
         remove_partial_files(directory)
