@@ -58,14 +58,23 @@ class CsvFile:
             self._thread.join()
 
     def _send(self, write_end: int) -> None:
+        """Send everything, and end whatever happens: a reader would wait for what is left out."""
         try:
-            with open(write_end, "wb", buffering=0) as pipe:
-                for chunk in _decoded(self.path, self.dialect.encoding):
-                    pipe.write(chunk.encode())
+            for chunk in _decoded(self.path, self.dialect.encoding):
+                _write_whole(write_end, chunk.encode())
         except BrokenPipeError:
             return
-        except (EOFError, OSError, zlib.error):
+        except Exception:
             self.is_damaged = True
+        finally:
+            os.close(write_end)
+
+
+def _write_whole(descriptor: int, content: bytes) -> None:
+    """Write all of it, however little is taken at once."""
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def _decoded(path: Path, encoding: str) -> Iterator[str]:
