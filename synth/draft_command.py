@@ -131,16 +131,18 @@ def _given(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(described: SourceConfig | None, output: Path) -> Place:
-    """Where the draft says that the data are: files relative to the draft."""
+    """Where the draft says that the data are, and ledger and releases: relative to the draft."""
     from synth.config.types import FileSource, PostgresSource, SparkSource
     from synth.draft import Place
 
+    home = os.path.relpath(Path.cwd(), output.absolute().parent)
     if isinstance(described, PostgresSource):
-        return Place(None, url=described.url, table=described.table)
+        return Place(None, url=described.url, table=described.table, home=home)
     if isinstance(described, SparkSource):
-        return Place(None, spark_table=described.table, spark_master=described.master)
+        master = described.master
+        return Place(None, spark_table=described.table, spark_master=master, home=home)
     if not isinstance(described, FileSource):
-        return Place(None)
+        return Place(None, home=home)
     path = os.path.relpath(described.path, output.absolute().parent)
     dialect = described.dialect
-    return Place(path, delimiter=dialect.delimiter, encoding=dialect.encoding)
+    return Place(path, delimiter=dialect.delimiter, encoding=dialect.encoding, home=home)

@@ -51,7 +51,7 @@ privacy:
   justification: {TAG}
 
 ledger:
-  path: {TAG} ../state/ledger.sqlite
+  path: {TAG} LEDGER
   population: {TAG}
   epsilon_cap: {TAG} 1
   delta_cap: 0
@@ -68,7 +68,7 @@ workload:
 strategy: auto
 
 output:
-  directory: ../outputs
+  directory: OUTPUTS
 """
 
 
@@ -83,6 +83,12 @@ class Place:
     spark_master: str | None = None
     delimiter: str = ","
     encoding: str = "utf-8"
+    home: str = ".."
+    """The directory that is to hold ledger and releases, as seen from the draft."""
+
+    def under_home(self, path: str) -> str:
+        """A path in that directory, as YAML."""
+        return yaml_text(path if self.home == "." else f"{self.home}/{path}")
 
     def lines(self) -> list[str]:
         """The `source` section."""
@@ -111,7 +117,10 @@ def render(columns: Sequence[DraftColumn], place: Place, *, reads_raw_data: bool
     """
     kept = [column for column in columns if not column.left_out]
     left_out = [column for column in columns if column.left_out]
-    lines = ["# The columns, in the order of the release."]
+    lines = [
+        "# The columns, in the order of the release. Where a source has no missing values, remove",
+        "# `missing` and let `out_of_domain` name a level: every level makes the universe larger.",
+    ]
     lines += [f"# left out: {yaml_text(c.name)}: {_one_line(c.left_out)}" for c in left_out]
     lines.append("domain:" if kept else f"domain: {TAG} []")
     for column in kept:
@@ -120,7 +129,9 @@ def render(columns: Sequence[DraftColumn], place: Place, *, reads_raw_data: bool
         lines += [f"    {entry.line()}" for entry in column.entries]
     head = PRIVATE if reads_raw_data else PUBLIC
     source = "\n".join(place.lines()) + "\n"
-    return head + HEAD + source + GUARANTEE + "\n".join(lines) + "\n" + TAIL
+    guarantee = GUARANTEE.replace("LEDGER", place.under_home("state/ledger.sqlite"))
+    tail = TAIL.replace("OUTPUTS", place.under_home("outputs"))
+    return head + HEAD + source + guarantee + "\n".join(lines) + "\n" + tail
 
 
 def _one_line(text: str) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.end_to_end.test_command_line import synth
+from tests.command_line import synth
 
 CANARY = "canary-4711"
 
@@ -100,6 +100,7 @@ def test_a_confirmed_draft_is_accepted_and_published(tmp_path):
         text = re.sub(rf"^( +{key}:) !CONFIRM$", r"\1 from a codebook", text, flags=re.MULTILINE)
     text = text.replace("curators: !CONFIRM []", "curators: [Test Office]")
     config.write_text(text)
+    assert 'path: !CONFIRM "../state/ledger.sqlite"' in text, "both beneath the working directory"
     assert synth("check", config).returncode == 2
     config.write_text(text.replace("!CONFIRM ", ""))
     done = synth("run", config)
@@ -157,7 +158,9 @@ def test_tiny_and_odd_tables_are_drafted(tmp_path, content):
     (tmp_path / "odd.csv").write_text(content)
     done = synth("draft", "odd.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    drafted(tmp_path / "config.yaml")
+    _, _, text = drafted(tmp_path / "config.yaml")
+    assert 'path: !CONFIRM "state/ledger.sqlite"' in text
+    assert "directory: outputs\n" in text
     assert synth("check", "config.yaml", cwd=tmp_path).returncode == 2
 
 
