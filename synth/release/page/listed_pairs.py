@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 GROUP_CELLS = 1 << 8
 """Neighbouring columns are counted together while their table has at most so many cells."""
 
+BLOCK_CELLS = 1 << 15
+"""Cells of the list that are looked at together, if the table is not larger."""
+
 PAIR_TABLE_CELLS = 1 << 22
 """A larger table of two columns is kept as the list of its occupied cells."""
 
@@ -29,10 +32,11 @@ def listed_associations(
     """Cramer's V of all pairs (low, high) of the first `compared` columns."""
     groups = _groups(shape[:compared])
     codes = [_group_codes(counts, shape, group) for group in groups]
+    weights = _weights(counts.values)
     sizes = [math.prod(shape[axis] for axis in group) for group in groups]
     found: dict[Pair, float | None] = {}
     for second, columns in enumerate(groups):
-        table = sums_by_code(codes[second], counts.values, sizes[second])
+        table = _sums(codes[second : second + 1], sizes[second : second + 1], weights)
         found.update(_within(table, columns, shape))
         for first, others in enumerate(groups[:second]):
             size = sizes[first] * sizes[second]
@@ -42,8 +46,8 @@ def listed_associations(
                     for low, high in product(others, columns)
                 )
             else:
-                cells = codes[first] * sizes[second] + codes[second]
-                table = sums_by_code(cells, counts.values, size)
+                both = first, second
+                table = _sums([codes[i] for i in both], [sizes[i] for i in both], weights)
                 found.update(_within(table, (*others, *columns), shape))
     return found
 
@@ -53,6 +57,37 @@ def sums_by_code(codes: NDArray[Any], values: NDArray[np.int64], size: int) -> N
     import numpy as np
 
     return np.bincount(codes, weights=values, minlength=size).astype(np.int64)
+
+
+def _weights(values: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """The records of every cell as `bincount` wants them; None if every cell has one."""
+    import numpy as np
+
+    return None if (values == 1).all() else values.astype(np.float64)
+
+
+def _sums(
+    codes: Sequence[NDArray[np.int64]], sizes: Sequence[int], weights: NDArray[np.float64] | None
+) -> NDArray[np.int64]:
+    """Records by the code of all groups together; see `sums_by_code`.
+
+    Block by block, so that what is at hand stays in the cache of the processor.
+    """
+    import numpy as np
+
+    size, number = math.prod(sizes), len(codes[0])
+    block = max(BLOCK_CELLS, 4 * size)
+    room = np.empty(min(block, number), dtype=np.int64)
+    sums = np.zeros(size, dtype=np.int64)
+    for start in range(0, number, block):
+        part = slice(start, min(start + block, number))
+        cells = codes[0][part]
+        for further, width in zip(codes[1:], sizes[1:], strict=True):
+            cells = np.multiply(cells, width, out=room[: len(cells)])
+            cells += further[part]
+        counted = np.bincount(cells, None if weights is None else weights[part], size)
+        sums += counted.astype(np.int64, copy=False)
+    return sums
 
 
 def _groups(shape: Sequence[int]) -> list[tuple[int, ...]]:
