@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import io
 import os
 import signal
 import subprocess
@@ -127,23 +128,27 @@ class _ForkedProcess:
     """As much of subprocess.Popen as the pipeline uses; forks instead of executing."""
 
     def __init__(self, command: Sequence[str], **_: Any) -> None:
-        reader, writer = os.pipe()
+        (heard, said), (told, tells) = os.pipe(), os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(reader)
+            os.close(heard)
+            os.close(tells)
             nowhere = os.open(os.devnull, os.O_RDWR)
-            for descriptor, target in ((nowhere, 0), (nowhere, 1), (writer, 2)):
+            for descriptor, target in ((told, 0), (nowhere, 1), (said, 2)):
                 os.dup2(descriptor, target)
             strike.enter_role("measure")
             _run(command[command.index("synth") + 1 :])
-        os.close(writer)
-        self.stderr = os.fdopen(reader, encoding="utf-8", errors="replace")
+        os.close(said)
+        os.close(told)
+        self.stdin = io.FileIO(tells, "w")
+        self.stderr = io.FileIO(heard)
 
     def __enter__(self) -> _ForkedProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stdin.close()
         self.stderr.close()
         self.wait()
 
