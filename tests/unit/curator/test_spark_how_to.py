@@ -1,6 +1,6 @@
-"""The how-to page on Spark: its configuration is measured, on the Spark session of the tests.
+"""The how-to page on Spark: its commands are carried out, on the Spark session of the tests.
 
-A whole `synth run`, with a Spark of its own, is in tests/end_to_end/test_spark.py.
+A run in processes of its own, with a Spark of its own, is in tests/end_to_end/test_spark.py.
 """
 
 from contextlib import contextmanager
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth import pipeline
+from synth.cli import app
 from synth.config import load_config
 from tests.docs.carried_out import carry_out
 from tests.docs.test_how_to import INSTALL
@@ -19,16 +20,20 @@ from tests.docs.test_signing_page import DOCS
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-def test_the_page_on_spark_is_carried_out(spark, tmp_path, log, monkeypatch):
+def test_the_page_on_spark_is_carried_out(spark, tmp_path, monkeypatch, capfd):
     @contextmanager
     def that_session(master, _scratch):
         assert master == "local[2]"
         yield spark
 
+    def measure_here(path, period, log, *, policy):
+        pipeline.measure(load_config(path, period=period), log=log, policy=policy)
+
     monkeypatch.setattr("synth.curator.spark_source.spark_process", that_session)
+    monkeypatch.setattr(pipeline, "measure_in_own_process", measure_here)
+    monkeypatch.chdir(tmp_path)
 
     def where_spark_is(place: Path, text: str) -> str:
-        assert text.splitlines() == ["synth check visits.yaml", "synth run visits.yaml"]
         visits = {"age": [1, 44], "region": ["North", "South"], "patient": ["a", "b"]}
         (place / "visits").mkdir()
         pq.write_table(pa.table(visits), place / "visits" / "part-0.parquet")
@@ -36,8 +41,12 @@ def test_the_page_on_spark_is_carried_out(spark, tmp_path, log, monkeypatch):
         written = config.read_text()
         assert "`/data/visits`" in written
         config.write_text(written.replace("/data/visits", str(place / "visits")))
-        pipeline.measure(load_config(config), log=log)
-        return "\n".join(log.lines)
+        for line in text.splitlines():
+            program, *words = line.split()
+            assert program == "synth"
+            assert app(words, standalone_mode=False) in (None, 0)
+        return capfd.readouterr().err
 
     others = INSTALL | {"run where Spark is": where_spark_is}
     assert others.keys() <= set(carry_out(DOCS / "how-to" / "spark.md", tmp_path, others))
+    assert (tmp_path / "outputs" / "visits-2025" / "index.html").exists()
