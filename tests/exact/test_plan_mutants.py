@@ -5,28 +5,46 @@ suite, which must fail, and which passes on the product as it is. Contributions,
 charge are broken here, so most of the tests are those of whole plans.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from synth.curator import boundary, disposal, measuring, sparse_boundary, tabulate
-from synth.domain import Margin
+from synth import pipeline
+from synth.curator import boundary
 from synth.errors import BugError
 from synth.ledger import Ledger
-from synth.measurements import count_column
-from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, table_sampler
+from synth.noise import table_sampler
 from synth.plan.choice import choose
-from synth.privacy import PrivacyEvent, SelectionEvent
-from synth.privacy.accounting import total_budget
 from tests import conftest as fixtures
 from tests.engines import test_files
+from tests.exact.broken_runs import (
+    a_cap_that_warns,
+    charged_for,
+    composed_of,
+    counted_narrow,
+    counts_wrap,
+    dearest,
+    deletion_unchecked,
+    error_with_its_cause,
+    filled_cells_first,
+    finer_noise,
+    key_that_stays,
+    narrow_sums,
+    noise_by_the_data,
+    one_record_more,
+    one_unit_changed,
+    read_back_narrow,
+    without_bound,
+    without_choices,
+)
 from tests.exact.test_whole_plans import GAUSSIAN, PURE, check_choices, check_gaussian, check_pure
 from tests.exact.toy_runs import ONES, ZEROS
+from tests.secrecy import test_canaries
 from tests.unit.curator import test_measuring, test_narrow_counts, test_sparse
 from tests.unit.ledger import conftest as fixtures_of_ledger
 from tests.unit.ledger import test_reservation
@@ -89,6 +107,16 @@ def moved_by_others(directory: Directory) -> None:
     tests.test_a_file_that_somebody_moved_is_not_called_deleted(source, directory)
 
 
+def failure_in_the_middle(directory: Directory) -> None:
+    """`test_the_scrubbed_error_keeps_no_reference_to_what_was_read`, without the self-test."""
+    project = fixtures.project.__wrapped__(directory)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "passed_self_tests", lambda: ())
+        test_canaries.test_the_scrubbed_error_keeps_no_reference_to_what_was_read(
+            project, patch, fixtures.RecordedLog()
+        )
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A way to break the product, the test that must see it, and how the test fails."""
@@ -97,150 +125,6 @@ class Mutant:
     caught_by: Check
     failing_with: type[BaseException] = AssertionError
     replans: bool = False
-
-
-def without_bound(patch: pytest.MonkeyPatch) -> None:
-    """All records of a person count."""
-    patch.setattr(tabulate, "bound_contributions", lambda table, _: table)
-
-
-def one_record_more(patch: pytest.MonkeyPatch) -> None:
-    exact = tabulate.bound_contributions
-    patch.setattr(
-        tabulate,
-        "bound_contributions",
-        lambda table, unit: exact(table, replace(unit, max_records=unit.max_records + 1)),
-    )
-
-
-def counts_wrap(patch: pytest.MonkeyPatch) -> None:
-    """Counts of 32 bits have no limit below their end."""
-
-    def count(counts, batches) -> None:
-        for batch in batches:
-            np.add.at(counts, batch.column("word_0").to_numpy(), counts.dtype.type(1))
-
-    patch.setattr(tabulate, "_count_one_by_one", count)
-
-
-def counted_narrow(patch: pytest.MonkeyPatch) -> None:
-    """The tables of a run have counts of 32 bits."""
-    exact = measuring.measure_table
-
-    def measure(counts, event, **named):
-        return exact(measuring_narrow(counts), event, **named)
-
-    def measuring_narrow(counts):
-        return type(counts)(counts.consume().astype(np.int32))
-
-    patch.setattr(measuring, "measure_table", measure)
-
-
-def narrow_sums(patch: pytest.MonkeyPatch) -> None:
-    exact = Margin.sums
-    patch.setattr(
-        Margin,
-        "sums",
-        lambda self, universe, values: exact(self, universe, values.astype(np.int32)).astype(
-            np.int64
-        ),
-    )
-
-
-def read_back_narrow(patch: pytest.MonkeyPatch) -> None:
-    """The column of noisy counts is never wider than 32 bits."""
-    exact = count_column.CountColumn.put
-
-    def put(self, start, counts) -> None:
-        exact(self, start, np.asarray(counts).astype(np.int32))
-
-    patch.setattr(count_column.CountColumn, "put", put)
-
-
-def charged_for(kept: Callable[[Sequence[PrivacyEvent]], Sequence[PrivacyEvent]]):
-    """A job reserves less than it is about to draw."""
-    exact = Ledger.reserve
-
-    def reserve(self, *, events, **named):
-        return exact(self, events=kept(list(events)), **named)
-
-    return lambda patch: patch.setattr(Ledger, "reserve", reserve)
-
-
-def cost(event: PrivacyEvent) -> Fraction:
-    return getattr(event, "rho", None) or event.epsilon
-
-
-def dearest(events: Sequence[PrivacyEvent]) -> list[PrivacyEvent]:
-    return [max(events, key=cost)]
-
-
-def composed_of(kept, *, recounted_so: bool):
-    """The composition forgets events, wherever the ledger asks it, and maybe its recount too."""
-
-    def total(events, *, delta):
-        return total_budget(kept(list(events)), delta=delta)
-
-    def apply(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr("synth.ledger.ledger.total_budget", total)
-        patch.setattr("synth.ledger.book.total_budget", total)
-        if recounted_so:
-            patch.setattr("synth.ledger.check.recount", lambda _: {})
-
-    return apply
-
-
-def without_choices(events: Sequence[PrivacyEvent]) -> list[PrivacyEvent]:
-    return [event for event in events if not isinstance(event, SelectionEvent)]
-
-
-def finer_noise(factor: Fraction):
-    """The noise that is drawn is that of a somewhat larger budget than is charged."""
-    exact = boundary.noise_law
-
-    def law(event):
-        found = exact(event)
-        if isinstance(found, DiscreteLaplace):
-            return DiscreteLaplace(found.epsilon * factor, found.sensitivity_l1)
-        return DiscreteGaussian(found.rho * factor**2, found.sensitivity_l2_squared)
-
-    return lambda patch: patch.setattr(boundary, "noise_law", law)
-
-
-def noise_by_the_data(patch: pytest.MonkeyPatch) -> None:
-    """An empty table gets other noise than one with records."""
-    exact = measuring.measure_table
-
-    def measure(counts, event, **named):
-        values = counts.consume()
-        if values.any():
-            event = replace(event, epsilon=event.epsilon / 2)
-        return exact(type(counts)(values), event, **named)
-
-    patch.setattr(measuring, "measure_table", measure)
-
-
-def one_unit_changed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("synth.privacy.sensitivity.UNITS_CHANGED", {"add-remove": 1, "replace-one": 1})
-
-
-def a_cap_that_warns(patch: pytest.MonkeyPatch) -> None:
-    for place in ("ledger", "book"):
-        patch.setattr(f"synth.ledger.{place}.exceeds", lambda _: False)
-
-
-def filled_cells_first(patch: pytest.MonkeyPatch) -> None:
-    """A list tells by its order which cells held records."""
-    patch.setattr(sparse_boundary, "cell_order", lambda words: np.arange(len(words[0])))
-
-
-def key_that_stays(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(NoiseStream, "close", lambda _: None)
-
-
-def deletion_unchecked(patch: pytest.MonkeyPatch) -> None:
-    """What is gone is said to have been deleted."""
-    patch.setattr(disposal, "_delete", lambda *_: True)
 
 
 MUTANTS = {
@@ -304,6 +188,7 @@ MUTANTS = {
         run(test_sparse.test_the_list_is_what_the_slow_definition_gives, 1, 0),
     ),
     "a key that is not wiped": Mutant(key_that_stays, run(test_stream.test_closing_wipes_the_key)),
+    "an error that keeps its cause": Mutant(error_with_its_cause, failure_in_the_middle),
     "deletion claimed unchecked": Mutant(deletion_unchecked, moved_by_others),
 }
 
