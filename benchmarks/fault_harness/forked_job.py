@@ -79,7 +79,7 @@ def start_job(
     tempfile.tempdir = None
     if plan is not None:
         strike.prepare(plan, role="run", place=place)
-    _run(arguments)
+    become(arguments)
     return None
 
 
@@ -100,7 +100,7 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
-def _run(arguments: Sequence[str]) -> NoReturn:
+def become(arguments: Sequence[str]) -> NoReturn:
     """Carry out the command line in this process, and end it."""
     import synth.measuring_process as measuring
     from synth.cli import main
@@ -121,6 +121,7 @@ def _run(arguments: Sequence[str]) -> NoReturn:
         with suppress(BaseException):
             sys.stdout.flush()
             sys.stderr.flush()
+            ctypes.CDLL(None).fflush(None)
         os._exit(code if isinstance(code, int) else 0)
 
 
@@ -138,7 +139,7 @@ class _ForkedProcess:
             for descriptor, target in ((told, 0), (nowhere, 1), (said, 2)):
                 os.dup2(descriptor, target)
             strike.enter_role("measure")
-            _run(command[command.index("synth") + 1 :])
+            become(command[command.index("synth") + 1 :])
         os.close(said)
         os.close(told)
         self.stdin = io.FileIO(tells, "w")

@@ -1,12 +1,12 @@
 """Policies and approvals through the command line: what is refused touches nothing."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests import command_line
 
 POLICY = {
     "policy_version": 1,
@@ -19,18 +19,9 @@ POLICY = {
 UNREADABLE = "a file that stops whoever opens it"
 
 
-def synth(*arguments, environment=None, **options):
+def synth(*arguments, environment=None):
     own = {name: value for name, value in os.environ.items() if name != "SYNTH_POLICY"}
-    return subprocess.run(
-        [sys.executable, "-m", "synth", *map(str, arguments)],
-        env=own | (environment or {}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-        **options,
-    )
+    return command_line.synth(*arguments, environment=own | (environment or {}))
 
 
 def keys_in(place: Path, *names: str) -> list[dict[str, str]]:

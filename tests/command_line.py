@@ -1,0 +1,78 @@
+"""The command line as a process that is forked and not executed, so that a test of it is quick.
+
+For tests of what a command answers and leaves behind. That commands start, stop and end when they
+are executed is tested in tests/end_to_end/test_command_line.py, tests/docs and tests/secrecy.
+"""
+
+import atexit
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from tests.conftest import PEOPLE, SMALL
+
+
+@functools.cache
+def _warm_process() -> subprocess.Popen[str]:
+    """Started at the first command of this process, and ended with it."""
+    with tempfile.TemporaryDirectory() as place:
+        (Path(place) / "people.csv").write_text(PEOPLE, encoding="utf-8")
+        configuration = Path(place) / "small.yaml"
+        configuration.write_text(yaml.safe_dump(SMALL, allow_unicode=True), encoding="utf-8")
+        started = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("warm_process.py")), str(configuration)],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+            | {"JE_ARROW_MALLOC_CONF": "background_thread:false"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        atexit.register(started.communicate)
+        _ask(started, ["--version"], Path(place), os.environ, Path(place))
+    return started
+
+
+def synth(
+    *arguments: object, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Exit code and output of a command; `environment` takes the place of that of the test."""
+    words = [str(argument) for argument in arguments]
+    variables = os.environ if environment is None else environment
+    with tempfile.TemporaryDirectory() as place:
+        return _ask(_warm_process(), words, cwd or Path.cwd(), variables, Path(place))
+
+
+def _ask(
+    process: subprocess.Popen[str],
+    words: list[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    place: Path,
+) -> subprocess.CompletedProcess[str]:
+    output, errors = place / "output", place / "errors"
+    output.touch()
+    errors.touch()
+    mask = os.umask(0)
+    os.umask(mask)
+    request = {
+        "words": words,
+        "directory": str(directory),
+        "environment": dict(environment),
+        "mask": mask,
+        "output": str(output),
+        "errors": str(errors),
+    }
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print(json.dumps(request), file=process.stdin, flush=True)
+    code = int(process.stdout.readline())
+    return subprocess.CompletedProcess(
+        words, code, output.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
+    )

@@ -1,0 +1,65 @@
+"""A process that has loaded everything, and forks one for each command that it is asked for.
+
+Run as a script by `tests.command_line`, it reads requests from standard input, one JSON object a
+line, and answers each with the exit code of the command. A command has a process, arguments,
+environment, directory and files of its own, as if it had been executed; only the start of the
+interpreter and the loading of libraries are left out, which is most of what a small run takes.
+"""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from fault_harness import forked_job
+
+ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation", "synth.draft")
+
+
+def warm_up(configuration: Path) -> None:
+    """Do one small job, and load what other commands need."""
+    forked_job.warm_up(configuration)
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    for name in ALSO_LOADED:
+        __import__(name)
+
+
+def carried_out(request: dict) -> int:
+    """The exit code of a command in a process of its own; negative for a signal."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            enter(request)
+            forked_job.become(request["words"])
+        finally:
+            os._exit(99)
+    return forked_job.end_of(pid)
+
+
+def enter(request: dict) -> None:
+    """Take on directory, environment, mask and streams."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # until the command sets its own
+        signal.signal(number, signal.SIG_DFL)
+    os.chdir(request["directory"])
+    os.umask(request["mask"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    tempfile.tempdir = None
+    for target, name in enumerate((os.devnull, request["output"], request["errors"])):
+        os.dup2(os.open(name, os.O_RDWR), target)
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # nothing that a library prints is an answer
+    warm_up(Path(sys.argv[1]))
+    for line in sys.stdin:
+        print(carried_out(json.loads(line)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
