@@ -12,11 +12,23 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+LONG_AXIS = 512
+"""A longer axis is taken as a whole, and not code by code: the same bytes, by running sums."""
+
 
 def contrasts(table: Floats, axis: int) -> Floats:
     """The coefficients along one axis: the inner products with the Helmert contrasts."""
     source = np.moveaxis(table, axis, 0)
     size = source.shape[0]
+    if size > LONG_AXIS:
+        j, scales = _numbers(source), _scales(source)
+        before = np.cumsum(source, axis=0)
+        out = np.empty(source.shape)
+        np.multiply(before[-1], 1.0 / math.sqrt(size), out=out[0])
+        np.multiply(source[1:], -j, out=out[1:])
+        out[1:] += before[:-1]
+        out[1:] *= scales
+        return np.moveaxis(out, 0, axis)
     out = np.empty(source.shape)
     running = source[0].copy()
     for j in range(1, size):
@@ -32,6 +44,15 @@ def expand(table: Floats, axis: int) -> Floats:
     """The function that has these coefficients along one axis (the transpose of contrasts)."""
     source = np.moveaxis(table, axis, 0)
     size = source.shape[0]
+    if size > LONG_AXIS:
+        parts = np.empty(source.shape)
+        np.multiply(source[0], 1.0 / math.sqrt(size), out=parts[0])
+        np.multiply(source[:0:-1], _scales(source)[::-1], out=parts[1:])
+        after = np.cumsum(parts, axis=0)[::-1]
+        out = parts[::-1]  # the function at j is made of the part of j and of all after it
+        out[1:] = out[:-1] * -_numbers(source) + after[1:]
+        out[0] = after[0]
+        return np.moveaxis(out, 0, axis)
     out = np.empty(source.shape)
     running = source[0] * (1.0 / math.sqrt(size))
     for j in range(size - 1, 0, -1):
@@ -47,6 +68,15 @@ def squared_contrasts(table: Floats, axis: int) -> Floats:
     """The inner products along one axis with the squares of the contrasts."""
     source = np.moveaxis(table, axis, 0)
     size = source.shape[0]
+    if size > LONG_AXIS:
+        j = _numbers(source)
+        before = np.cumsum(source, axis=0)
+        out = np.empty(source.shape)
+        np.multiply(before[-1], 1.0 / size, out=out[0])
+        np.multiply(source[1:], j * j, out=out[1:])
+        out[1:] += before[:-1]
+        out[1:] *= 1.0 / (j * (j + 1.0))
+        return np.moveaxis(out, 0, axis)
     out = np.empty(source.shape)
     running = source[0].copy()
     for j in range(1, size):
@@ -56,3 +86,14 @@ def squared_contrasts(table: Floats, axis: int) -> Floats:
         running += source[j]
     np.multiply(running, 1.0 / size, out=out[0])
     return np.moveaxis(out, 0, axis)
+
+
+def _numbers(source: Floats) -> Floats:
+    """1, 2, ... along the first axis."""
+    return np.arange(1.0, source.shape[0]).reshape(-1, *(1,) * (source.ndim - 1))
+
+
+def _scales(source: Floats) -> Floats:
+    """1 / sqrt(j (j + 1)) along the first axis."""
+    j = _numbers(source)
+    return np.asarray(1.0 / np.sqrt(j * (j + 1.0)))
