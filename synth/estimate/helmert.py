@@ -21,13 +21,12 @@ def contrasts(table: Floats, axis: int) -> Floats:
     source = np.moveaxis(table, axis, 0)
     size = source.shape[0]
     if size > LONG_AXIS:
-        j, scales = _numbers(source), _scales(source)
         before = np.cumsum(source, axis=0)
         out = np.empty(source.shape)
         np.multiply(before[-1], 1.0 / math.sqrt(size), out=out[0])
-        np.multiply(source[1:], -j, out=out[1:])
+        np.multiply(source[1:], -_numbers(source), out=out[1:])
         out[1:] += before[:-1]
-        out[1:] *= scales
+        out[1:] *= _scales(source)
         return np.moveaxis(out, 0, axis)
     out = np.empty(source.shape)
     running = source[0].copy()
@@ -69,13 +68,13 @@ def squared_contrasts(table: Floats, axis: int) -> Floats:
     source = np.moveaxis(table, axis, 0)
     size = source.shape[0]
     if size > LONG_AXIS:
-        j = _numbers(source)
+        numbers = _numbers(source)
         before = np.cumsum(source, axis=0)
         out = np.empty(source.shape)
         np.multiply(before[-1], 1.0 / size, out=out[0])
-        np.multiply(source[1:], j * j, out=out[1:])
+        np.multiply(source[1:], numbers * numbers, out=out[1:])
         out[1:] += before[:-1]
-        out[1:] *= 1.0 / (j * (j + 1.0))
+        out[1:] *= 1.0 / (numbers * (numbers + 1.0))
         return np.moveaxis(out, 0, axis)
     out = np.empty(source.shape)
     running = source[0].copy()
