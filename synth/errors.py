@@ -77,14 +77,21 @@ class VerificationError(SynthError):
 
     exit_code = 5
 
-    def __init__(self, release: str, findings: Iterable[str]) -> None:
+    FIX = (
+        "use nothing of it before it verifies: check the version of synth and the key, then get "
+        "the whole folder again from its publisher"
+    )
+    NO_RELEASE = "give the path of a release folder: the one that holds manifest.json"
+
+    def __init__(self, release: str, findings: Iterable[str], *, fix: str = FIX) -> None:
         """Keep the name of the release and one sentence per finding."""
         self.release = release
         self.findings = tuple(findings)
-        super().__init__(f"{release}: verification failed")
+        super().__init__(f"{release}: verification failed", fix=fix)
 
     def __str__(self) -> str:
-        return "\n".join([self.sentence, *(f"  {finding}" for finding in self.findings)])
+        found = [f"  {finding}" for finding in self.findings]
+        return "\n".join([self.sentence, *found, f"    fix:      {self.fix}"])
 
     def to_plain(self) -> dict[str, Any]:
         """The error in JSON values, with every finding."""

@@ -53,7 +53,8 @@ class Release:
             findings = Findings()
             manifest = read_manifest(self._folder, findings)
         except FolderError as error:
-            raise self._refused([f"is not a release: {error}"]) from None
+            found = [f"is not a release: {error}"]
+            raise self._refused(found, fix=VerificationError.NO_RELEASE) from None
         if manifest is None or findings.found:
             raise self._refused(findings.found)
         self.manifest: dict[str, Any] = manifest
@@ -178,8 +179,10 @@ class Release:
         except FolderError as error:
             raise self._refused([str(error)]) from None
 
-    def _refused(self, findings: Sequence[str]) -> VerificationError:
-        return VerificationError(self.path.name or str(self.path), findings)
+    def _refused(
+        self, findings: Sequence[str], *, fix: str = VerificationError.FIX
+    ) -> VerificationError:
+        return VerificationError(self.path.name or str(self.path), findings, fix=fix)
 
     def __repr__(self) -> str:
         return f"Release({str(self.path)!r})"

@@ -49,7 +49,7 @@ def parse_query(text: str, universe: Universe) -> Query:
         codes[attribute.name], place = _condition(text, place, attribute)
         end = _END.match(text, place)
         if end is None:
-            raise _unreadable(text, place)
+            raise _unreadable(text, place, attribute)
         place = end.end()
         if place == len(text) and not end[0].strip():
             return query_of(text.strip(), codes, universe)
@@ -65,7 +65,11 @@ def parse_names(text: str, universe: Universe) -> list[str]:
         names.append(found)
         end = _END.match(text, place)
         if end is None:
-            raise _unreadable(text, place)
+            raise QueryError(
+                f"the list of columns cannot be read from {text[place:].strip()[:60]!r} on",
+                fix=f"join names with commas, in double quotes where they hold one: "
+                f"{', '.join(map(written, universe.names[:2]))}",
+            )
         place = end.end()
         if place == len(text) and not end[0].strip():
             return names
@@ -75,19 +79,21 @@ def _column(text: str, place: int, universe: Universe) -> tuple[Attribute, int]:
     found, after = _known(text, place, universe.names, _OPERATOR)
     if found is not None and found in universe.names:
         if _OPERATOR.match(text, after) is None:
-            raise _unreadable(text, place)
+            raise _unreadable(text, place, universe.attribute(found))
         return universe.attribute(found), after
     rest = text[place:].strip()
     stop = re.search(r"=|\s+in\s*[\[({]|\s+is\s+missing", rest)
     if stop is None:
-        raise _unreadable(text, place)
+        alone, _ = _known(text, place, universe.names, _END)
+        meant = alone if alone in universe.names else universe.names[0]
+        raise _unreadable(text, place, universe.attribute(meant))
     raise unknown_column(found or rest[: stop.start()].strip(), universe)
 
 
 def _condition(text: str, place: int, attribute: Attribute) -> tuple[tuple[int, ...], int]:
     operator = _OPERATOR.match(text, place)
     if operator is None:
-        raise _unreadable(text, place)
+        raise _unreadable(text, place, attribute)
     place = operator.end()
     if operator[0].strip() == "=":
         return _label(text, place, attribute, _END)
@@ -102,7 +108,7 @@ def _condition(text: str, place: int, attribute: Attribute) -> tuple[tuple[int, 
         return _set(text, place + 1, attribute)
     found = _RANGE.match(text, place)
     if found is None:
-        raise _unreadable(text, place)
+        raise _unreadable(text, place, attribute)
     return range_codes(attribute, *found.groups()), found.end()
 
 
@@ -113,7 +119,7 @@ def _set(text: str, place: int, attribute: Attribute) -> tuple[tuple[int, ...], 
         codes.update(label)
         end = _END_IN_SET.match(text, place)
         if end is None:
-            raise _unreadable(text, place)
+            raise _unreadable(text, place, attribute)
         place = end.end()
         if end[0].strip() == "}":
             return tuple(sorted(codes)), place
@@ -186,7 +192,10 @@ def _labels(attribute: Attribute) -> str:
     return ", ".join(shorten(labels, SHOWN))
 
 
-def _unreadable(text: str, place: int) -> QueryError:
+def _unreadable(text: str, place: int, attribute: Attribute) -> QueryError:
+    """What is said of a text that is no condition, with one on this column that would be."""
     rest = text[place:].strip()
     where = f"from {rest[:60]!r} on" if rest else "at its end"
-    return QueryError(f"the query cannot be read {where}", why=GRAMMAR, fix=f"as `{EXAMPLE}`")
+    label = written(attribute.label(0), ordered=attribute.is_ordered)
+    fix = f"write a condition, as `{written(attribute.name)}={label}`"
+    return QueryError(f"the query cannot be read {where}", why=GRAMMAR, fix=fix)

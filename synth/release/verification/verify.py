@@ -59,7 +59,8 @@ def _verified(
         if not folder.holds(MANIFEST):
             raise FolderError(f"is not a release: it holds no {MANIFEST}")
     except FolderError as error:
-        raise VerificationError(name, [_plainly(str(error))]) from None
+        found = [_plainly(str(error))]
+        raise VerificationError(name, found, fix=VerificationError.NO_RELEASE) from None
     intact = False
     try:
         check_files(folder, findings)
@@ -70,8 +71,8 @@ def _verified(
         findings.found.append(str(error))
     if findings.found:
         other = _other_version(folder)
-        found = other if other and intact else other + findings.found
-        raise VerificationError(name, dict.fromkeys(map(_plainly, found)))
+        told = other if other and intact else other + findings.found
+        raise VerificationError(name, dict.fromkeys(map(_plainly, told)))
     return VerificationReport(
         _release_id(folder), tuple(findings.checks), tuple(dict.fromkeys(findings.notes))
     )

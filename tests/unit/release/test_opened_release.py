@@ -65,14 +65,17 @@ def test_noisy_tables_and_manifest_are_there(released):
 
 
 def test_what_is_no_release_is_refused(released, tmp_path):
-    with pytest.raises(VerificationError, match="no-such"):
-        synth.Release(tmp_path / "no-such")
+    for opened in (synth.Release, synth.verify):
+        with pytest.raises(VerificationError, match="no-such") as caught:
+            opened(tmp_path / "no-such")
+        assert "fix:      give the path of a release folder" in str(caught.value)
     made = released(**BUSY)
     release = synth.Release(made.folder)
     (made.folder / "measurements.parquet").write_bytes(b"PAR1")
     with pytest.raises(VerificationError) as caught:
         synth.errors(release, queries="age=18")
     assert "measurements.parquet" in str(caught.value)
+    assert "fix:      use nothing of it before it verifies" in str(caught.value)
     (made.folder / "manifest.json").write_text("{}")
     with pytest.raises(VerificationError) as caught:
         synth.Release(made.folder)

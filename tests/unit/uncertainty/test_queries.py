@@ -72,8 +72,9 @@ def test_a_query_names_these_codes(text, codes):
         ("town in [1, 2)", ["categorical", "`town in {Nord, Süd}`"]),
         ("town is missing", ["no missing level"]),
         ("town=Nord, town=West", ["twice"]),
-        ("town", ["cannot be read from 'town'"]),
+        ("town", ["cannot be read from 'town'", "fix:      write a condition, as `town=Nord`"]),
         ("town=Nord,", ["cannot be read at its end"]),
+        ("age is", ["cannot be read from 'age is'", "as `age=[0, 20)`"]),
         ("town in {Nord", ["no label"]),
     ],
 )
