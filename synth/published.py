@@ -16,6 +16,7 @@ from synth.release.columns import published_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
 from synth.release.derivation import is_sparse
 from synth.release.manifest.implementation import arithmetic_fingerprint
+from synth.release.readback import ReadbackError, open_parquet
 from synth.release.rows import RowCounts
 from synth.release.verification.documents import read_manifest
 from synth.release.verification.folder import Folder, FolderError
@@ -96,21 +97,40 @@ class Release:
 
     def frame(self) -> pd.DataFrame:
         """The synthetic rows; text as `string`, numbers as `Int64` or `Float64`, never guessed."""
+        import pyarrow as pa
+
+        name = PARQUET if "parquet" in self.config.output.formats else CSV
+        rows = self.manifest["post_processing"]["rows"]["number"]
+        try:
+            frame = self._rows(name, rows)
+        except (ValueError, OSError, pa.ArrowException):  # also pandas' own and ReadbackError
+            raise self._refused(
+                [f"{name}: cannot be read as rows of the declared columns"]
+            ) from None
+        if len(frame) != rows:
+            raise self._refused([f"{name}: found {len(frame)} rows, expected {rows}"])
+        return frame
+
+    def _rows(self, name: str, rows: int) -> pd.DataFrame:
         import pandas as pd
 
         columns = published_columns(self.config.universe, self.config.output.bins)
         types = {column.name: DTYPES[column.published_type] for column in columns}
-        if "parquet" in self.config.output.formats:
-            with self._opened(PARQUET) as file:
+        with self._opened(name) as file:
+            if name == PARQUET:
+                open_parquet(file, columns, rows=rows)  # of the declared schema, and no bomb
+                file.seek(0)
                 return pd.read_parquet(file, dtype_backend="numpy_nullable").astype(types)
-        with self._opened(CSV) as file:
-            return pd.read_csv(
+            frame = pd.read_csv(
                 file,
                 dtype=types,
                 keep_default_na=False,
                 na_values=[""],
                 skip_blank_lines=False,
             )
+        if list(frame.columns) != list(types):
+            raise ReadbackError("the header is not that of the declared columns")
+        return frame
 
     def counts(self) -> pd.DataFrame:
         """The cells that have rows: the label of every column, and `count`."""

@@ -38,6 +38,24 @@ def test_csv_and_parquet_give_the_same_frame(released):
     pd.testing.assert_frame_equal(release.frame(), read)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda old: old[:7],
+        lambda old: old[: len(old) // 2],
+        lambda old: old.replace(b"age", b"aga"),
+        lambda old: old.replace(b"Nord", b"N\xff\xferd", 1),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_rows_that_cannot_be_read_are_refused_as_by_every_other_method(released, form, damage):
+    made = released(**BUSY, output={"formats": [form]})
+    path = made.folder / f"synthetic.{form}"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(VerificationError, match=f"verification failed\n  synthetic.{form}: "):
+        synth.Release(made.folder).frame()
+
+
 def test_counts_and_marginals_are_those_of_the_rows(released):
     made = released(**BUSY)
     release = synth.Release(made.folder)
