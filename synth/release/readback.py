@@ -60,10 +60,7 @@ def counts_of_csv(
             ),
             parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=pacsv.ConvertOptions(
-                column_types={
-                    column.name: _dictionary() if column.published_type == "text" else pa.string()
-                    for column in columns
-                },
+                column_types={column.name: _read_as(column) for column in columns},
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=single,
@@ -222,13 +219,17 @@ def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.i
     import pyarrow.compute as pc
 
     missing_code = column.attribute.bin_count if column.attribute.has_missing else -1
-    if column.published_type == "text":
+    if column.published_type == "text" and pa.types.is_string(values.type):
+        codes: NDArray[np.int64] = _codes_of_letters(column, values)
+        if values.null_count:
+            codes[np.asarray(values.is_null())] = missing_code
+    elif column.published_type == "text":
         known = pc.index_in(values.dictionary, value_set=pa.array(column.texts, pa.string()))
         known = np.append(np.asarray(known.fill_null(-1)).astype(np.int64), missing_code)
         indices = values.indices
         if indices.null_count:
             indices = indices.fill_null(len(known) - 1)
-        codes: NDArray[np.int64] = known.take(np.asarray(indices))
+        codes = known.take(np.asarray(indices))
     else:
         grid, valid = _grid(column, values, text=text)
         first = np.array(column.first, dtype=np.int64)
@@ -247,10 +248,35 @@ def _codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.i
     return codes
 
 
-def _dictionary() -> Any:
+def _has_letters(column: Column) -> bool:
+    """Whether every text of a column is one byte, as codes of surveys often are."""
+    return all(len(text.encode()) == 1 for text in column.texts)
+
+
+def _read_as(column: Column) -> Any:
+    """The type that a column of a CSV file is read as: single bytes need no dictionary."""
     import pyarrow as pa
 
+    if column.published_type != "text" or _has_letters(column):
+        return pa.string()
     return pa.dictionary(pa.int32(), pa.string())
+
+
+def _codes_of_letters(column: Column, values: Any) -> NDArray[np.int64]:
+    """The codes of texts where every known one is a single byte; -1 for any other text."""
+    import numpy as np
+
+    code_of = np.full(256, -1, dtype=np.int64)
+    code_of[[ord(text) for text in column.texts]] = np.arange(len(column.texts))
+    _, bounds, characters = values.buffers()
+    places = np.frombuffer(bounds, dtype=np.int32)[values.offset :][: len(values) + 1]
+    letters = np.frombuffer(characters or b"", dtype=np.uint8)
+    single = np.diff(places) == 1
+    if single.all():
+        return code_of[letters[places[0] : places[-1]]]
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[single] = code_of[letters[places[:-1][single]]]
+    return codes
 
 
 def _grid(

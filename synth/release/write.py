@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from synth.config.types import Config
+from synth.domain.sparse_counts import SparseCounts
 from synth.errors import BugError, OutputError, VerificationError
 from synth.measurements import Measurements, Receipt, read_measurements
 from synth.measurements.durable import sync_directory, translate_write_errors
@@ -40,8 +41,9 @@ from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, sc
 from synth.release.manifest.canonical import write_json
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
+from synth.release.page.summary import summarise
 from synth.release.parquet_file import write_parquet
-from synth.release.side_by_side import side_by_side
+from synth.release.side_by_side import both_side_by_side
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
 from synth.signatures import PrivateKey
@@ -113,9 +115,12 @@ def _write_files(
         CSV: lambda file: file.writelines(csv_chunks(counts, config.universe, columns, seed=seed)),
         PARQUET: lambda file: write_parquet(file, counts, config.universe, columns, seed=seed),
     }
+    # what the page shows of a list takes a while, and is kept until the page is written
+    summaries = [partial(summarise, counts, config.universe.shape)]
     with stage(Stage.WRITING):
-        side_by_side(
-            [partial(_create, staging / name, writers[name]) for name in data_files(config)]
+        both_side_by_side(
+            [partial(_create, staging / name, writers[name]) for name in data_files(config)],
+            summaries if isinstance(counts, SparseCounts) else [],
         )
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")

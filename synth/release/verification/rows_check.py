@@ -189,6 +189,11 @@ def _value_finding(columns: tuple[Column, ...], found: Any, wanted: Any, start: 
         if column.published_type == "text":
             if _longest(values.dictionary) > max(len(text.encode()) for text in column.texts):
                 return f"column {column.name!r}: holds a text that is longer than any level"
+            stored = wanted.column(position)
+            if values.dictionary.equals(stored.dictionary) and values.indices.equals(
+                stored.indices
+            ):
+                continue
             values = values.dictionary_decode()
         expected = wanted.column(position).cast(values.type)
         if values.equals(expected):

@@ -31,6 +31,8 @@ HEADER = "town,age,gain\n"
     ("rows", "message"),
     [
         ("x,5,0.500\nz,5,0.500\n", "row 2, column 'town': 'z' is not in the declared domain"),
+        (",5,0.500\nxy,5,0.500\n", "row 2, column 'town': 'xy' is not in"),
+        ("x,5,0.500\n\u00e9,5,0.500\n", "row 2, column 'town': '\u00e9' is not in"),
         ("x,100,0.500\n", "row 1, column 'age': '100' is not in"),
         ("x,-1,0.500\n", "row 1, column 'age': '-1' is not in"),
         ("x,05,0.500\n", "row 1, column 'age': '05' is not in"),
