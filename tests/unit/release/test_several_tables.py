@@ -42,16 +42,15 @@ def manifest_of(made):
     return json.loads((made.folder / "manifest.json").read_text(encoding="utf-8"))
 
 
-def reseal(made, manifest):
+def reseal(made, manifest, derived=None):
     """Everything that a tamperer can make fit: card, sizes, hashes."""
     (made.folder / "README.md").write_bytes(render_data_card(manifest))
-    summary = summarise(
-        made.derive(made.measurements, made.config).counts, made.config.universe.shape
-    )
+    derived = derived or made.derive(made.measurements, made.config)
+    summary = summarise(derived.counts, made.config.universe.shape)
+    documents = metadata_documents(manifest)
     for entry in manifest["files"]:
         if entry["path"] in METADATA:
-            document = metadata_documents(manifest)[entry["path"]]
-            (made.folder / entry["path"]).write_bytes(document)
+            (made.folder / entry["path"]).write_bytes(documents[entry["path"]])
         if entry["path"] == "index.html":
             (made.folder / "index.html").write_bytes(render_summary(manifest, summary))
         content = (made.folder / entry["path"]).read_bytes()
@@ -270,7 +269,7 @@ def test_every_changed_leaf_is_found(several, section):
             parent = parent[part]
         parent[path[-1]] = changed(parent[path[-1]])
         try:
-            reseal(several, manifest)
+            reseal(several, manifest, derived)
         except (LookupError, ValueError, ArithmeticError):  # no card or page of such a manifest
             (several.folder / "README.md").write_bytes(card)
             (several.folder / "manifest.json").write_bytes(write_json(manifest))
