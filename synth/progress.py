@@ -69,6 +69,8 @@ class Watcher(Protocol):
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 _step: ContextVar[Step | None] = ContextVar("step", default=None)
+_unit: ContextVar[list[Unit] | None] = ContextVar("unit", default=None)
+"""The unit of the figures of the stage under way, once there were any."""
 _public_totals: ContextVar[frozenset[int] | None] = ContextVar("public_totals", default=None)
 
 
@@ -79,13 +81,19 @@ def advance(done: int, total: int, unit: Unit) -> None:
     happens.
     Requires: called from the thread that entered the stage (others are not heard); cheap enough
     for every block of a loop, not for every cell. `total` may be an upper limit.
+    Ensures: a stage has figures of one unit, that of its first ones; those of the loops inside a
+    loop are not told.
     """
     watcher, step = _watcher.get(), _step.get()
     if watcher is None or step is None or not _may_be_told(step.stage):
         return
     if step.stage in WITHOUT_FIGURES or not 0 <= done <= total:
         return
-    public_totals = _public_totals.get()
+    public_totals, units = _public_totals.get(), _unit.get()
+    if units is not None:
+        units += [] if units else [unit]
+        if units[0] != unit:
+            return
     if public_totals is None or total in public_totals:
         watcher.advanced(done, total, unit)
 
@@ -98,11 +106,12 @@ def stage(name: Stage, *, part: int = 1, parts: int = 1) -> Iterator[None]:
     """
     step = Step(name, part, parts)
     outer = _step.get()
-    token = _step.set(step)
+    token, unit_token = _step.set(step), _unit.set([])
     _tell(step)
     try:
         yield
     finally:
+        _unit.reset(unit_token)
         _step.reset(token)
         _tell(outer)
 

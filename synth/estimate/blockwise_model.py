@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.estimate.blockwise_pairs import PairTables
 from synth.estimate.blockwise_parts import (
     PairPart,
@@ -84,18 +85,20 @@ class BlockwiseModel:
         theta = coefficients_of(self.parts, start)
         effort = min(1.0, max(0.5, MODEST_SIZE / math.prod(self.cells.groups.sizes)))
         largest = max((k for each in orders for k in each.values()), default=0)
-        for order, iterations in _STAGES:
-            if order > max(largest, 1):
-                break
-            stage = [
+        stages = [stage for stage in _STAGES if stage[0] <= max(largest, 1)]
+        parts = len(stages) + 1
+        for part, (order, iterations) in enumerate(stages, start=1):
+            active = [
                 {c: value for c, value in spread.items() if own[c] <= order}
                 for spread, own in zip(spreads, orders, strict=True)
             ]
             name = f"fit interactions of up to {order} attributes"
-            theta = self._solve(theta, stage, round(iterations * effort), name)
+            with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
+                theta = self._solve(theta, active, round(iterations * effort), name)
         spreads = self._weigh_evidence(theta, spreads)
         iterations = round(_EVIDENCE_ITERATIONS * effort)
-        theta = self._solve(theta, spreads, iterations, "spreads set by the evidence")
+        with progress.stage(progress.Stage.ESTIMATION, part=parts, parts=parts):
+            theta = self._solve(theta, spreads, iterations, "spreads set by the evidence")
         log_mean = self._log_mean(theta)
         return BlockwiseFit(log_mean, self._discounted(log_mean))
 

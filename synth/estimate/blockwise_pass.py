@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_pairs import PairTables
 from synth.estimate.blockwise_products import product_sums
@@ -27,6 +28,8 @@ BLOCK_CELLS = 1 << 16
 digits depend on this number, and on nothing else."""
 
 LARGEST_POWER = 30.0
+REPORTS = 100
+"""About how often a pass says how far it is."""
 
 
 def default_threads() -> int:
@@ -167,6 +170,7 @@ class Cells:
                 found[1] += part[1]
             if found[2] is not None:
                 found[2][start:stop] = part[2]
+            progress.advance(first * stop * third, first * second * third, "cells")
         self._add_large(terms, found)
         return PairTables((found[0], found[1], found[2]))
 
@@ -205,6 +209,7 @@ class Cells:
                     found[1][o] += block.sum(axis=0)
                 if found[2] is not None:
                     found[2][start:stop] += block
+            progress.advance((o + 1) * second * third, first * second * third, "cells")
         return PairTables((found[0], found[1], found[2]))
 
     def atoms_of(self, first_cell: int, size: int) -> NDArray[np.int64]:
@@ -231,7 +236,11 @@ class Cells:
                 value[cells[low:high] - cell] += large[low:high]
             return cell, value
 
-        yield from in_order(work, range(len(places)), self.threads)
+        rarely = max(1, len(places) // REPORTS)
+        for number, block in enumerate(in_order(work, range(len(places)), self.threads), start=1):
+            yield block
+            if number % rarely == 0 or number == len(places):
+                progress.advance(block[0] + block[1].size, first * second * third, "cells")
 
     def _values(
         self, terms: Sequence[Term], o: int, start: int, stop: int, block: _Block

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.estimate.blockwise_pairs import PairTables
 from synth.estimate.blockwise_pass import Cells, Term, Tilt
 from synth.estimate.blockwise_scores import Score
@@ -57,14 +58,15 @@ def tilt(
                 spread = _joined(firm.spreads(cells.sums([tilted])))
             return np.asarray(1.0 + unit * unit * spread)
 
-        solution = solve(
-            field,
-            _joined(powers) / unit,
-            curvature,
-            max_iterations=_ITERATIONS,
-            tolerance=_TOLERANCE,
-            overshoot=0.0,
-        )
+        with progress.stage(progress.Stage.ESTIMATION):
+            solution = solve(
+                field,
+                _joined(powers) / unit,
+                curvature,
+                max_iterations=_ITERATIONS,
+                tolerance=_TOLERANCE,
+                overshoot=0.0,
+            )
         iterations += solution.iterations
         stop, promise = solution.stop, solution.promise
         powers = firm.split(solution.point * unit)

@@ -53,13 +53,15 @@ def solve(
     the inner product of field and step, twice the gain that the quadratic model
     promises, is below `tolerance`.
     """
+    progress.advance(0, max_iterations, "iterations")
     point, diagonal = start, curvature(start)
     slope = field(point)
     moves: list[Floats] = []
     bends: list[Floats] = []
     promise = math.inf
     for iteration in range(max_iterations):
-        progress.advance(iteration, max_iterations, "iterations")
+        if iteration:
+            progress.advance(iteration, max_iterations, "iterations")
         if 0 < iteration < 3 or (iteration and iteration % _REFRESH == 0):
             diagonal = curvature(point)
             slope = field(point)

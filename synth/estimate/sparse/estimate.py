@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.config.types import Config
 from synth.domain import Universe
 from synth.domain.sparse_counts import is_possible
@@ -60,8 +61,10 @@ def estimate_sparse(measurements: Measurements, config: Config, *, seed: int) ->
     tables = [SumTable.of(t, universe) for t in measurements.tables if t.codes is None]
     steps: list[dict[str, Any]] = []
     declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
-    columns, counts, tree = _heavy_cells(listing, tables, universe, declared, steps)
-    support = spread(tree, universe, seed, listed=columns, counts=counts)
+    with progress.stage(progress.Stage.ESTIMATION, part=1, parts=3):
+        columns, counts, tree = _heavy_cells(listing, tables, universe, declared, steps)
+    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
+        support = spread(tree, universe, seed, listed=columns, counts=counts)
     rest = [table for table in tables if len(table.axes)]
     steps.append(
         {
@@ -74,7 +77,8 @@ def estimate_sparse(measurements: Measurements, config: Config, *, seed: int) ->
     )
     if listing is not None:
         support = _censored(support, ThresholdPosterior(listing.event))
-    support, raked = rake_to_tables(support, rest, universe)
+    with progress.stage(progress.Stage.ESTIMATION, part=3, parts=3):
+        support, raked = rake_to_tables(support, rest, universe)
     steps.append(raked)
     support, atoms = with_atoms(support, config)
     values = support.values

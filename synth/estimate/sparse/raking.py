@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.domain import Universe
 from synth.estimate.sparse.low_rank import shrunk
 from synth.estimate.sparse.support import Support
@@ -42,7 +43,8 @@ def rake_to_tables(
     waiting = _contradicting(support, tables, universe)
     for _ in range(_SWEEPS):
         still = []
-        for table in waiting:
+        for number, table in enumerate(waiting):
+            progress.advance(number, len(waiting), "tables")
             if work + values.size > MOST_WORK:
                 break
             work += values.size

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, code_type, new_cells
 from synth.domain.sparse_counts import is_possible
@@ -120,5 +121,6 @@ def drawn_points(
             columns[branch.axis][block] = law.codes(words, parent)
 
     with ThreadPoolExecutor(_THREADS) as pool:  # blocks do not depend on each other
-        list(pool.map(draw, range(0, points, _BLOCK)))
+        for number, _ in enumerate(pool.map(draw, range(0, points, _BLOCK)), start=1):
+            progress.advance(min(number * _BLOCK, points), points, "cells")
     return columns

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.domain import Margin, Universe
 from synth.domain.sparse_counts import margin_cells, margin_sums
 from synth.measurements import MeasuredTable
@@ -81,7 +82,8 @@ def combined(
     Sums of one kind from several tables are combined by inverse-variance means.
     """
     found: dict[tuple[View, ...], tuple[Floats, float]] = {}
-    for table in tables:
+    for number, table in enumerate(tables):
+        progress.advance(number, len(tables), "tables")
         for places in combinations(range(len(table.axes)), order):
             view = tuple((table.axes[p], table.margin.coarsening[p]) for p in places)
             sums, variance = table.summed_to(places)
