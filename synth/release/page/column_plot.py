@@ -14,6 +14,7 @@ MOST_STEPS = 60
 """Bins of a histogram; with more, neighbouring bins are added up."""
 
 LONGEST_LABEL = 90
+SHORT_LABEL = 8
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,11 @@ class ColumnPlot:
     steps: tuple[Bar, ...]
     ends: tuple[str, str]
     note: str
+
+    @property
+    def has_short_labels(self) -> bool:
+        """Whether what stands before the bars is short, so that they can be longer."""
+        return all(len(bar.label) <= SHORT_LABEL and not bar.mostly_noise for bar in self.bars)
 
 
 def plot_column(

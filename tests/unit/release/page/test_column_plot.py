@@ -22,6 +22,16 @@ def column(labels, edges=(), *, missing=False):
     }
 
 
+@pytest.mark.parametrize(
+    ("labels", "counts", "short"),
+    [(["0", "12345678"], [90, 50], True), (["0", "123456789"], [90, 50], False),
+     (["0", "1"], [90, 5], False)],
+)  # fmt: skip
+def test_short_labels_leave_their_room_to_the_bars(labels, counts, short):
+    """Those beside which nothing warns of noise."""
+    assert plot_column(column(labels), counts, half_width=10).has_short_labels == short
+
+
 def test_bars_reach_to_their_count_and_lines_over_the_noise():
     plot = plot_column(column("abc"), [90, 10, 3], half_width=10)
     assert [(bar.length, bar.low, bar.high) for bar in plot.bars] == [
