@@ -39,6 +39,9 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
     if not files:
         raise SourceError(
             f"source.path names no file: {source.path}",
+            why="it may have been deleted after an earlier run, as source.disposal says"
+            if source.disposal == "delete"
+            else "",
             fix="check the path; it is relative to the directory of the configuration",
         )
     return tuple(files)

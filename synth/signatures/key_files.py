@@ -21,6 +21,7 @@ Passphrase = Callable[[], bytes]
 """Asks a person for the passphrase of a private key."""
 
 MAKE_ONE = "make a pair with `synth keygen PRIVATE.pem`"
+ASK_FOR_ONE = f"give the public key (NAME{PUBLIC_SUFFIX}) that its owner hands out"
 
 
 def read_private_key(path: Path, *, passphrase: Passphrase | None = None) -> PrivateKey:
@@ -113,17 +114,17 @@ def write_key_pair(path: Path, *, passphrase: bytes | None = None) -> tuple[Path
 
 
 def _read(path: Path, *, private: bool) -> bytes:
-    kind = "private" if private else "public"
+    kind, fix = ("private", MAKE_ONE) if private else ("public", ASK_FOR_ONE)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise KeyFileError(
-            f"{path.name}: the {kind} key cannot be read ({error.strerror})", fix=MAKE_ONE
+            f"{path.name}: the {kind} key cannot be read ({error.strerror})", fix=fix
         ) from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise KeyFileError(f"{path.name}: the {kind} key is no plain file")
+        raise KeyFileError(f"{path.name}: the {kind} key is no plain file", fix=fix)
     with os.fdopen(descriptor, "rb") as file:
         if private and status.st_mode & 0o177:
             raise KeyFileError(

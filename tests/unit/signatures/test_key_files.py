@@ -121,3 +121,10 @@ def test_a_passphrase_is_asked_for_or_the_key_is_refused(tmp_path):
     with pytest.raises(KeyFileError, match="the passphrase is wrong"):
         read_private_key(path, passphrase=lambda: b"wrong")
     assert read_private_key(path, passphrase=lambda: b"correct horse").public == public
+
+
+def test_a_public_key_that_is_not_there_is_to_be_asked_for(tmp_path):
+    for path in (tmp_path / "none.pub.pem", tmp_path):
+        with pytest.raises(KeyFileError) as caught:
+            read_public_key(path)
+        assert "that its owner hands out" in caught.value.fix
