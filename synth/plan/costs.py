@@ -21,13 +21,20 @@ MEMORY_BYTES_PER_CELL = 130
 SECONDS_BASE = 4.0
 SECONDS_PER_CELL = 20e-6
 """Nearly all of it is the estimate. Reading the source comes on top where it is large."""
+SECONDS_PER_LISTED_CELL = 2e-6
+"""Where only heavy cells are listed, no cell of the universe is estimated."""
+SECONDS_PER_LEVEL = 1e-4
+"""Names of levels stand in the manifest, in two documents and in their checks."""
+SECONDS_PER_VALUE = 0.5e-6
+"""Rows times columns: written, read back and compared, in two formats."""
 LARGE_CELLS = 20_000_000
 """Above so many cells the universe is estimated block by block."""
 LARGE_MEMORY_BASE_BYTES = 500_000_000
 LARGE_MEMORY_BYTES_PER_CELL = 8
 """Counts of 32 bits in the measuring process; then noisy counts and what is looked up for them."""
-LARGE_SECONDS_BASE = 10.0
-LARGE_SECONDS_PER_CELL = 0.6e-6
+LARGE_SECONDS_BASE = 22.0
+LARGE_SECONDS_PER_CELL = 0.23e-6
+"""The model is fitted by products of matrices, and a few passes over the cells."""
 DISK_BASE_BYTES = 250_000
 """Manifest, its schema and the data card."""
 DISK_BYTES_PER_CELL = 1.0
@@ -54,7 +61,7 @@ def forecast_costs(
     """The needs of a run; rows count only if their number is publicly known.
 
     A universe that is small enough is held in memory cell by cell; otherwise only the measured
-    tables are. Without a declared total the disk figure leaves the rows out.
+    tables are. Without a declared total disk and time leave the rows out.
     """
     measured = sum(stored_cells(event, total or ASSUMED_RECORDS) for event in events)
     is_dense = universe.size <= DENSE_LIMIT_CELLS and not any(e.threshold for e in events)
@@ -64,13 +71,13 @@ def forecast_costs(
         row_bytes += sum(1 + mean(map(len, each.labels)) for each in universe.attributes)
     if "parquet" in formats:
         row_bytes += DISK_BYTES_PER_PARQUET_VALUE * len(universe.attributes)
-    memory, seconds = (
-        MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held,
-        SECONDS_BASE + SECONDS_PER_CELL * held,
-    )
+    memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
+    seconds = SECONDS_BASE + (SECONDS_PER_CELL if is_dense else SECONDS_PER_LISTED_CELL) * held
     if is_dense and universe.size > LARGE_CELLS:
         memory = LARGE_MEMORY_BASE_BYTES + LARGE_MEMORY_BYTES_PER_CELL * held
         seconds = LARGE_SECONDS_BASE + LARGE_SECONDS_PER_CELL * held
+    seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
+    seconds += SECONDS_PER_VALUE * (total or 0) * len(universe.attributes)
     cell_bytes = DISK_BYTES_PER_CELL * measured
     return Costs(
         memory_bytes=memory,

@@ -78,9 +78,9 @@ def _print_universe(plan: Forecast, console: Console) -> None:
         (
             "needs",
             f"roughly {_bytes(plan.costs.memory_bytes)} memory, "
-            f"roughly {_bytes(plan.costs.disk_bytes)} disk"
-            f"{'' if plan.declared_total else ' and the rows'}, "
-            f"roughly {_seconds(plan.costs.seconds)}",
+            f"roughly {_bytes(plan.costs.disk_bytes)} disk, "
+            f"roughly {_seconds(plan.costs.seconds)}"
+            f"{'' if plan.declared_total else '; disk and time of the rows come on top'}",
         ),
     ]
     if plan.threshold is not None:
