@@ -14,6 +14,7 @@ from synth.config import load_config
 from synth.json_log import KEYS, STAGES
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
+from tests.command_line import synth
 
 # A measuring process that spills and then takes its time; a deaf one does not hear that it should
 # end, as when it is busy in native code.
@@ -48,16 +49,6 @@ sys.argv = ["synth", *arguments]
 from synth.cli import main
 main()
 """
-
-
-def synth(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "synth", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
 
 
 def start(path, way, *options):

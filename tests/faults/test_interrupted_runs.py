@@ -13,6 +13,7 @@ from synth.config import load_config
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
 from synth.release import verify_release
+from tests.command_line import synth
 
 # Runs one verb in this process and kills it, as by power loss, before or after a named function.
 KILLER = """
@@ -51,11 +52,6 @@ PUBLISH_STEPS = [
     ("after", "synth.ledger", "Ledger.advance"),
 ]
 STEPS = [("measure", *step) for step in MEASURE_STEPS] + [("publish", *s) for s in PUBLISH_STEPS]
-
-
-def synth(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "synth", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def require_one_release_one_charge(path: Path) -> None:
