@@ -142,8 +142,8 @@ class _ForkedProcess:
             become(command[command.index("synth") + 1 :])
         os.close(said)
         os.close(told)
-        self.stdin = io.FileIO(tells, "w")
-        self.stderr = io.FileIO(heard)
+        with strike.unheard():
+            self.stdin, self.stderr = io.FileIO(tells, "w"), io.FileIO(heard)
 
     def __enter__(self) -> _ForkedProcess:
         return self

@@ -13,6 +13,8 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -72,6 +74,16 @@ def prepare(plan: Plan, *, role: str, place: Path) -> None:
 def enter_role(role: str) -> None:
     """Count the steps of this process from 0."""
     _striker.role, _striker.count = role, 0
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """What the harness itself does meanwhile is no step."""
+    _striker.busy = True
+    try:
+        yield
+    finally:
+        _striker.busy = False
 
 
 def _heard(event: str, arguments: tuple[Any, ...]) -> None:
