@@ -26,8 +26,8 @@ def test_the_page_on_spark_is_carried_out(spark, tmp_path, monkeypatch, capfd):
         assert master == "local[2]"
         yield spark
 
-    def measure_here(path, period, log, *, policy):
-        pipeline.measure(load_config(path, period=period), log=log, policy=policy)
+    def measure_here(path, period, log, **_ways_of_a_process):
+        pipeline.measure(load_config(path, period=period), log=log)
 
     monkeypatch.setattr("synth.curator.spark_source.spark_process", that_session)
     monkeypatch.setattr(pipeline, "measure_in_own_process", measure_here)
