@@ -75,11 +75,12 @@ class QuantileTable:
         before_upper = np.searchsorted(self.upper, starts, side="left")
         in_lower = np.diff(before_lower, append=len(self.lower))
         in_upper = np.diff(before_upper, append=len(self.upper))
-        self._before = before_lower.astype(np.int32)
+        self._before = before_lower.astype(np.int64)
         self._search = (in_lower != 1) | (in_upper != 1) | (before_lower != before_upper)
         beyond = np.uint64((1 << KEY_BITS) - 1)  # looked at by buckets that are searched anyway
         self._next_lower = np.append(self.lower, beyond)
-        self._next_upper = np.append(self.upper, np.full(2, beyond))
+        missing = max(0, len(self.lower) - len(self.upper)) + 1
+        self._next_upper = np.append(self.upper, np.full(missing, beyond))
 
     def refine(
         self, buckets: NDArray[np.uint16], words: NDArray[np.uint64], more_words: MoreWords
@@ -89,20 +90,26 @@ class QuantileTable:
         Shapes and units: `buckets` and `words` (word 0 of each cell) have one entry per cell.
         `more_words(i, j)` gives word j >= 1 of cell i; it is needed once in 2^48 cells or less.
         """
-        keys = (buckets.astype(np.uint64) << np.uint64(KEY_BITS - BUCKET_BITS)) | (
-            words >> np.uint64(BUCKET_BITS)
-        )
-        values = self._before[buckets].astype(np.int64)
-        surely = values + (keys >= self._next_upper.take(values, mode="clip"))
-        values += keys >= self._next_lower.take(values)
-        search = np.flatnonzero(self._search[buckets])
-        values[search] = np.searchsorted(self.lower, keys[search], side="right")
-        surely[search] = np.searchsorted(self.upper, keys[search], side="right")
-        result = values + self.first
-        for i in np.flatnonzero(values != surely).tolist():
+        keys = buckets.astype(np.uint64)
+        keys <<= np.uint64(KEY_BITS - BUCKET_BITS)
+        keys |= words >> np.uint64(BUCKET_BITS)
+        result = self._before[buckets]
+        is_open = keys < self._next_upper[result]
+        is_beyond = keys >= self._next_lower[result]
+        is_open &= is_beyond
+        result += is_beyond
+        search = self._search[buckets].nonzero()[0]
+        if len(search):
+            searched = keys[search]
+            result[search] = np.searchsorted(self.lower, searched, side="right")
+            surely = np.searchsorted(self.upper, searched, side="right")
+            is_open[search] = result[search] != surely
+        result += self.first
+        for i in is_open.nonzero()[0].tolist():
             prefix = int(buckets[i]) << WORD_BITS | int(words[i])
             result[i] = self._decide(prefix, i, more_words)
-        return result * self.step
+        result *= self.step
+        return result
 
     def _decide(self, prefix: int, cell: int, more_words: MoreWords) -> int:
         bits = BUCKET_BITS + WORD_BITS
