@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
+from tests.command_line import synth
 from tests.conftest import PEOPLE
-from tests.end_to_end.test_command_line import synth
 
 
 def contents(folder):

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +13,7 @@ import yaml
 
 from synth.errors import VerificationError
 from synth.release import verify_release
+from tests.command_line import synth
 
 NAMES = [f"c{i:02}" for i in range(30)]
 RECORDS = 6000
@@ -66,12 +65,7 @@ def published(tmp_path_factory):
     pyarrow.csv.write_csv(pa.table(columns), place / "answers.csv")
     path = place / "sparse.yaml"
     path.write_text(yaml.safe_dump(CONFIGURATION), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "synth", "run", str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = synth("run", path)
     assert done.returncode == 0, done.stderr
     return place / "outputs" / "sparse"
 

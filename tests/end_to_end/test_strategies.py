@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +10,7 @@ import pytest
 
 from synth.errors import VerificationError
 from synth.release import verify_release
+from tests.command_line import synth
 
 STRATEGIES = {
     "auto": ("auto", "0"),
@@ -35,8 +34,7 @@ def test_a_release_of_every_strategy_stands_and_no_noisy_count_can_be_changed(pr
         ledger={"delta_cap": "1e-3"},
         workload={"marginals": 3},
     )
-    command = [sys.executable, "-m", "synth", "run", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = synth("run", path)
     assert done.returncode == 0, done.stderr
     folder = path.parent / "outputs" / "small"
     assert verify_release(folder).release_id == "small"

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.command_line import synth
+
 from .conftest import counts_of
 
 COLUMNS = {"age": [34, 67], "sex": ["Female", "Male"], "town": ["Nord", "Süd"]}
@@ -20,13 +22,6 @@ CHANGED = {
     "a column became a list": {"age": [1], "sex": ["Male"], "town": [["Nord"]]},
     "a column became bytes": {"age": [1], "sex": [b"Male"], "town": ["Nord"]},
 }
-
-
-def synth(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "synth", *map(str, words)],
-        capture_output=True, text=True, check=False, timeout=200,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", CHANGED)

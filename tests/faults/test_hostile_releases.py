@@ -17,6 +17,7 @@ from synth.errors import VerificationError
 from synth.release import verify_release
 from synth.release.checksums import file_sha256
 from synth.release.verification import folder as folder_module
+from tests.command_line import synth
 
 CONFIGURATION = """schema_version: 1
 release: {id: hostile, title: T, description: D, curators: [C], contact: c@example.org,
@@ -40,8 +41,8 @@ def published(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("published")
     (place / "people.csv").write_text("age,sex\n" + "34,Female\n67,Male\n12,\n" * 60)
     (place / "release.yaml").write_text(CONFIGURATION)
-    command = [sys.executable, "-m", "synth", "run", str(place / "release.yaml")]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    done = synth("run", place / "release.yaml")
+    assert done.returncode == 0, done.stderr
     return place / "outputs" / "hostile"
 
 
