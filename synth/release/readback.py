@@ -10,6 +10,7 @@ from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells,
 from synth.domain.sparse_counts import SparseCounts
 from synth.release.columns import Column
 from synth.release.csv_file import csv_header
+from synth.release.letter_lines import CodedRows, LetterLines, OtherLayoutError, are_letters
 from synth.release.parquet_file import parquet_schema
 from synth.release.parquet_pages import ParquetBounds, UnboundedParquetError, require_bounded
 from synth.release.rows import BLOCK_ROWS, RowCounts
@@ -52,6 +53,11 @@ def counts_of_csv(
     names = [column.name for column in columns]
     single = len(columns) == 1
     count = _count_sparse if sparse else _count
+    if are_letters(columns):
+        try:
+            return count(LetterLines(columns).read(file), universe, columns)
+        except OtherLayoutError:  # a parser tells what is wrong, if anything is
+            file.seek(len(header))
     try:
         batches = pacsv.open_csv(
             file,
@@ -66,10 +72,10 @@ def counts_of_csv(
                 quoted_strings_can_be_null=single,
             ),
         )
-        return count(batches, universe, columns, text=True)
+        return count(_coded(batches, columns, text=True), universe, columns)
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
-            return count(iter(()), universe, columns, text=True)
+            return count(iter(()), universe, columns)
         raise ReadbackError(f"not readable as CSV with {len(columns)} columns: {error}") from None
 
 
@@ -107,7 +113,7 @@ def counts_of_parquet(
             batch_size=BLOCK_ROWS, use_threads=False
         )
         count = _count_sparse if sparse else _count
-        return count(batches, universe, columns, text=False)
+        return count(_coded(batches, columns, text=False), universe, columns)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadbackError(f"not readable as Parquet: {error}") from None
 
@@ -151,20 +157,30 @@ def parquet_bounds(columns: Sequence[Column], *, rows: int) -> ParquetBounds:
     )
 
 
-def _count(
-    batches: Iterator[Any], universe: Universe, columns: Sequence[Column], *, text: bool
-) -> NDArray[np.int64]:
+def _coded(batches: Iterator[Any], columns: Sequence[Column], *, text: bool) -> CodedRows:
+    """The codes of batches of values."""
+    row = 0
+    for batch in batches:
+        if batch.num_rows:
+            yield (
+                batch.num_rows,
+                (
+                    _codes(column, batch.column(position), row, text=text)
+                    for position, column in enumerate(columns)
+                ),
+            )
+        row += batch.num_rows
+
+
+def _count(rows: CodedRows, universe: Universe, columns: Sequence[Column]) -> NDArray[np.int64]:
     import numpy as np
 
     counts = np.zeros(universe.size, dtype=np.int64)
     row, previous = 0, -1
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        cells = np.zeros(batch.num_rows, dtype=np.int64)
-        for position, column in enumerate(columns):
-            codes = _codes(column, batch.column(position), row, text=text)
-            cells += codes * universe.strides[position]
+    for number, codes in rows:
+        cells = np.zeros(number, dtype=np.int64)
+        for position in range(len(columns)):
+            cells += next(codes) * universe.strides[position]
         steps = np.diff(cells, prepend=previous)
         if (steps < 0).any():
             place = row + int(np.argmax(steps < 0)) + 1
@@ -172,13 +188,11 @@ def _count(
         starts = np.flatnonzero(np.diff(cells, prepend=-1))
         counts[cells[starts]] += np.diff(starts, append=len(cells))
         previous = int(cells[-1])
-        row += batch.num_rows
+        row += number
     return counts
 
 
-def _count_sparse(
-    batches: Iterator[Any], universe: Universe, columns: Sequence[Column], *, text: bool
-) -> SparseCounts:
+def _count_sparse(rows: CodedRows, universe: Universe, columns: Sequence[Column]) -> SparseCounts:
     import numpy as np
 
     kind = code_type(universe.shape)
@@ -186,13 +200,8 @@ def _count_sparse(
     numbers: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     before = [np.full(1, -1, dtype=np.int64) for _ in word_axes(universe.shape)]
     row = 0
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        codes = [
-            _codes(column, batch.column(position), row, text=text)
-            for position, column in enumerate(columns)
-        ]
+    for number, found in rows:
+        codes = list(found)
         words = cell_words(codes, universe.shape)
         joined = [np.concatenate(pair) for pair in zip(before, words, strict=True)]
         new = new_cells(joined)[1:]
@@ -208,7 +217,7 @@ def _count_sparse(
         if len(starts):
             numbers.append(np.diff(starts, append=len(new)))
         before = [word[-1:] for word in words]
-        row += batch.num_rows
+        row += number
     return SparseCounts(tuple(map(np.concatenate, kept)), np.concatenate(numbers))
 
 
