@@ -1,14 +1,13 @@
 """A table with many records for each person, from the command line to a verified release."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from synth.release import verify_release
+from tests.command_line import synth
 
 MOST = 2
 PEOPLE = 300
@@ -34,8 +33,7 @@ def test_a_release_about_people(project, delta):
         ledger={"epsilon_cap": 10, "delta_cap": "1e-3"},
         strategy={"tables": [["age"], ["sex", "town"]]},
     )
-    command = [sys.executable, "-m", "synth", "run", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = synth("run", path)
     assert done.returncode == 0, done.stderr
     folder = path.parent / "outputs" / "small"
     verify_release(folder)
