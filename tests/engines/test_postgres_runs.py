@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from synth.ledger import Ledger, RunState
+from tests import command_line
 
 from .conftest import PASSWORD, counts_of
 
@@ -22,11 +23,7 @@ PEOPLE = [(34, "Female", "Nord"), (67, "Male", "Süd"), (12, None, CANARY)] * 40
 
 
 def synth(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "synth", *map(str, words)],
-        capture_output=True, text=True, check=False, timeout=200,
-        env={**os.environ, **environment},
-    )  # fmt: skip
+    return command_line.synth(*words, environment={**os.environ, **environment})
 
 
 def spent(path: Path) -> str:
@@ -98,7 +95,7 @@ def test_a_count_that_is_cut_off_is_resumed_with_the_same_charge(project, server
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            end = time.monotonic() + 60
+            end = time.monotonic() + 200
             while not counting(server) and time.monotonic() < end and process.poll() is None:
                 time.sleep(0.05)
             (backend,) = counting(server)
