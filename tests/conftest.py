@@ -1,6 +1,7 @@
 """A small configuration that tests change piece by piece."""
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import deepcopy
@@ -84,6 +85,23 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         else:
             result[key] = value
     return result
+
+
+@pytest.fixture(scope="session")
+def clone_after_tutorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that a clone would hold and the tutorial needs, after the tutorial: Adult is out.
+
+    Its tests are of the group `adult-pages`, so that it is carried out once.
+    """
+    from tests.docs.carried_out import ROOT, carry_out
+    from tests.docs.test_how_to import INSTALL
+
+    place = tmp_path_factory.mktemp("clone")
+    (place / "data").mkdir()
+    shutil.copy(ROOT / "data" / "adult.csv.gz", place / "data")
+    shutil.copytree(ROOT / "configs", place / "configs")
+    assert "install" in carry_out(ROOT / "docs" / "tutorial.md", place, INSTALL)
+    return place
 
 
 @pytest.fixture

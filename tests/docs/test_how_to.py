@@ -3,7 +3,6 @@
 import math
 import re
 import shlex
-import shutil
 import tomllib
 from pathlib import Path
 from typing import get_args
@@ -41,14 +40,9 @@ INSTALL = {"install": require_installed_by_the_readme}
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory) -> Path:
+def clone(clone_after_tutorial) -> Path:
     """The files that a clone would hold and the tutorial needs, after the tutorial."""
-    place = tmp_path_factory.mktemp("clone")
-    (place / "data").mkdir()
-    shutil.copy(ROOT / "data" / "adult.csv.gz", place / "data")
-    shutil.copytree(ROOT / "configs", place / "configs")
-    assert "install" in carry_out(DOCS / "tutorial.md", place, INSTALL)
-    return place
+    return clone_after_tutorial
 
 
 def test_the_tutorial_publishes_a_page_that_can_be_opened(clone):
