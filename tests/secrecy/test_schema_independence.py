@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +11,7 @@ from synth import pipeline
 from synth.config import load_config
 from synth.noise import NoiseStream
 from synth.progress import Stage, Step, watched_by
+from tests.command_line import synth
 
 HEADER = "age,sex,town\n"
 INPUTS = {
@@ -98,15 +97,10 @@ def test_every_input_gives_the_same_reports_of_progress(project, log, strategy, 
 
 @pytest.mark.parametrize("kind", ["empty", "one row", "full"])
 def test_a_scheduled_job_writes_the_same_lines_for_every_input(project, kind):
-    """The real command, without a terminal: standard error line by line."""
+    """The command line, without a terminal: standard error line by line."""
     path = project(people=INPUTS[kind], strategy="identity")
-    finished = subprocess.run(
-        [sys.executable, "-m", "synth", "run", str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=100,
-    )
+    finished = synth("run", path)
+    assert finished.returncode == 0, finished.stderr
     assert finished.stderr.splitlines() == [
         "configuration accepted: 45 cells",
         "reserved: epsilon 1 of nobody",
