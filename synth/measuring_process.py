@@ -20,7 +20,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import get_args
@@ -73,8 +73,8 @@ def measure_in_own_process(
 
     Ensures: the child has ended when this returns or raises. One that is told to end and does
     not, because native code keeps it busy, is killed: the contract holds at any instant.
-    Raises: what `require` raises; SynthError if the child was stopped; MeasuringProcessError with
-    its exit code if it failed.
+    Raises: what `require` raises; SynthError if the child was stopped or could not be started;
+    MeasuringProcessError with its exit code if it failed.
     """
     watcher = progress.current_watcher()
     command = [sys.executable, "-m", "synth", "measure", str(path), "--within-run"]
@@ -84,14 +84,7 @@ def measure_in_own_process(
     command += [] if watcher is None else ["--report-progress"]
     unwanted = ("PYTHONFAULTHANDLER", "PYTHONINSPECT", "PYTHONDEVMODE", "PYTHONTRACEMALLOC")
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-    ) as process:
+    with _started(command, environment) as process:
         try:
             require()
             _clear(process)
@@ -108,6 +101,25 @@ def measure_in_own_process(
         )
     if process.returncode:
         raise MeasuringProcessError(process.returncode)
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """The child; raises SynthError if the machine has no room for another process."""
+    try:
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+    except OSError:
+        raise SynthError(
+            "the measuring process could not be started",
+            why="often the machine has no memory left, or no process more is allowed",
+            fix="start the same command again when there is room; nothing is charged twice",
+        ) from None
 
 
 def _clear(process: subprocess.Popen[bytes]) -> None:

@@ -49,6 +49,13 @@ def test_a_child_that_is_not_cleared_measures_nothing(child):
     assert not child.exists()
 
 
+def test_a_machine_without_room_for_a_process_is_an_expected_failure(child):
+    child.with_name("child").unlink()
+    with pytest.raises(SynthError, match="could not be started") as refusal:
+        measure_in_own_process(child, None, Heard(), require=lambda: None)
+    assert refusal.value.exit_code == 1
+
+
 def test_modules_are_loaded_while_the_child_is_silent(child, tmp_path, monkeypatch):
     checked, log = [], Heard()
     for name in ("needed_first", "needed_second"):
