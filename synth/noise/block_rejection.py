@@ -36,6 +36,11 @@ def reject_until_accepted(
         if number:
             bucket = (block[:, 0] & np.uint64(BUCKETS - 1)).astype(np.int64)
             offset = (block[:, 0] >> np.uint64(BUCKET_BITS)).astype(np.int64) & (table.size - 1)
+            starts = table.values[bucket]
+            sure = starts != table.undecided  # accepted whatever the fraction is: nearly all
+            values[cells[sure]] = starts[sure] + offset[sure]
+            left = np.flatnonzero(~sure)
+            cells, bucket, offset, block = cells[left], bucket[left], offset[left], block[left]
         accepted, rejected = _decide(table, bucket, offset, block[:, 1])
         values[cells[accepted]] = table.block[bucket[accepted]] * table.size + offset[accepted]
         for i in np.flatnonzero(~(accepted | rejected)).tolist():
