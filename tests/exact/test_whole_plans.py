@@ -42,7 +42,6 @@ PURE = {
 GAUSSIAN = {
     "tables": Plan({"tables": [*SINGLES[:4], ["e", "f"]]}, "1", "0.001"),
     "tables, replace-one": Plan({"tables": SINGLES}, "1", "0.001", "replace-one"),
-    "tables, people": Plan({"tables": SINGLES}, "1", "0.001", most=2),
     "auto": Plan("auto", "1", "0.001"),
     "auto, people": Plan("auto", "1", "0.001", most=2),
 }

@@ -6,6 +6,7 @@ the counts that it is added to.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from synth import curator, pipeline
 from synth.config import load_config
@@ -109,7 +109,7 @@ def configuration(directory: Path, plan: Plan) -> Config:
     if plan.neighbours == "add-remove":
         del changes["public_totals"]
     path = directory / "toy.yaml"
-    path.write_text(yaml.safe_dump(merged(SMALL, changes)))
+    path.write_text(json.dumps(merged(SMALL, changes)))  # JSON is YAML
     return load_config(path)
 
 
