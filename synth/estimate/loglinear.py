@@ -27,11 +27,14 @@ _FIRST_SPREAD = {0: 3.0, 1: 2.0, 2: 0.2, 3: 0.05}
 """Standard deviation of an interaction's effect on the log mean, before any evidence."""
 _STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
+_STAGE_ITERATIONS_WITH_CELLS = {0: 20, 1: 20, 2: 80, 3: 120}
+_EVIDENCE_ROUNDS_WITH_CELLS = 1
+"""Where noise drowns the cells, spreads set from a fit far from its end come out too narrow, and a
+second round narrows them further. Sums alone are better off with both (docs/estimation.md)."""
 _EVIDENCE_ITERATIONS = 120
 _TOLERANCE = 0.1
 MODEST_SIZE = 500_000
-"""Above this number of cells the iterations are cut in proportion, to bound the time; above twice
-this number only one round of evidence is done."""
+"""Above this number of cells the iterations are cut in proportion, to bound the time."""
 _SHAPE = 20.0
 """About the shape of the prior's mixture: a count varies around its mean by 1 / sqrt(20) more."""
 _LARGEST_DISCOUNT = 5.0
@@ -84,7 +87,7 @@ class LogLinearModel:
         self._effort = min(1.0, MODEST_SIZE / interactions.size)
 
     def fit(self) -> LogLinearFit:
-        """Main effects first, then pairs, then triples; then spreads set by the evidence, twice.
+        """Main effects first, then pairs, then triples; then spreads set by the evidence.
 
         Spread by the evidence (MacKay 1992): spread^2 = |coefficients|^2 / gamma, where gamma
         counts the coefficients that the noisy table, not the prior, determines. With it comes the
@@ -95,14 +98,16 @@ class LogLinearModel:
         spread = {c: _FIRST_SPREAD[min(self._order(c), MAX_ORDER)] for c in self._components()}
         theta = self._start()
         first = min(1, self.max_order) if self.sums is None else min(2, self.max_order)
-        rounds = _EVIDENCE_ROUNDS if self._effort >= 0.5 else min(1, _EVIDENCE_ROUNDS)
+        with_cells = self.posterior is not None
+        stage_iterations = _STAGE_ITERATIONS_WITH_CELLS if with_cells else _STAGE_ITERATIONS
+        rounds = _EVIDENCE_ROUNDS_WITH_CELLS if with_cells else _EVIDENCE_ROUNDS
         rounds = rounds if self.max_order else 0
         orders = range(first, self.max_order + 1)
         parts = len(orders) + rounds
         for part, order in enumerate(orders, start=1):
             stage = {c: value for c, value in spread.items() if self._order(c) <= order}
             name = f"fit interactions of up to {order} attributes"
-            iterations = _STAGE_ITERATIONS[min(order, MAX_ORDER)]
+            iterations = stage_iterations[min(order, MAX_ORDER)]
             with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
                 theta = self._solve(theta, stage, iterations, name)
         for part in range(len(orders) + 1, parts + 1):
