@@ -17,7 +17,7 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -77,14 +77,14 @@ def ours_and_noted() -> list[Figures]:
 
 
 def peers() -> list[Figures]:
-    """The finished runs of the peers, as means over the seeds."""
+    """The finished runs of the peers, as medians over the seeds."""
     runs: dict[tuple[str, float, str, str], list[tuple[float, ...]]] = defaultdict(list)
     for result in load():
         if result.status == "done":
             key = (result.table, float(result.epsilon), result.delta, result.peer)
             runs[key].append(result.tvd)
     return [
-        Figures(*key, tuple(mean(each) for each in zip(*tvds, strict=True)), len(tvds))
+        Figures(*key, tuple(median(each) for each in zip(*tvds, strict=True)), len(tvds))
         for key, tvds in runs.items()
     ]
 

@@ -3,7 +3,7 @@
     python benchmarks/peers/summary.py
     python benchmarks/peers/summary.py --all
 
-A figure is the mean over the runs of one peer. The best of few runs of many peers flatters the
+A figure is the median over the runs of one peer. The best of few runs of many peers flatters the
 peers a little; that is the safe side for a comparison with ours.
 """
 
@@ -13,7 +13,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
-from statistics import mean
+from statistics import median
 
 from results import Result, load
 
@@ -31,21 +31,21 @@ def by_setting(results: Iterable[Result]) -> dict[tuple[str, Fraction], dict[str
 
 
 def print_best() -> None:
-    """One line for each table and epsilon: per measure, the best mean and whose it is."""
+    """One line for each table and epsilon: per measure, the best median and whose it is."""
     print(f"| table | epsilon | {' | '.join(MEASURES)} |")
     print("|---|---|---|---|---|---|")
     for (name, epsilon), runs_of in by_setting(load()).items():
-        means = {
-            peer: [mean(values) for values in zip(*(run.tvd for run in done), strict=True)]
+        medians = {
+            peer: [median(values) for values in zip(*(run.tvd for run in done), strict=True)]
             for peer, runs in runs_of.items()
             if (done := [run for run in runs if run.status == "done"])
         }
-        if not means:
+        if not medians:
             continue
         cells = []
         for measure in range(len(MEASURES)):
-            peer = min(means, key=lambda one: means[one][measure])
-            cells.append(f"{means[peer][measure]:.4f} {peer}")
+            peer = min(medians, key=lambda one: medians[one][measure])
+            cells.append(f"{medians[peer][measure]:.4f} {peer}")
         print(f"| {name} | {float(epsilon):g} | {' | '.join(cells)} |")
 
 
@@ -59,11 +59,11 @@ def print_all() -> None:
             done = [run for run in runs if run.status == "done"]
             shown = done or runs
             figures = (
-                [f"{mean(values):.4f}" for values in zip(*(run.tvd for run in done), strict=True)]
+                [f"{median(values):.4f}" for values in zip(*(run.tvd for run in done), strict=True)]
                 if done
                 else [runs[0].status, "", "", ""]
             )
-            seconds = mean(run.cpu_seconds for run in shown)
+            seconds = median(run.cpu_seconds for run in shown)
             peak = max(run.peak_megabytes for run in shown)
             print(
                 f"| {name} | {float(epsilon):g} | {peer} | {len(shown)} | {' | '.join(figures)} |"
