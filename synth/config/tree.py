@@ -15,6 +15,8 @@ MAX_DEPTH = 20
 MAX_NODES = 300_000
 LONG_CHARACTERS = 100_000
 """A longer text is parsed by the parser written in C, where there is one: twenty times as fast."""
+READ_IN_TWO_WAYS = ("\t", "\ufeff")
+"""Tabs and marks of byte order, where the parser in C takes what the one in Python refuses."""
 BLANKS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
@@ -137,14 +139,15 @@ def parse(text: str, problems: list[Problem]) -> Node:
 
 
 def _parse_long(text: str, problems: list[Problem]) -> Node | None:
-    """The same tree by the parser in C; None if there is none, or for a text that is no YAML.
+    """The same tree by the parser in C; None if there is none, or where it might differ.
 
-    Such a text is parsed again by the one in Python, so that its message is the same everywhere.
+    A text that is no YAML, or holds what the two read in two ways, is left to the parser in
+    Python, so that what it means and what is said of it are the same everywhere.
     """
     import yaml
 
     loader: Any = getattr(yaml, "CBaseLoader", None)
-    if loader is None:
+    if loader is None or any(character in text for character in READ_IN_TWO_WAYS):
         return None
     found: list[Problem] = []
     try:

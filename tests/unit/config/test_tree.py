@@ -123,7 +123,9 @@ LONG = "\n".join(f"  - level {number} of many" for number in range(5_000))
 EXTRAS = "levels:\n" + LONG + "\nmore: [~, '~', \"x\\ty\", &a b, *a, !!str 3, 1.0] # end\n"
 
 
-@pytest.mark.parametrize("end", ["", "a: b: c\n", "---\nx: 1\n"])
+@pytest.mark.parametrize(
+    "end", ["", "a: b: c\n", "---\nx: 1\n", "\ufeffx: 1\n", "# \n\ufeff", "x: !CONFIRM \t\n"]
+)
 def test_a_long_text_gives_the_same_tree_without_the_parser_in_c(
     end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
