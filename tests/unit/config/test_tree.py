@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from synth.config import tree
 from synth.config.tree import (
     LONG_CHARACTERS,
     MAX_DEPTH,
@@ -123,9 +124,7 @@ LONG = "\n".join(f"  - level {number} of many" for number in range(5_000))
 EXTRAS = "levels:\n" + LONG + "\nmore: [~, '~', \"x\\ty\", &a b, *a, !!str 3, 1.0] # end\n"
 
 
-@pytest.mark.parametrize(
-    "end", ["", "a: b: c\n", "---\nx: 1\n", "\ufeffx: 1\n", "# \n\ufeff", "x: !CONFIRM \t\n"]
-)
+@pytest.mark.parametrize("end", ["", "a: b: c\n", "---\nx: 1\n"])
 def test_a_long_text_gives_the_same_tree_without_the_parser_in_c(
     end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +141,24 @@ def test_a_long_text_gives_the_same_tree_without_the_parser_in_c(
     fast = read_whole()
     monkeypatch.delattr(yaml, "CBaseLoader", raising=False)
     assert read_whole() == fast
+
+
+@pytest.mark.parametrize("text", ["x: 1\n\ufeff", "\n\ufeffx: 1\n", "x: !CONFIRM \t\n", "a\t"])
+def test_what_two_parsers_read_in_two_ways_is_read_in_one(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "LONG_CHARACTERS", 0)
+
+    def found() -> tuple[object, list[Problem]]:
+        problems: list[Problem] = []
+        try:
+            return parse(text, problems), problems
+        except UnreadableTextError as error:
+            return error.problem, problems
+
+    fast = found()
+    monkeypatch.delattr(yaml, "CBaseLoader", raising=False)
+    assert found() == fast
 
 
 def test_rendering_is_one_short_printable_line() -> None:
