@@ -27,10 +27,12 @@ _FIRST_SPREAD = {0: 3.0, 1: 2.0, 2: 0.2, 3: 0.05}
 """Standard deviation of an interaction's effect on the log mean, before any evidence."""
 _STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
-_STAGE_ITERATIONS_WITH_CELLS = {0: 20, 1: 20, 2: 80, 3: 120}
-_EVIDENCE_ROUNDS_WITH_CELLS = 1
-"""Where noise drowns the cells, spreads set from a fit far from its end come out too narrow, and a
-second round narrows them further. Sums alone are better off with both (docs/estimation.md)."""
+_WIDE_DECAY = 0.1
+"""Noise of the cells of at least ten records is wide: the fit goes further, and spreads are set
+once. Set from a fit far from its end they come out too narrow there, and a second round narrows
+them further (docs/estimation.md)."""
+_WIDE_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 80, 3: 120}
+_WIDE_EVIDENCE_ROUNDS = 1
 _EVIDENCE_ITERATIONS = 120
 _TOLERANCE = 0.1
 MODEST_SIZE = 500_000
@@ -98,9 +100,9 @@ class LogLinearModel:
         spread = {c: _FIRST_SPREAD[min(self._order(c), MAX_ORDER)] for c in self._components()}
         theta = self._start()
         first = min(1, self.max_order) if self.sums is None else min(2, self.max_order)
-        with_cells = self.posterior is not None
-        stage_iterations = _STAGE_ITERATIONS_WITH_CELLS if with_cells else _STAGE_ITERATIONS
-        rounds = _EVIDENCE_ROUNDS_WITH_CELLS if with_cells else _EVIDENCE_ROUNDS
+        is_wide = self.posterior is not None and self.posterior.decay <= _WIDE_DECAY
+        stage_iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS
+        rounds = _WIDE_EVIDENCE_ROUNDS if is_wide else _EVIDENCE_ROUNDS
         rounds = rounds if self.max_order else 0
         orders = range(first, self.max_order + 1)
         parts = len(orders) + rounds

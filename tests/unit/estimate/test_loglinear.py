@@ -21,17 +21,21 @@ VARIANCE = 0.5 / np.sinh(0.5) ** 2
 @pytest.fixture(name="exact")
 def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loglinear, "_TOLERANCE", 1e-16)
-    monkeypatch.setattr(loglinear, "_STAGE_ITERATIONS_WITH_CELLS", dict.fromkeys(range(4), 2000))
+    monkeypatch.setattr(loglinear, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
     monkeypatch.setattr(loglinear, "_EVIDENCE_ITERATIONS", 2000)
 
 
 def make_model(
-    shape: tuple[int, ...], noisy: NDArray[np.int64], possible: NDArray[np.bool_] | None = None
+    shape: tuple[int, ...],
+    noisy: NDArray[np.int64],
+    possible: NDArray[np.bool_] | None = None,
+    *,
+    decay: float = 1.0,
 ) -> LogLinearModel:
     allowed = np.ones(noisy.size, dtype=bool) if possible is None else possible
     return LogLinearModel(
         Interactions(shape),
-        CellPosterior(noisy, decay=1.0),
+        CellPosterior(noisy, decay=decay),
         None,
         allowed,
         noise_variance=VARIANCE,
@@ -50,7 +54,7 @@ def fitted_counts(shape: tuple[int, ...], noisy: NDArray[np.int64]) -> NDArray[n
 def test_fit_is_the_solution_of_a_slow_solver(
     shape: tuple[int, ...], draw_table: Draw, draw_noise: Draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loglinear, "_EVIDENCE_ROUNDS_WITH_CELLS", 0)
+    monkeypatch.setattr(loglinear, "_EVIDENCE_ROUNDS", 0)
     size = int(np.prod(shape))
     noisy = draw_table(shape, 300, 4) + draw_noise(size, decay=1.0, seed=5)
     possible = np.ones(size, dtype=bool)
@@ -121,7 +125,9 @@ def test_total_of_the_discounted_means_stays(draw_table: Draw, draw_noise: Draw)
     assert np.ptp(model._discount) > 0.0
 
 
-def test_steps_say_what_was_done(draw_table: Draw) -> None:
-    steps = make_model((3, 4, 2), draw_table((3, 4, 2), 100, 11)).fit().steps
-    assert [step["coefficients"] for step in steps] == [7, 18, 24, 24]
+@pytest.mark.parametrize(("decay", "rounds"), [(1.0, 2), (0.101, 2), (0.1, 1), (0.01, 1)])
+def test_steps_say_what_was_done(draw_table: Draw, decay: float, rounds: int) -> None:
+    model = make_model((3, 4, 2), draw_table((3, 4, 2), 100, 11), decay=decay)
+    steps = model.fit().steps
+    assert [step["coefficients"] for step in steps] == [7, 18, 24, *[24] * rounds]
     assert all(step["stop"] for step in steps)

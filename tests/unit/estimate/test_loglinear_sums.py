@@ -30,10 +30,8 @@ SIZE, BASE, VARIANCE = 30, 0.8, 0.5 / np.sinh(0.5) ** 2
 @pytest.fixture(name="exact", autouse=True)
 def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loglinear, "_TOLERANCE", 1e-16)
-    for tables in ("", "_WITH_CELLS"):
-        iterations = dict.fromkeys(range(4), 2000)
-        monkeypatch.setattr(loglinear, f"_STAGE_ITERATIONS{tables}", iterations)
-        monkeypatch.setattr(loglinear, f"_EVIDENCE_ROUNDS{tables}", 0)
+    monkeypatch.setattr(loglinear, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
+    monkeypatch.setattr(loglinear, "_EVIDENCE_ROUNDS", 0)
 
 
 @pytest.fixture(name="possible")
