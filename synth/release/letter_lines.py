@@ -21,6 +21,8 @@ LINES_AT_ONCE = 1 << 12
 """Lines that are written together: they stay in the cache while column after column is set."""
 
 LINES_READ_AT_ONCE = 1 << 16
+BYTES_READ_AT_ONCE = 1 << 22
+"""Fewer lines where they are long: a list holds the codes of all columns of what is read."""
 
 _SPECIAL = frozenset(',"\r\n')
 _NO_CODE = -1
@@ -74,7 +76,8 @@ class LetterLines:
         import numpy as np
 
         width = 2 * len(self._pairs)
-        while content := file.read(width * LINES_READ_AT_ONCE):
+        at_once = width * max(1, min(LINES_READ_AT_ONCE, BYTES_READ_AT_ONCE // width))
+        while content := file.read(at_once):
             if len(content) % width:
                 raise OtherLayoutError("the last line is not as long as the others")
             lines = np.frombuffer(content, dtype="<u2").reshape(-1, len(self._pairs))

@@ -10,7 +10,7 @@ from synth.domain.sparse_counts import SparseCounts
 from synth.release import csv_file, letter_lines, readback
 from synth.release.columns import published_columns
 from synth.release.csv_file import csv_chunks
-from synth.release.letter_lines import are_letters
+from synth.release.letter_lines import LetterLines, are_letters
 from synth.release.readback import ReadbackError, counts_of_csv
 
 
@@ -52,6 +52,14 @@ def test_the_counts_are_read_back(monkeypatch, lines):
     assert np.array_equal(found.values, as_list().values)
     for column, expected in zip(found.columns, as_list().columns, strict=True):
         assert np.array_equal(column, expected)
+
+
+def test_long_lines_are_read_a_few_at_once():
+    universe = Universe(tuple(categorical(f"c{number}", "01") for number in range(1_000)))
+    lines = io.BytesIO(b",".join([b"1"] * 1_000).join([b"", b"\n"]) * 3_000)
+    numbers = [rows for rows, _ in LetterLines(published_columns(universe, "uniform")).read(lines)]
+    assert sum(numbers) == 3_000
+    assert max(numbers) * 2_000 <= letter_lines.BYTES_READ_AT_ONCE
 
 
 @pytest.mark.parametrize("sparse", [False, True])
