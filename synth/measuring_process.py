@@ -134,7 +134,7 @@ def wait_until_cleared() -> None:
 
     Raises: SynthError if the parent has ended without it.
     """
-    if os.read(sys.stdin.fileno(), len(CLEARED)) != CLEARED:
+    if sys.stdin is None or os.read(sys.stdin.fileno(), len(CLEARED)) != CLEARED:
         raise SynthError(
             "the run ended before anything was measured",
             why="its preconditions do not hold, or it was stopped",

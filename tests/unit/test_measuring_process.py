@@ -82,3 +82,9 @@ def test_a_child_whose_parent_is_gone_stops(monkeypatch):
         monkeypatch.setattr(measuring_process, "sys", SimpleNamespace(stdin=stdin))
         with pytest.raises(SynthError, match="before anything was measured"):
             wait_until_cleared()
+
+
+def test_a_child_without_standard_input_stops(monkeypatch):
+    monkeypatch.setattr(measuring_process, "sys", SimpleNamespace(stdin=None))
+    with pytest.raises(SynthError, match="before anything was measured"):
+        wait_until_cleared()
