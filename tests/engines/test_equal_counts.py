@@ -226,7 +226,7 @@ def test_columns_of_many_levels(project, tmp_path, server):
     from synth.curator.measuring import quiet_libraries
     from synth.curator.tabulate import counted_cells
 
-    levels = [f"Town {number}'s \\ é" for number in range(500)]
+    levels = [f"Town {number}'s \\ é %s {{}}" for number in range(500)]
     names = ["home", "work", "number"]
     domain = [
         {"name": name, "type": "categorical", "levels": [*levels], "missing": ["", "?"],
