@@ -130,6 +130,8 @@ class Release:
             )
         if list(frame.columns) != list(types):
             raise ReadbackError("the header is not that of the declared columns")
+        if not isinstance(frame.index, pd.RangeIndex):  # pandas takes a field too many for it
+            raise ReadbackError("lines have more fields than there are columns")
         return frame
 
     def counts(self) -> pd.DataFrame:

@@ -56,6 +56,15 @@ def test_rows_that_cannot_be_read_are_refused_as_by_every_other_method(released,
         synth.Release(made.folder).frame()
 
 
+def test_rows_with_a_field_too_many_are_refused_not_shifted(released):
+    made = released(domain=[BUSY["domain"][0]], output={"formats": ["csv"]})
+    path = made.folder / "synthetic.csv"
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(f"more,{line}" for line in lines), ""]))
+    with pytest.raises(VerificationError, match="cannot be read as rows"):
+        synth.Release(made.folder).frame()
+
+
 def test_counts_and_marginals_are_those_of_the_rows(released):
     made = released(**BUSY)
     release = synth.Release(made.folder)
