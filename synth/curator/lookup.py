@@ -51,7 +51,8 @@ def encode_records(
         rest = [(text, code) for text, code in texts if text not in keys]
         columns[f"code_{number}"] = encode_texts(records, attribute, rest)
         columns[f"key_{number}"] = _key(records.table[attribute.name])
-        levels[number] = engine.lookup({keys[text]: code for text, code in texts if text in keys})
+        first = {keys[text]: code for text, code in reversed(texts) if text in keys}
+        levels[number] = engine.lookup(first)
     if person is not None:
         columns["person"] = records.table[person].cast("string")
     table = records.table.select(**columns)

@@ -58,6 +58,13 @@ def test_a_table_that_has_a_key_twice_doubles_no_record(engine, monkeypatch):
     assert cells(engine, TOWN, WORD) == sorted(65 * town + word for town, word in CODES)
 
 
+def test_of_one_text_the_first_counts_as_where_texts_are_compared(engine, monkeypatch):
+    twice = Attribute("town", "categorical", levels=LEVELS, missing=("", LEVELS[5]))
+    looked_up = cells(engine, twice)
+    monkeypatch.setattr("synth.curator.lookup.COMPARED_TEXTS", 1_000)
+    assert looked_up == cells(engine, twice) == [64] * 6
+
+
 def test_records_pass_through_the_join_and_are_not_gathered(engine):
     """The side that a join gathers is the table of levels, though a stream looks shorter."""
     statement = sql_text(expression(engine, TOWN, WORD), "duckdb")
