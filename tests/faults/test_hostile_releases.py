@@ -363,8 +363,9 @@ def test_json_that_was_made_to_hurt(release, name):
 def test_a_manifest_of_a_terabyte_of_holes_is_not_read(release):
     with (release / "manifest.json").open("r+b") as file:
         file.truncate(1 << 40)
-    (line,) = verify_in_a_process(release)[1:]
-    assert line == "  manifest.json: is larger than 67108864 bytes"
+    finding, advice = verify_in_a_process(release)[1:]
+    assert finding == "  manifest.json: is larger than 67108864 bytes"
+    assert advice.startswith("    fix: ")
 
 
 # --- Names, links and what is no file ---
