@@ -11,7 +11,6 @@ from synth.curator.postgres_columns import column_kinds
 from synth.curator.postgres_engine import SESSION, postgres_engine
 from synth.curator.postgres_table import FIND_COLUMNS, find_table, has_columns, quoted
 from synth.curator.source_texts import FoundColumns
-from synth.errors import SourceError
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,20 +29,15 @@ class PostgresTexts:
     def find_columns(self) -> FoundColumns:
         """See `SourceTexts.find_columns`; their types and permissions decide."""
         shown = self._source.shown
-        countable: list[str] = []
-        refused: list[str] = []
         with postgres_engine(self._source) as engine:
             table = find_table(engine.connection, shown, view_reason="a draft")
             rows = engine.connection.execute(FIND_COLUMNS, {"table": table.oid})
-            for name in [row[0] for row in rows]:
-                try:
-                    found = has_columns(engine.connection, table, [name], shown)
-                    column_kinds(found, [name], shown)
-                except SourceError:
-                    refused.append(name)
-                else:
-                    countable.append(name)
-        return FoundColumns(tuple(countable), tuple(refused))
+
+            def require(name: str) -> None:
+                found = has_columns(engine.connection, table, [name], shown)
+                column_kinds(found, [name], shown)
+
+            return FoundColumns.judged([row[0] for row in rows], require)
 
     @contextmanager
     def streams(

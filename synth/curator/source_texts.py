@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from synth.config.types import FileSource, PostgresSource, SourceConfig
+from synth.errors import SourceError
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,6 +24,20 @@ class FoundColumns:
     uncountable: tuple[str, ...] = ()
     """Of a type that cannot be counted, or not to be read by this user."""
     repeated: tuple[str, ...] = ()
+
+    @classmethod
+    def judged(cls, names: Iterable[str], require: Callable[[str], object]) -> FoundColumns:
+        """The columns as `require` judges them: SourceError says that one cannot be counted."""
+        countable: list[str] = []
+        uncountable: list[str] = []
+        for name in names:
+            try:
+                require(name)
+            except SourceError:
+                uncountable.append(name)
+            else:
+                countable.append(name)
+        return cls(tuple(countable), tuple(uncountable))
 
 
 class SourceTexts(Protocol):

@@ -13,7 +13,6 @@ from synth.curator.spark_failures import translated_failures
 from synth.curator.spark_session import SparkProcess, spark_process
 from synth.curator.spark_source import arrow_batches
 from synth.curator.spark_table import open_table
-from synth.errors import SourceError
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,18 +28,12 @@ class SparkTexts:
 
     def find_columns(self) -> FoundColumns:
         """See `SourceTexts.find_columns`; their declared types decide."""
-        countable: list[str] = []
-        refused: list[str] = []
         with translated_failures(self._source.shown, self._spark.process):
             opened = open_table(self._spark.session, self._source.table, ())
-            for name in dict.fromkeys(opened.frame.columns):
-                try:
-                    opened.kinds([name], person_column=None)
-                except SourceError:
-                    refused.append(name)
-                else:
-                    countable.append(name)
-        return FoundColumns(tuple(countable), tuple(refused))
+            return FoundColumns.judged(
+                dict.fromkeys(opened.frame.columns),
+                lambda name: opened.kinds([name], person_column=None),
+            )
 
     @contextmanager
     def streams(
