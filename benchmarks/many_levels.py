@@ -121,7 +121,7 @@ def counted(path: Path, url: str | None) -> dict[str, object]:
         source, files = PostgresSource(url, "synth_benchmark", "keep", "made up"), ()
     with quiet_libraries():
         clock()
-        with open_engine(source, files, path.parent) as engine:
+        with open_engine(source, files, path.parent, config.universe) as engine:
             sql_text(_bounded_records(engine, config), "postgres" if url else "duckdb")
         found["write"] = clock()
         with counted_cells(config, source, files, path.parent) as blocks:

@@ -15,6 +15,7 @@ from synth.curator.csv_source import CsvFile, open_csv, require_whole
 from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.parquet_source import open_parquet
 from synth.curator.sql_text import sql_text
+from synth.curator.text_codes import TextCodes
 from synth.errors import SourceError, SynthError
 
 if TYPE_CHECKING:
@@ -43,10 +44,11 @@ class DuckDBEngine:
         scanner: duckdb.DuckDBPyConnection,
         source: FileSource,
         files: Sequence[Path],
+        codes: Mapping[str, TextCodes] | None = None,
     ) -> None:
         """Nothing is opened yet; `scanner` reads CSV files for `connection`."""
         self.connection, self.scanner = connection, scanner
-        self._source, self._files = source, files
+        self._source, self._files, self._codes = source, files, codes
         self._sent: tuple[CsvFile, ...] = ()
         self._lookups = 0
 
@@ -85,7 +87,11 @@ class DuckDBEngine:
         import ibis
 
         streams = open_parquet(
-            self._source.shown, self._files, columns, person_column=person_column
+            self._source.shown,
+            self._files,
+            columns,
+            person_column=person_column,
+            codes=self._codes,
         )
         opened = []
         for number, stream in enumerate(streams):
@@ -95,9 +101,9 @@ class DuckDBEngine:
             kinds = {
                 column: "int64" if table[column].type().is_integer() else str(table[column].type())
                 for column in columns
-            }
+            } | dict.fromkeys(stream.codes, "int32")
             table = table.select(**{column: table[column].cast(kinds[column]) for column in kinds})
-            opened.append(Records(table, partial(as_number, table)))
+            opened.append(Records(table, partial(as_number, table), frozenset(stream.codes)))
         return opened
 
     def _open_csv(self, columns: Sequence[str]) -> list[Records]:
@@ -113,9 +119,14 @@ class DuckDBEngine:
 
 @contextmanager
 def duckdb_engine(
-    source: FileSource, files: Sequence[Path], scratch: Path
+    source: FileSource,
+    files: Sequence[Path],
+    scratch: Path,
+    codes: Mapping[str, TextCodes] | None = None,
 ) -> Iterator[DuckDBEngine]:
     """An engine on files that keeps no trace outside `scratch`.
+
+    Columns of texts that are named in `codes` come as codes, where each text is stored once.
 
     Raises: SourceError or SynthError for what DuckDB, Arrow or the file system refuse.
     """
@@ -126,7 +137,7 @@ def duckdb_engine(
     scanner = _private_connection(scratch, SCANNER_LIMIT_BYTES)
     failure: SynthError
     try:
-        yield DuckDBEngine(connection, scanner, source, files)
+        yield DuckDBEngine(connection, scanner, source, files, codes)
         return
     except (duckdb.OutOfMemoryException, MemoryError):
         failure = SynthError(

@@ -18,13 +18,14 @@ A new engine is one module with one context manager, named in `open_engine`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from synth.config.types import FileSource, PostgresSource, SourceConfig
+from synth.domain import Universe
 
 if TYPE_CHECKING:
     import ibis
@@ -44,7 +45,7 @@ class Records:
     """Some records of the source, and how texts in them are read as numbers."""
 
     table: ibis.Table
-    """The needed columns by their configured names; each is int64, float64 or string."""
+    """The needed columns by their configured names; each is int64, float64 or string, or coded."""
     as_number: Callable[[str], ir.FloatingValue]
     """A text column, by its name, as float64; null where the text is no number.
 
@@ -52,6 +53,8 @@ class Records:
     in any case; ASCII blanks around it do not count. It has no digit separators and at most 1,000
     characters. Numbers beyond float64 become infinite, those too small become zero.
     """
+    coded: Set[str] = frozenset()
+    """Columns that hold the code of each value instead, as int32 that is never null."""
 
 
 def key_kind(codes: Mapping[Key, int]) -> str:
@@ -98,13 +101,17 @@ class Engine(Protocol):
 
 
 def open_engine(
-    source: SourceConfig, files: Sequence[Path], scratch: Path
+    source: SourceConfig, files: Sequence[Path], scratch: Path, universe: Universe
 ) -> AbstractContextManager[Engine]:
-    """The engine for a source; `files` are those that it names, `scratch` is for what spills."""
+    """The engine for a source; `files` are those that it names, `scratch` is for what spills.
+
+    Where it is quicker, columns come as codes of the universe.
+    """
     if isinstance(source, FileSource):
         from synth.curator.duckdb_engine import duckdb_engine
+        from synth.curator.text_codes import codes_of_texts
 
-        return duckdb_engine(source, files, scratch)
+        return duckdb_engine(source, files, scratch, codes_of_texts(universe))
     if isinstance(source, PostgresSource):
         from synth.curator.postgres_engine import postgres_engine
 

@@ -38,11 +38,14 @@ def encode_records(
     Privacy: a record that a join left out or doubled would be counted wrongly. So records come
     first in an outer join, and what they are joined with is grouped by what it is joined on.
     Which columns are looked up depends on the configuration alone.
-    Ensures: every record has the codes that `encode_attribute` gives it.
+    Ensures: every record has the codes that `encode_attribute` gives it, or those of the engine.
     """
     columns: dict[str, ir.Value] = {}
     levels: dict[int, ibis.Table] = {}
     for number, attribute in enumerate(universe.attributes):
+        if attribute.name in records.coded:
+            columns[f"code_{number}"] = records.table[attribute.name]
+            continue
         texts = known_texts(attribute)
         keys = _keys(records.table[attribute.name], texts)
         if len(texts) <= COMPARED_TEXTS or not keys:

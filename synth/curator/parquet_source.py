@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synth.curator.columns import require_columns
 from synth.curator.invalid_bytes import KEEP_BYTES
+from synth.curator.text_codes import TextCodes
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
@@ -24,7 +25,19 @@ class ParquetStream:
     """Files that hold the needed columns in the same types: one stream of batches."""
 
     files: tuple[Path, ...]
-    schema: pa.Schema
+    read_as: pa.Schema
+    codes: Mapping[str, TextCodes] = field(default_factory=dict)
+    """Columns of texts that are streamed as codes of 32 bits instead."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the batches."""
+        import pyarrow as pa
+
+        coded = [
+            (each.name, pa.int32()) if each.name in self.codes else each for each in self.read_as
+        ]
+        return pa.schema(coded)
 
     def reader(self) -> pa.RecordBatchReader:
         """The records of all files, one batch after the other; read once."""
@@ -36,21 +49,34 @@ class ParquetStream:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        texts = [field.name for field in self.schema if _is_dictionary(field.type)]
+        schema = self.schema
+        texts = [each.name for each in self.read_as if _is_dictionary(each.type)]
         for path in self.files:
             # A buffered reader keeps what it has read: memory would grow with the file.
             with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=self.schema.names):
+                for batch in file.iter_batches(BATCH_ROWS, columns=schema.names):
                     arrays = [
-                        _as_declared(batch.column(field.name), field.type) for field in self.schema
+                        self._streamed(batch.column(each.name), each) for each in self.read_as
                     ]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _streamed(self, values: pa.Array, column: pa.Field) -> pa.Array:
+        """One column of a batch, in the type in which it is streamed."""
+        texts = _as_declared(values, column.type)
+        return self.codes[column.name].of(texts) if column.name in self.codes else texts
 
 
 def open_parquet(
-    shown: str, files: Sequence[Path], columns: Sequence[str], *, person_column: str | None
+    shown: str,
+    files: Sequence[Path],
+    columns: Sequence[str],
+    *,
+    person_column: str | None,
+    codes: Mapping[str, TextCodes] | None = None,
 ) -> list[ParquetStream]:
     """The named columns of every file; `shown` is the configured name of the source.
+
+    Columns that hold texts, and are named in `codes`, come as codes; but not that of the persons.
 
     Ensures: columns are integers, floats or text (plain or dictionary-encoded). What else a
     column may hold (booleans, decimals, dates) becomes text by its schema; a type that has no
@@ -78,7 +104,17 @@ def open_parquet(
                 why="one person written in two ways would count as two",
                 fix="write the column with one type, whole numbers or text, in every file",
             )
-    return [ParquetStream(tuple(paths), schema) for schema, paths in files_of.items()]
+    wanted = {name: each for name, each in (codes or {}).items() if name != person_column}
+    return [
+        ParquetStream(tuple(paths), schema, _of_texts(schema, wanted))
+        for schema, paths in files_of.items()
+    ]
+
+
+def _of_texts(schema: pa.Schema, codes: Mapping[str, TextCodes]) -> dict[str, TextCodes]:
+    """The codes of those columns that hold texts, each stored once."""
+    texts = {each.name for each in schema if _is_dictionary(each.type)}
+    return {name: found for name, found in codes.items() if name in texts}
 
 
 def _way_of_writing(kind: pa.DataType) -> str:

@@ -75,7 +75,7 @@ def fill_counts(
 
     if counts.shape != (config.universe.size,) or counts.dtype not in (np.int32, np.int64):
         raise BugError("counts must be 32-bit or 64-bit whole numbers, one per cell")
-    with open_engine(source, files, scratch) as engine:
+    with open_engine(source, files, scratch, config.universe) as engine:
         records = _bounded_records(engine, config)
         if engine.counts_where_records_lie:
             for batch in engine.batches(_counted(records)):
@@ -116,7 +116,7 @@ def counted_cells(
     which order the records came. Memory is bounded: the engine sorts, and spills.
     Example: `with counted_cells(...) as blocks: for block in blocks.consume(): ...`
     """
-    with open_engine(source, files, scratch) as engine:
+    with open_engine(source, files, scratch, config.universe) as engine:
         counted = _counted(_bounded_records(engine, config))
         words = [name for name in counted.columns if name != "records"]
         yield Sensitive(_blocks(engine, counted.order_by(words), config))
