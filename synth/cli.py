@@ -145,7 +145,6 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Do the whole job: measure in a process of its own, discard, publish."""
-    load_arrow_without_pandas()
     from synth import pipeline
 
     time_limit.start(timeout)

@@ -27,9 +27,8 @@ from synth.authorisation import require_authorised, require_signed_as_asked, sig
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
 from synth.errors import BugError, PublishedDifferentlyError
-from synth.measurements.durable import remove_partial_files, translate_write_errors
+from synth.lean_arrow import load_arrow_without_pandas
 from synth.measuring_process import MeasuringProcessError, measure_in_own_process
-from synth.plan import Forecast, forecast, plan_events, plan_schedule
 from synth.preconditions import (
     passed_self_tests,
     release_folder,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     from synth.measurements import Measurements
     from synth.noise import NoiseStream
+    from synth.plan import Forecast
     from synth.release import VerificationReport
 
 __all__ = [
@@ -86,6 +86,8 @@ class Outcome:
 
 def plan(config: Config) -> Forecast:
     """What a run would measure and how exact it would be; opens no data, spends nothing."""
+    from synth.plan import forecast
+
     return forecast(config)
 
 
@@ -117,32 +119,14 @@ def run(
     same configuration.
     Raises: SynthError with the exit code of the contract.
     """
-    from synth.ledger import RunState
-    from synth.release import require_writable
-
     path, log = Path(path), log or StageLog()
     config = load_config(path, period=period)
     require_authorised(config, policy=policy)
     signing_key(config, policy=policy, sign_key=sign_key)
     log.done(f"configuration accepted: {config.universe.size:,} cells")
-    folder, state = release_folder(config), state_of(config)
-    if folder.exists():
-        require_same_configuration(folder, config)
-        if state is RunState.PUBLISHED:
-            require_signed_as_asked(folder, config, policy=policy)
-            log.done("already published with this configuration; nothing spent")
-            return Outcome(folder, was_there=True)
-        if state is None:
-            raise PublishedDifferentlyError(
-                f"the output directory holds {folder.name}, which this ledger does not know",
-                fix="restore the ledger, or choose another release.id",
-            )
-
-    def require_room() -> None:
-        require_resources(config)
-        with translate_write_errors("the output directory"):
-            require_writable(folder.parent)
-
+    folder = release_folder(config)
+    if folder.exists() and _is_published(folder, config, policy=policy, log=log):
+        return Outcome(folder, was_there=True)
     try:
         with log.doing("measuring in a process of its own"):
             measure_in_own_process(
@@ -150,13 +134,43 @@ def run(
                 period,
                 log,
                 policy=policy,
-                require=require_room,
+                require=lambda: _require_room(config),
                 needed_afterwards=NEEDED_TO_PUBLISH,
             )
     except BaseException:
         remove_spilled(config)
         raise
     return publish(config, log=log, policy=policy, sign_key=sign_key)
+
+
+def _is_published(folder: Path, config: Config, *, policy: Path | None, log: Log) -> bool:
+    """Whether a folder that is there is the finished release; refuse one that is another's."""
+    from synth.ledger import RunState
+
+    state = state_of(config)
+    require_same_configuration(folder, config)
+    if state is RunState.PUBLISHED:
+        require_signed_as_asked(folder, config, policy=policy)
+        log.done("already published with this configuration; nothing spent")
+        return True
+    if state is None:
+        raise PublishedDifferentlyError(
+            f"the output directory holds {folder.name}, which this ledger does not know",
+            fix="restore the ledger, or choose another release.id",
+        )
+    return False
+
+
+def _require_room(config: Config) -> None:
+    """What must hold before anything is measured, and takes a while to find out."""
+    load_arrow_without_pandas()
+    from synth.measurements.durable import translate_write_errors
+    from synth.release import require_writable
+
+    state_of(config)  # a ledger that cannot be read stops the run here
+    require_resources(config)
+    with translate_write_errors("the output directory"):
+        require_writable(release_folder(config).parent)
 
 
 def measure(
@@ -186,7 +200,9 @@ def measure(
     )
     from synth.ledger.token import MEASUREMENTS
     from synth.measurements import write_measurements
+    from synth.measurements.durable import remove_partial_files, translate_write_errors
     from synth.noise import NoiseStream
+    from synth.plan import plan_events, plan_schedule
 
     require_authorised(config, policy=policy)
     source, charged, schedule = config.source, ledger_of(config), plan_schedule(config)
@@ -277,6 +293,7 @@ def publish(
     from synth.ledger import RunLock
     from synth.ledger.run_directory import read_receipt, run_directory
     from synth.ledger.token import MEASUREMENTS
+    from synth.measurements.durable import translate_write_errors
     from synth.release import (
         make_public_directory,
         publish_release,

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from synth.config.types import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
-from synth.plan import forecast
-from synth.plan.present_memory import present_memory_bytes
 
 if TYPE_CHECKING:
     from synth.measurements import SelfTest
@@ -43,6 +41,9 @@ def require_resources(config: Config) -> None:
 
     Raises: SynthError with what is needed, what there is, and advice.
     """
+    from synth.plan import forecast
+    from synth.plan.present_memory import present_memory_bytes
+
     needed = forecast(config).costs
     present = present_memory_bytes()
     advice = "declare fewer or coarser attributes, measure some tables instead of every cell"

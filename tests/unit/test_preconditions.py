@@ -7,6 +7,7 @@ import pytest
 
 from synth import preconditions
 from synth.errors import SynthError
+from synth.plan import present_memory
 from synth.plan.costs import Costs
 
 
@@ -21,8 +22,8 @@ def config_in(tmp_path):
 @pytest.fixture(name="machine")
 def _machine(monkeypatch):
     def make(*, needs, memory, disks):
-        monkeypatch.setattr(preconditions, "forecast", lambda _: SimpleNamespace(costs=needs))
-        monkeypatch.setattr(preconditions, "present_memory_bytes", lambda: memory)
+        monkeypatch.setattr("synth.plan.forecast", lambda _: SimpleNamespace(costs=needs))
+        monkeypatch.setattr(present_memory, "present_memory_bytes", lambda: memory)
         monkeypatch.setattr(preconditions, "free_disk_bytes", lambda place: disks[place.name])
 
     return make
@@ -60,4 +61,4 @@ def test_space_is_looked_up_where_a_directory_will_be(tmp_path, monkeypatch):
 
 
 def test_the_memory_of_a_machine_is_positive():
-    assert preconditions.present_memory_bytes() > 1 << 20
+    assert present_memory.present_memory_bytes() > 1 << 20
