@@ -74,7 +74,7 @@ def measure_list(
     heavy = noisy >= threshold
     columns, values = [column[heavy] for column in cells.columns], noisy[heavy]
     if event.mechanism != PARTITION_SELECTION:
-        filled = _cell_numbers(cells.columns, universe)
+        filled = _CellNumbers(cells.columns, universe)
         ranks = surviving_ranks(
             law,
             threshold=threshold,
@@ -96,17 +96,25 @@ def measure_list(
     return MeasuredTable(event, values[order], noise_variance(event), listed)
 
 
-def _cell_numbers(columns: Sequence[NDArray[Any]], universe: Universe) -> NDArray[Any]:
-    """The number of every cell, as Python ints in an object array."""
-    import numpy as np
+class _CellNumbers:
+    """The numbers of cells, as Python ints in an object array; made for those asked for."""
 
-    numbers = np.zeros(len(columns[0]), dtype=object)
-    shape = universe.shape
-    words = cell_words(columns, shape)
-    for word, (first, end) in zip(words, word_axes(shape), strict=True):
-        numbers *= math.prod(shape[first:end])
-        numbers += word.astype(object)
-    return numbers
+    def __init__(self, columns: Sequence[NDArray[Any]], universe: Universe) -> None:
+        shape = universe.shape
+        self._words = cell_words(columns, shape)
+        self._sizes = [math.prod(shape[first:end]) for first, end in word_axes(shape)]
+
+    def __len__(self) -> int:
+        return len(self._words[0])
+
+    def __getitem__(self, places: NDArray[np.int64], /) -> NDArray[Any]:
+        import numpy as np
+
+        numbers = np.zeros(len(places), dtype=object)
+        for word, size in zip(self._words, self._sizes, strict=True):
+            numbers *= size
+            numbers += word[places].astype(object)
+        return numbers
 
 
 def _codes(numbers: NDArray[Any], universe: Universe) -> list[NDArray[np.int64]]:

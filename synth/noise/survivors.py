@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,15 +142,31 @@ def surviving_values(
     return excess
 
 
-def cells_of_ranks(ranks: Cells, filled: Cells) -> Cells:
+class Numbered(Protocol):
+    """Numbers in ascending order that are told when they are asked for; an array is one."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, places: NDArray[np.int64], /) -> Cells:
+        """The numbers at these places."""
+
+
+def cells_of_ranks(ranks: Cells, filled: Numbered) -> Cells:
     """The numbers of the empty cells with these ranks, given the filled cells.
 
     Cell `filled[j]` has filled[j] - j empty cells before it. The empty cell of rank i therefore
     comes after those filled cells for which that is at most i: its number is i plus how many they
-    are.
+    are. They are found for all ranks at once by halving, so that few filled cells are looked at.
 
     Requires: `filled` is strictly ascending.
     """
-    empty_before = filled - np.arange(len(filled)).astype(object)
-    found: Cells = ranks + np.searchsorted(empty_before, ranks, side="right").astype(object)
+    before = np.zeros(len(ranks), dtype=np.int64)
+    end = np.full(len(ranks), len(filled), dtype=np.int64)
+    while (searching := np.flatnonzero(before < end)).size:
+        middle = (before[searching] + end[searching]) // 2
+        passed = (filled[middle] - middle.astype(object) <= ranks[searching]).astype(bool)
+        before[searching[passed]] = middle[passed] + 1
+        end[searching[~passed]] = middle[~passed]
+    found: Cells = ranks + before.astype(object)
     return found

@@ -98,7 +98,8 @@ def rank_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """A filled cell just before the empty one is not counted."""
 
     def cells(ranks, filled):
-        before = filled - np.arange(len(filled)).astype(object)
+        every = np.arange(len(filled))
+        before = filled[every] - every.astype(object)
         return ranks + np.searchsorted(before, ranks, side="left").astype(object)
 
     patch.setattr(survivors, "cells_of_ranks", cells)
