@@ -96,7 +96,11 @@ class CompactReader:
         return [self._value(kind, path) for _ in range(size)]
 
     def _byte(self) -> int:
-        return self._bytes(1)[0]
+        place = self.position
+        if place >= len(self.content):
+            raise ThriftError("a struct is cut short")
+        self.position = place + 1
+        return self.content[place]
 
     def _bytes(self, size: int) -> bytes:
         end = self.position + size
@@ -107,8 +111,11 @@ class CompactReader:
         return found
 
     def _varint(self) -> int:
-        value = 0
-        for shift in range(0, 70, 7):
+        value = self._byte()
+        if value < 128:
+            return value
+        value &= 127
+        for shift in range(7, 70, 7):
             byte = self._byte()
             value |= (byte & 127) << shift
             if byte < 128:
