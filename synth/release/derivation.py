@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
@@ -32,6 +32,8 @@ class Derivation:
     report: dict[str, Any]
     seeds: dict[str, int]
     forecast: Forecast
+    kept: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed of the counts and is needed again, by what else it is a function of."""
 
     @property
     def rows(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -136,7 +137,7 @@ def build_manifest(
             seeds=derivation.seeds,
             rows=derivation.rows,
         ),
-        "quality": build_quality(config, derivation.forecast, measurements, derivation.counts),
+        "quality": _quality(config, measurements, derivation),
         "security_and_disposal": life.build_security(config.release, attested.disposal),
         "life_cycle": life.build_life_cycle(config.release, measured_on=attested.measured_on),
         "conforms_to": [
@@ -150,3 +151,16 @@ def build_manifest(
         ],
         "configuration": config.public,
     }
+
+
+def _quality(config: Config, measurements: Measurements, derivation: Derivation) -> dict[str, Any]:
+    """The section `quality`, computed once for who writes the manifest and then checks it.
+
+    Ensures: measurements that say anything else are compared with the counts anew.
+    """
+    key = ("quality", config.hash, content_hash(measurements))
+    if key not in derivation.kept:
+        derivation.kept[key] = build_quality(
+            config, derivation.forecast, measurements, derivation.counts
+        )
+    return copy.deepcopy(derivation.kept[key])

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -23,7 +24,8 @@ from synth.measurements.receipt import (
 from synth.privacy import Budget
 from synth.privacy.exact_numbers import exact_number
 from synth.privacy.meaning import group_delta, posterior_bounds, smallest_false_negative_rate
-from synth.release.manifest.build import manifest_schema
+from synth.release.manifest import build
+from synth.release.manifest.build import attest, build_manifest, manifest_schema
 from synth.release.manifest.implementation import arithmetic_fingerprint
 from synth.release.manifest.life import build_security
 from synth.release.manifest.meaning import build_meaning, rare
@@ -63,6 +65,24 @@ def test_a_manifest_fits_its_schema_and_ships_it(released, busy, kind):
     shipped = json.loads((made.folder / "manifest.schema.json").read_text(encoding="utf-8"))
     assert shipped == manifest_schema()
     jsonschema.Draft202012Validator(shipped).validate(manifest_of(made))
+
+
+def test_quality_is_computed_once_for_the_same_measurements_and_counts(measured, monkeypatch):
+    made, computed = measured(), []
+    real = build.build_quality
+    monkeypatch.setattr(build, "build_quality", lambda *of: computed.append(of) or real(*of))
+    derived = made.derive(made.measurements, made.config)
+    attested = attest(made.receipt, made.receipt.disposal, date_published="2026-01-01")
+    first = build_manifest(made.config, made.measurements, derived, attested)["quality"]
+    first["fit"]["tables"].clear()  # what one is given is its own
+    again = build_manifest(made.config, replace(made.measurements), derived, attested)["quality"]
+    assert again == real(made.config, derived.forecast, made.measurements, derived.counts)
+    assert len(computed) == 1
+    (table,) = made.measurements.tables
+    changed = replace(table, noisy_counts=table.noisy_counts + 1)
+    others = replace(made.measurements, tables=(changed,))
+    assert build_manifest(made.config, others, derived, attested)["quality"] != again
+    assert len(computed) == 2
 
 
 def numbers_without_basis(value, path="", basis=None):
