@@ -65,7 +65,7 @@ class _Texts:
         """The written fields of a block as an Arrow array."""
         import pyarrow as pa
 
-        codes = block.codes[self.positions[0]]
+        codes = block.codes[self.positions[0]].astype("int64")
         for position, size in zip(self.positions[1:], self.sizes[1:], strict=True):
             codes = codes * size + block.codes[position]
         return self.written.take(pa.array(codes))

@@ -31,10 +31,13 @@ ROW_ORDER = (
 
 @dataclass(frozen=True, eq=False)
 class RowBlock:
-    """Consecutive rows: the number of the first one, and the code of every row and column."""
+    """Consecutive rows: the number of the first one, and the code of every row and column.
+
+    Codes are whole numbers of a type that holds those of the column, and perhaps little more.
+    """
 
     start: int
-    codes: list[NDArray[np.int64]]
+    codes: list[NDArray[Any]]
 
     @property
     def size(self) -> int:
@@ -67,16 +70,17 @@ def row_blocks(
         inside = np.minimum(ends[low:high], stop) - np.maximum(
             ends[low:high] - repeats[low:high], start
         )
-        cells = np.repeat(occupied[low:high], inside)
         if columns is None:
-            yield RowBlock(start, universe.codes(cells))
+            yield RowBlock(start, universe.codes(np.repeat(occupied[low:high], inside)))
+        elif (inside == 1).all():  # as in most rows of a large universe
+            yield RowBlock(start, [column[low:high] for column in columns])
         else:
-            yield RowBlock(start, [column[cells].astype(np.int64) for column in columns])
+            yield RowBlock(start, [np.repeat(column[low:high], inside) for column in columns])
         progress.advance(stop, total, "rows")
 
 
 def grid_values(
-    column: Column, codes: NDArray[np.int64], *, seed: int, position: int, start: int
+    column: Column, codes: NDArray[Any], *, seed: int, position: int, start: int
 ) -> NDArray[np.int64]:
     """The whole numbers k that a numeric column publishes; 0 where the value is missing.
 
@@ -95,7 +99,7 @@ def grid_values(
     return values
 
 
-def missing_mask(column: Column, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+def missing_mask(column: Column, codes: NDArray[Any]) -> NDArray[np.bool_]:
     """True where the row has no value in this column."""
     mask: NDArray[np.bool_] = codes == column.attribute.bin_count
     return mask

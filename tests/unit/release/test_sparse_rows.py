@@ -57,6 +57,20 @@ def test_files_are_read_back_into_the_counts(seed):
     assert found.values.tolist() == sparse.values.tolist()
 
 
+def test_narrow_codes_of_neighbouring_columns_do_not_overflow():
+    """Two columns of forty levels are written together; cells have one row each, then several."""
+    levels = tuple(f"level {number}" for number in range(40))
+    universe = Universe(tuple(Attribute(name, "categorical", levels) for name in "ab"))
+    columns = published_columns(universe, "uniform")
+    for repeats in (1, 3):
+        dense = np.full(universe.size, repeats, dtype=np.int64)
+        cells = tuple(c.astype(np.uint8) for c in universe.codes(np.arange(universe.size)))
+        text = b"".join(map(bytes, csv_chunks(dense, universe, columns, seed=3)))
+        assert text.count(b"level 39,level 38\n") == repeats
+        listed = SparseCounts(cells, dense)
+        assert text == b"".join(map(bytes, csv_chunks(listed, universe, columns, seed=3)))
+
+
 def test_no_rows_are_no_counts():
     none = np.zeros(0, dtype=np.uint8)
     empty = SparseCounts((none, none, none), np.zeros(0, dtype=np.int64))
