@@ -117,11 +117,16 @@ def _write_files(
     }
     # what the page shows of a list takes a while, and is kept until the page is written
     summaries = [partial(summarise, counts, config.universe.shape)]
-    with stage(Stage.WRITING):
-        both_side_by_side(
-            [partial(_create, staging / name, writers[name]) for name in data_files(config)],
-            summaries if isinstance(counts, SparseCounts) else [],
-        )
+    names = data_files(config)
+
+    def write_rows(part: int) -> None:
+        with stage(Stage.WRITING, part=part + 1, parts=len(names)):
+            _create(staging / names[part], writers[names[part]])
+
+    both_side_by_side(
+        [partial(write_rows, part) for part in range(len(names))],
+        summaries if isinstance(counts, SparseCounts) else [],
+    )
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")
     if not receipt.disposal.is_possible:
