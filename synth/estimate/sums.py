@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LARGEST_EXCESS = 100.0
+_SHARED = 30.0
+_OUTLIER = 4.0
+"""A squared difference beyond this many times what is expected says no more of other components."""
 _LONGEST = 500
 """The codes of an attribute for whose one-way table a matrix of its basis is used."""
 _LEAST_VARIANCE = 1e-12
@@ -98,25 +101,53 @@ def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoef
     A difference between noisy and expected sums has the variance of both: `variance`, if the
     expected counts are as uncertain as they say, and 1 / precision. Where the squared differences
     of one component are larger than that, the counts are more uncertain by a factor k that makes
-    them as large as expected; k times the precision has the same effect.
+    them as large as expected; k times the precision has the same effect. A component may have a
+    single coefficient, whose difference says little about k: each is judged as if it had _SHARED
+    coefficients more, off by what all components of its order (the total with the first) are.
     """
     component = sums.interactions.component[sums.places]
+    order = np.maximum(sums.interactions.order[sums.places], 1)
+    noise = 1.0 / sums.precision
+    square = gap * gap
     precision = sums.precision.copy()
-    for number in np.unique(component):
-        here = component == number
-        precision[here] *= _excess(gap[here], variance[here], 1.0 / sums.precision[here])
+    for number in np.unique(order):
+        alike = order == number
+        common = _excess(square[alike], variance[alike], noise[alike], largest=_OUTLIER)
+        usual = common * variance + noise
+        for each in np.unique(component[alike]):
+            here = component == each
+            precision[here] *= _excess(square[here], variance[here], noise[here], usual[here])
     return replace(sums, precision=precision)
 
 
-def _excess(gap: Floats, variance: Floats, noise: Floats) -> float:
-    """The k >= 1 with mean of gap^2 / (k variance + noise) = 1, at most _LARGEST_EXCESS."""
+def _excess(
+    square: Floats,
+    variance: Floats,
+    noise: Floats,
+    usual: Floats | None = None,
+    *,
+    largest: float = math.inf,
+) -> float:
+    """The k >= 1 with mean of square / (k variance + noise) = 1, at most _LARGEST_EXCESS.
+
+    With `usual`, the squares that coefficients like these usually have, _SHARED of them count
+    beside those that were seen. No ratio counts as more than `largest`.
+    """
     low, high = 0.0, math.log(_LARGEST_EXCESS)
-    square = gap * gap
-    if float((square / (variance + noise)).mean()) <= 1.0:
+    shared = 0.0 if usual is None else _SHARED
+
+    def excess(k: float) -> float:
+        expected = k * variance + noise
+        found = float(np.minimum(square / expected, largest).sum())
+        if usual is not None:
+            found += shared * float((usual / expected).mean())
+        return found / (square.size + shared)
+
+    if excess(1.0) <= 1.0:
         return 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)
-        if float((square / (math.exp(middle) * variance + noise)).mean()) > 1.0:
+        if excess(math.exp(middle)) > 1.0:
             low = middle
         else:
             high = middle

@@ -175,7 +175,7 @@ def test_excess_makes_the_squared_differences_as_large_as_expected(
     for _ in range(20):
         variance, noise = generator.gamma(1.0, 3.0, size=(2, size)) + 0.01
         gap = off_by * generator.normal(size=size) * np.sqrt(variance + noise)
-        excess = module._excess(gap, variance, noise)
+        excess = module._excess(gap**2, variance, noise)
         share = float((gap**2 / (excess * variance + noise)).mean())
         assert 1.0 <= excess <= module._LARGEST_EXCESS
         if excess == 1.0:
@@ -186,21 +186,49 @@ def test_excess_makes_the_squared_differences_as_large_as_expected(
             assert share > 0.99
 
 
+def one_way_sums_of(columns: int, make_deep_universe: MakeUniverse) -> NoisyCoefficients:
+    """The total and the one difference of every binary column, all as precise."""
+    universe = make_deep_universe([(2, ())] * columns)
+    interactions = Interactions.of(universe)
+    places = np.flatnonzero(interactions.order <= 1)
+    margins = tuple(tuple(int(i == j) for i in range(columns)) for j in range(columns))
+    even = np.ones(places.size)
+    return NoisyCoefficients(interactions, places, 0.0 * even, even, margins)
+
+
 def test_trust_is_set_for_each_component_and_never_below_what_the_noise_allows(
-    make_deep_universe: MakeUniverse, measure: Measure
+    make_deep_universe: MakeUniverse,
 ) -> None:
-    universe = make_deep_universe(BALANCED)
-    _, tables = measured(universe, FAMILIES[4], measure)
-    found = combined(universe, tables)
-    component = found.interactions.component[found.places]
-    wrong = int(component.max())
+    found = one_way_sums_of(10, make_deep_universe)
     variance = np.full(found.places.size, 2.0)
-    gap = np.where(component == wrong, 5.0, 0.5) * np.sqrt(variance + 1.0 / found.precision)
+    gap = np.full(found.places.size, 0.5) * np.sqrt(variance + 1.0)
+    gap[4] = 40.0 * np.sqrt(variance[4] + 1.0)
     firm = trusted(found, gap, variance)
-    factor = firm.precision / found.precision
-    assert np.array_equal(factor[component != wrong], np.ones((component != wrong).sum()))
-    here = component == wrong
-    wanted = module._excess(gap[here], variance[here], 1.0 / found.precision[here])
-    assert 10.0 < wanted < module._LARGEST_EXCESS
-    assert factor[here] == pytest.approx(wanted)
+    others = np.arange(gap.size) != 4
+    assert np.array_equal(firm.precision[others], found.precision[others])
+    assert 10.0 < firm.precision[4] < module._LARGEST_EXCESS
     assert np.array_equal(firm.values, found.values)
+
+
+def test_one_coefficient_alone_is_hardly_trusted_more_for_a_difference_that_noise_explains(
+    make_deep_universe: MakeUniverse,
+) -> None:
+    found = one_way_sums_of(10, make_deep_universe)
+    noise = np.random.default_rng(0).normal(size=found.places.size)
+    noise *= np.sqrt(1.01 / (noise**2).mean())
+    firm = trusted(found, noise, np.full(found.places.size, 0.01))
+    uncertain = 0.01 * firm.precision.max()
+    assert noise.max() ** 2 > 1.5
+    assert uncertain / (uncertain + 1.0) < 0.1
+
+
+def test_what_all_components_of_an_order_are_off_by_raises_the_trust_of_each(
+    make_deep_universe: MakeUniverse,
+) -> None:
+    found = one_way_sums_of(10, make_deep_universe)
+    variance = np.full(found.places.size, 0.5)
+    gap = np.sqrt(9.0 * variance + 1.0)
+    gap[3] = 0.0
+    firm = trusted(found, gap, variance)
+    assert firm.precision[3] == pytest.approx(firm.precision[5], rel=0.1)
+    assert 6.0 < firm.precision[3] < 9.0
