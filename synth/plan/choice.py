@@ -22,9 +22,15 @@ from synth.plan.shares import Noise, Purse
 from synth.plan.sparse_choice import ways_with_list
 from synth.plan.sparse_rule import SPARSE, is_sparse, unlisted_share
 from synth.plan.spending import LEAST_SHARE, Spending, noises
-from synth.plan.splits import best_shares, in_order, margins_of_order, workload_margins
+from synth.plan.splits import (
+    best_shares,
+    in_order,
+    margins_of_order,
+    one_way_shares,
+    workload_margins,
+)
 
-LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in (5, 10, 20, 30, 40, 50))
+LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in range(5, 65, 5))
 """What part of epsilon the smaller tables may get beside the universe."""
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
@@ -110,8 +116,9 @@ def _weighed(problem: Problem) -> Iterator[Spending]:
             yield Spending("best marginals", events, noise)
         yield from _all_alike(problem, purse)
         if len(problem.attributes) > 1:
-            equal = [1.0] * len(ones)
-            yield from _beside_universe(problem, "universe + 1-way", ones, equal, noise)
+            yield from _beside_universe(
+                problem, "universe + 1-way", ones, one_way_shares(problem, ones, purse), noise
+            )
         beside = {m: s for m, s in zip(margins, shares, strict=True) if s and m != problem.full}
         if beside:
             yield from _beside_universe(

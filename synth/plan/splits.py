@@ -42,6 +42,16 @@ def best_shares(
     return [max(share, least / len(margins)) for share in split.shares.tolist()]
 
 
+def one_way_shares(problem: Problem, margins: Sequence[Margin], purse: Purse) -> list[float]:
+    """Shares of tables without common cells with the least sum of their absolute errors.
+
+    With N cells a table is off by N times the scale of its noise: in proportion to N / epsilon, or
+    to N / rho^(1/2). The sum is least for epsilons like N^(1/2), and rhos like N^(2/3).
+    """
+    power = 1 / 2 if purse.noise == "laplace" else 2 / 3
+    return [margin.cells(problem.universe) ** power for margin in margins]
+
+
 def workload_margins(problem: Problem) -> list[Margin]:
     """What may be measured for the marginals and ranges of the workload, and below them."""
     asked = tuple(question for question in problem.questions if question.kind != "cells")

@@ -55,6 +55,36 @@ def test_the_universe_alone_gets_everything(configure):
     assert event.epsilon == Fraction(1, 3)
 
 
+@pytest.mark.parametrize(
+    ("noise", "delta", "spent_on", "power"),
+    [("laplace", "0", "epsilon", -1.0), ("gaussian", "1/1000000", "rho", -0.5)],
+)
+def test_one_way_tables_share_for_the_least_sum_of_their_errors(
+    configure, noise, delta, spent_on, power
+):
+    """No other split of the same sum, a little away from the chosen one, has a smaller error."""
+    problem = problem_of(configure((2, 9, 30), delta=delta, strategy="auto", total=5000))
+    spending = next(
+        each.spending
+        for each in choose(problem).weighed
+        if (each.spending.tables, each.spending.noise) == ("universe + 1-way", noise)
+    )
+    events = [event for event in spending.events if len(event.table) == 1]
+    cells = [event.cells for event in events]
+    chosen = [float(getattr(event, spent_on)) for event in events]
+
+    def error(budgets):
+        return sum(n * budget**power for n, budget in zip(cells, budgets, strict=True))
+
+    assert sorted(cells) == [2, 9, 30]
+    for giver, taker in permutations(range(3), 2):
+        other = list(chosen)
+        moved = 0.05 * other[giver]
+        other[giver] -= moved
+        other[taker] += moved
+        assert error(other) > error(chosen)
+
+
 @pytest.mark.parametrize("delta", ["0", "1/1000000"])
 def test_the_plan_does_not_depend_on_the_order_of_the_columns(configure, delta):
     config = configure(SIZES, strategy="auto", delta=delta, total=5000, order=2)
