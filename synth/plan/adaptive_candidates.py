@@ -57,12 +57,13 @@ def candidates_of(problem: Problem) -> tuple[Candidate, ...]:
         for name in problem.universe.names
     }
     weights = [sum((wanted[name] for name in table), Fraction(0)) for table in tables]
+    largest = max(weights, default=Fraction(1))
     order = problem.universe.names
     return tuple(
         Candidate(
             Margin(tuple(name for name in order if name in table), (0,) * len(table)),
             _cells(problem, table),
-            weight / max(weights),
+            weight / largest,
         )
         for table, weight in zip(tables, weights, strict=True)
     )
