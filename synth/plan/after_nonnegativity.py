@@ -137,6 +137,7 @@ def _errors(
     return errors
 
 
+@lru_cache(maxsize=16)
 def _structure(components: Components, questions: tuple[Question, ...]) -> Floats:
     """The share of records that a model of the measured tables puts into wrong cells."""
     import numpy as np

@@ -83,7 +83,9 @@ def choose(problem: Problem) -> Choice:
         raise BugError("a sparse strategy lists cells")
     else:
         ways = _given(problem, problem.strategy)
-    judged = sorted((_judge(problem, way) for way in ways), key=lambda each: each.score)
+    free = [resampling_total_variation(q, max(1, problem.records)) for q in problem.questions]
+    harmless = [HARMLESS * error for _, error in _by_group(problem.questions, free)]
+    judged = sorted((_judge(problem, way, harmless) for way in ways), key=lambda each: each.score)
     return Choice(judged[0], tuple(judged))
 
 
@@ -170,16 +172,13 @@ def _given(problem: Problem, tables: Sequence[Margin]) -> Iterator[Spending]:
             yield Spending("tables as given", events, noise)
 
 
-def _judge(problem: Problem, spending: Spending) -> Alternative:
-    questions = problem.questions
-    expected = _expected(problem, spending)
-    errors = _by_group(questions, expected)
-    free = [resampling_total_variation(q, max(1, problem.records)) for q in questions]
-    harmless = _by_group(questions, free)
+def _judge(problem: Problem, spending: Spending, harmless: Sequence[float]) -> Alternative:
+    """An alternative with its score; `harmless` is an error of every group that hardly matters."""
+    errors = _by_group(problem.questions, _expected(problem, spending))
     weights = [1 / (2 if kind == "cells" else max(1, order)) for (kind, order), _ in errors]
     logs = [
-        math.log(max(error + HARMLESS * unseen, 1e-300))
-        for (_, error), (_, unseen) in zip(errors, harmless, strict=True)
+        math.log(max(error + least, 1e-300))
+        for (_, error), least in zip(errors, harmless, strict=True)
     ]
     mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / max(sum(weights), 1e-300)
     return Alternative(spending, errors, math.exp(mean) if logs else 0.0)
