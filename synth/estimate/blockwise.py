@@ -17,12 +17,13 @@ from synth.estimate.blockwise_anchor import anchor
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_model import BlockwiseModel
 from synth.estimate.blockwise_parts import parts_of
-from synth.estimate.blockwise_pass import BLOCK_CELLS, Cells, Term, default_threads, on_grid
+from synth.estimate.blockwise_pass import BLOCK_CELLS, Cells, default_threads
 from synth.estimate.blockwise_rounding import round_blockwise
 from synth.estimate.blockwise_rules import CellRules
 from synth.estimate.blockwise_scores import NoisyCells
 from synth.estimate.blockwise_start import main_effects
 from synth.estimate.blockwise_tables import PairSums
+from synth.estimate.blockwise_terms import Term, on_grid
 from synth.estimate.blockwise_tilt import tilt
 from synth.estimate.cell_table import cell_table
 from synth.estimate.estimate import require_sizes

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from synth.estimate.anchoring import FALSE_ALARM_TABLES, FALSE_ALARM_TOTAL, share_of
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_pairs import PairTables
-from synth.estimate.blockwise_pass import Cells, Term
+from synth.estimate.blockwise_pass import Cells
+from synth.estimate.blockwise_terms import Term
 
 Floats = NDArray[np.float64]
 

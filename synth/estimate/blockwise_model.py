@@ -17,9 +17,10 @@ from synth.estimate.blockwise_parts import (
     function_of,
     squares_of,
 )
-from synth.estimate.blockwise_pass import Cells, Term, on_grid
+from synth.estimate.blockwise_pass import Cells
 from synth.estimate.blockwise_scores import information_score, mean_score, variance_score
 from synth.estimate.blockwise_tables import PairSums
+from synth.estimate.blockwise_terms import Term, on_grid
 from synth.estimate.evidence import joint_information, prior_variance, weigh_evidence
 from synth.estimate.solver import solve
 

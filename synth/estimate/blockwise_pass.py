@@ -6,18 +6,20 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth import progress
+from synth.estimate.blockwise_block import Block
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_pairs import PairTables
 from synth.estimate.blockwise_products import product_sums
 from synth.estimate.blockwise_rules import CellRules
 from synth.estimate.blockwise_scores import LOWEST, ROWS, STEP, NoisyCells, Score
+from synth.estimate.blockwise_terms import LARGEST_POWER, Term, off_grid
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -27,7 +29,6 @@ BLOCK_CELLS = 1 << 16
 """About the cells of one block. Sums are added block by block in a fixed order, so their last
 digits depend on this number, and on nothing else."""
 
-LARGEST_POWER = 30.0
 REPORTS = 100
 """About how often a pass says how far it is."""
 
@@ -47,43 +48,6 @@ def in_order(work: Callable[[int], Result], items: Sequence[int], threads: int) 
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
-
-
-@dataclass(frozen=True, eq=False)
-class Tilt:
-    """A factor exp(ratio * exponent), the ratio looked up like a score."""
-
-    ratio: Score | None
-    """None stands for a ratio of 1."""
-    ratio_of: Callable[[Floats], Floats]
-    """The ratio of a cell by its score, for counts beyond the scores."""
-    exponent: PairTables
-    """The sum of its tables, in single precision."""
-
-
-@dataclass(frozen=True, eq=False)
-class Term:
-    """One summand of what is added up: sign * score(noisy count, log mean) * factor."""
-
-    score: Score
-    log_mean: PairTables
-    """On the grid of the scores, in single precision; see `on_grid`."""
-    sign: int = 1
-    factor: PairTables | None = None
-    """The product of its tables, in single precision."""
-    weight: PairTables | None = None
-    """The sum of its tables: another factor."""
-    tilt: Tilt | None = None
-
-
-def on_grid(log_mean: PairTables) -> PairTables:
-    """Log means as places on the grid of the scores, half a step higher, so that they round."""
-    return log_mean.of_each(lambda table: table / STEP).shifted(0.5 - LOWEST / STEP).single()
-
-
-def off_grid(places: PairTables) -> PairTables:
-    """The log means of places on the grid."""
-    return places.shifted(LOWEST / STEP - 0.5).of_each(lambda table: table * STEP)
 
 
 class Cells:
@@ -150,7 +114,7 @@ class Cells:
                 np.empty((first, third), np.float32) if modelled[1] else None,
                 np.zeros((stop - start, third), np.float32) if modelled[2] else None,
             ]
-            block = _Block(stop - start, third)
+            block = Block(stop - start, third)
             for o in range(first):
                 value = self._values(terms, o, start, stop, block)
                 if out[0] is not None:
@@ -227,7 +191,7 @@ class Cells:
         def work(number: int) -> tuple[int, Floats]:
             o, start = places[number]
             stop = min(start + self._rows, second)
-            block = _Block(stop - start, third)
+            block = Block(stop - start, third)
             value = self._values(terms, o, start, stop, block).reshape(-1).astype(np.float64)
             cell = (o * second + start) * third
             if large is not None and self.noisy is not None:
@@ -243,7 +207,7 @@ class Cells:
                 progress.advance(block[0] + block[1].size, first * second * third, "cells")
 
     def _values(
-        self, terms: Sequence[Term], o: int, start: int, stop: int, block: _Block
+        self, terms: Sequence[Term], o: int, start: int, stop: int, block: Block
     ) -> Singles:
         """The values of one block; in memory that the next call uses again."""
         placed: PairTables | None = None
@@ -308,77 +272,3 @@ def _at(tables: PairTables, places: Sequence[NDArray[Any]], combine: Any) -> Flo
         if table is not None
     ]
     return np.asarray(combine.reduce(parts))
-
-
-class _Block:
-    """Memory for one block, used again and again."""
-
-    def __init__(self, rows: int, columns: int) -> None:
-        shape = (rows, columns)
-        self.place_of = np.empty(shape, np.float32)
-        self.row = np.empty(shape, np.int32)
-        self.entry = np.empty(shape, np.int32)
-        self.index = np.empty(shape, np.intp)
-        self.value = np.empty(shape, np.float32)
-        self.other = np.empty(shape, np.float32)
-        self.factor = np.empty(shape, np.float32)
-        self.ratio = np.empty(shape, np.float32)
-
-    def place(self, log_mean: PairTables, o: int, start: int, stop: int) -> None:
-        """Find the row of every cell on the grid."""
-        _combine(np.add, log_mean, o, start, stop, self.place_of)
-        np.clip(self.place_of, 0.0, ROWS - 1.0, out=self.place_of)
-        np.copyto(self.row, self.place_of, casting="unsafe")
-
-    def look_up(
-        self,
-        score: Score,
-        runs: NDArray[Any] | None,
-        o: int,
-        start: int,
-        stop: int,
-        out: Singles,
-    ) -> None:
-        """The score of every cell."""
-        if score.by_count and runs is not None:
-            np.multiply(runs[o, start:stop], np.int32(ROWS), out=self.entry, casting="unsafe")
-            self.entry += self.row
-            np.copyto(self.index, self.entry)
-        else:
-            np.copyto(self.index, self.row)
-        # every index is in range; "clip" spares numpy's check, which would copy
-        np.take(score.values, self.index, out=out, mode="clip")
-
-    def multiply(
-        self, combine: Any, factor: PairTables, o: int, start: int, stop: int, out: Singles
-    ) -> None:
-        """Multiply by the sum, or the product, of the tables at every cell."""
-        _combine(combine, factor, o, start, stop, self.factor)
-        out *= self.factor
-
-    def tilt(
-        self, tilt: Tilt, runs: NDArray[Any] | None, o: int, start: int, stop: int, out: Singles
-    ) -> None:
-        """Multiply by the factor of a tilt."""
-        _combine(np.add, tilt.exponent, o, start, stop, self.factor)
-        if tilt.ratio is not None:
-            self.look_up(tilt.ratio, runs, o, start, stop, self.ratio)
-            self.factor *= self.ratio
-        np.clip(self.factor, -LARGEST_POWER, LARGEST_POWER, out=self.factor)
-        np.exp(self.factor, out=self.factor)
-        out *= self.factor
-
-
-def _combine(combine: Any, tables: PairTables, o: int, start: int, stop: int, out: Singles) -> None:
-    """The sum or product of the tables of one block."""
-    first, second, third = tables.tables
-    left = None if first is None else first[o, start:stop, None]
-    middle = None if second is None else second[o, None, :]
-    right = None if third is None else third[start:stop]
-    parts = [part for part in (right, left, middle) if part is not None]
-    if len(parts) == 1:
-        np.copyto(out, parts[0])
-        return
-    combine(parts[0], parts[1], out=out)
-    for part in parts[2:]:
-        combine(out, part, out=out)

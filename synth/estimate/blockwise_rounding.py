@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from synth.domain.cell_words import code_type
 from synth.domain.sparse_counts import SparseCounts
 from synth.domain.totals import Atoms
-from synth.estimate.blockwise_pass import Cells, Term
+from synth.estimate.blockwise_pass import Cells
+from synth.estimate.blockwise_terms import Term
 from synth.estimate.raking import whole_totals_near
 
 Floats = NDArray[np.float64]

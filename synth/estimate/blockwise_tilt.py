@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.estimate.blockwise_pairs import PairTables
-from synth.estimate.blockwise_pass import Cells, Term, Tilt
+from synth.estimate.blockwise_pass import Cells
 from synth.estimate.blockwise_scores import Score
 from synth.estimate.blockwise_tables import PairSums
+from synth.estimate.blockwise_terms import Term, Tilt
 from synth.estimate.solver import solve
 
 Floats = NDArray[np.float64]

@@ -15,10 +15,11 @@ from synth.errors import BugError
 from synth.estimate import blockwise, estimate_blockwise
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_pairs import PairTables
-from synth.estimate.blockwise_pass import Cells, Term, on_grid
+from synth.estimate.blockwise_pass import Cells
 from synth.estimate.blockwise_rounding import ONE, round_blockwise
 from synth.estimate.blockwise_rules import CellRules
 from synth.estimate.blockwise_scores import LOWEST, ROWS, STEP, NoisyCells, mean_score
+from synth.estimate.blockwise_terms import Term, on_grid
 from synth.estimate.posterior import CellPosterior
 from synth.measurements import Measurements
 

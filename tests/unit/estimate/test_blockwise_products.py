@@ -9,10 +9,11 @@ from synth.domain import Attribute, Universe
 from synth.estimate import blockwise_products
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_pairs import PairTables
-from synth.estimate.blockwise_pass import Cells, Term, on_grid
+from synth.estimate.blockwise_pass import Cells
 from synth.estimate.blockwise_products import product_sums
 from synth.estimate.blockwise_rules import CellRules
 from synth.estimate.blockwise_scores import mean_score
+from synth.estimate.blockwise_terms import Term, on_grid
 
 
 def groups_of(*sizes):
