@@ -12,11 +12,12 @@ from synth.domain import Attribute, Margin
 from synth.domain.sparse_counts import SparseCounts, margin_sums
 from synth.errors import ConfigError, VerificationError
 from synth.named_columns import check_columns
+from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
 from synth.release.derivation import is_sparse
 from synth.release.manifest.implementation import arithmetic_fingerprint
-from synth.release.readback import ReadbackError, open_parquet
+from synth.release.readback import open_parquet
 from synth.release.rows import RowCounts
 from synth.release.verification.documents import read_manifest
 from synth.release.verification.folder import Folder, FolderError

@@ -241,7 +241,8 @@ def test_a_parquet_bomb_is_refused_by_its_headers(release, name, bomb, monkeypat
     reseal(release)
     monkeypatch.setattr(pq, "ParquetFile", lambda *_, **__: pytest.fail("the file was opened"))
     if name == "synthetic.parquet":
-        from synth.release.readback import ReadbackError, counts_of_parquet
+        from synth.release.column_codes import ReadbackError
+        from synth.release.readback import counts_of_parquet
 
         with (release / name).open("rb") as opened, pytest.raises(ReadbackError, match=message):
             counts_of_parquet(opened, *universe_of(release), rows=file.metadata.num_rows)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from synth.config.types import Config
 from synth.domain import Conjunction, Universe
 from synth.domain.sparse_counts import Difference, SparseCounts, difference, inside
+from synth.release.column_codes import ReadbackError
 from synth.release.columns import Column, published_columns
 from synth.release.contents import CSV
 from synth.release.csv_file import csv_chunks
 from synth.release.parquet_file import expected_blocks
 from synth.release.readback import (
-    ReadbackError,
     counts_of_csv,
     counts_of_parquet,
     open_parquet,

@@ -8,10 +8,11 @@ import pytest
 from synth.domain import Attribute, Universe
 from synth.domain.sparse_counts import SparseCounts
 from synth.release import csv_file, letter_lines, readback
+from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
 from synth.release.csv_file import csv_chunks
 from synth.release.letter_lines import LetterLines, are_letters
-from synth.release.readback import ReadbackError, counts_of_csv
+from synth.release.readback import counts_of_csv
 
 
 def categorical(name, levels, **others):

@@ -7,10 +7,11 @@ import pytest
 
 from synth.domain import Attribute, Universe
 from synth.domain.sparse_counts import SparseCounts
+from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
 from synth.release.csv_file import csv_chunks
 from synth.release.parquet_file import write_parquet
-from synth.release.readback import ReadbackError, counts_of_csv, counts_of_parquet
+from synth.release.readback import counts_of_csv, counts_of_parquet
 from synth.release.rows import count_rows, row_blocks
 from synth.release.verification.rows_check import count_findings, within_tolerance
 
