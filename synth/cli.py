@@ -149,7 +149,14 @@ def run(
 
     time_limit.start(timeout)
     log = _log("run", log_json)
-    outcome = pipeline.run(config, period=period, log=log, policy=policy, sign_key=sign_key)
+    outcome = pipeline.run(
+        config,
+        period=period,
+        log=log,
+        policy=policy,
+        sign_key=sign_key,
+        once_started=load_arrow_without_pandas,
+    )
     _print_outcome(outcome, as_json)
 
 

@@ -28,8 +28,9 @@ def load_arrow_without_pandas() -> None:
     """Load pyarrow, and let it find no pandas when it looks for it.
 
     pyarrow loads pandas, where it is installed, at the first conversion of a list or to numpy:
-    half a second in every process of a run. It looks once. Who imports pandas itself later, and
-    converts data frames, is served as ever.
+    half a second in every process of a run. It looks once: until the first data frame is
+    converted, it takes a series for a list, and its NaN for a number.
+    Requires: the process is ours, as one of the command line is; not that of a caller of the API.
     """
     if "pandas" in sys.modules or "pyarrow" in sys.modules:
         return

@@ -27,7 +27,6 @@ from synth.authorisation import require_authorised, require_signed_as_asked, sig
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
 from synth.errors import BugError, PublishedDifferentlyError
-from synth.lean_arrow import load_arrow_without_pandas
 from synth.measuring_process import MeasuringProcessError, measure_in_own_process
 from synth.preconditions import (
     passed_self_tests,
@@ -110,10 +109,12 @@ def run(
     log: Log | None = None,
     policy: Path | None = None,
     sign_key: Path | None = None,
+    once_started: Callable[[], None] | None = None,
 ) -> Outcome:
     """Publish a release: `measure` in a process of its own, then `publish` in this one.
 
     `policy` and the policy that SYNTH_POLICY names must both allow it; `sign_key` signs it.
+    `once_started` is called while the measuring process gets ready: for what takes a while.
     Privacy: this process never opens the source.
     Ensures: nothing is done, and nothing spent, if the release is already published with the
     same configuration.
@@ -127,6 +128,12 @@ def run(
     folder = release_folder(config)
     if folder.exists() and _is_published(folder, config, policy=policy, log=log):
         return Outcome(folder, was_there=True)
+
+    def require() -> None:
+        if once_started is not None:
+            once_started()
+        _require_room(config)
+
     try:
         with log.doing("measuring in a process of its own"):
             measure_in_own_process(
@@ -134,7 +141,7 @@ def run(
                 period,
                 log,
                 policy=policy,
-                require=lambda: _require_room(config),
+                require=require,
                 needed_afterwards=NEEDED_TO_PUBLISH,
             )
     except BaseException:
@@ -163,7 +170,6 @@ def _is_published(folder: Path, config: Config, *, policy: Path | None, log: Log
 
 def _require_room(config: Config) -> None:
     """What must hold before anything is measured, and takes a while to find out."""
-    load_arrow_without_pandas()
     from synth.measurements.durable import translate_write_errors
     from synth.release import require_writable
 

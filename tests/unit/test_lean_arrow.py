@@ -38,6 +38,36 @@ def test_what_was_loaded_before_stays_as_it_is():
     carried_out("import pyarrow as pa; pa.array([0])", expected=True)
 
 
+CALLED_FROM_PYTHON = """
+import sys
+from synth import errors, pipeline
+
+def measured(path, period, log, *, require, **_):
+    require()
+    raise errors.SynthError("far enough")
+
+pipeline.measure_in_own_process = measured
+try:
+    pipeline.run(sys.argv[1])
+except errors.SynthError as error:
+    assert error.sentence == "far enough", error
+import pandas as pd, pyarrow as pa
+
+assert pa.array(pd.Series([1.0, None])).null_count == 1
+assert pa.array(pd.Series(["a", None])).null_count == 1
+"""
+
+
+def test_a_run_from_python_leaves_pyarrow_as_it_is(project):
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED_FROM_PYTHON, str(project())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_processes_of_a_run_load_no_pandas(project, tmp_path):
     """A pandas that fails when it is loaded is never met, from the ledger to the verification."""
     broken = tmp_path / "broken" / "pandas"
