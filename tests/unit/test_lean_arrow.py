@@ -38,6 +38,40 @@ def test_what_was_loaded_before_stays_as_it_is():
     carried_out("import pyarrow as pa; pa.array([0])", expected=True)
 
 
+INTERRUPTED = """
+import signal, sys
+from synth import lean_arrow
+
+refuse, refused = lean_arrow._refuse, []
+
+def refuse_late(name):
+    refused.append(name)
+    if len(refused) == 2:  # the first time pyarrow lets an exception pass
+        signal.raise_signal(signal.SIGTERM)
+    refuse(name)
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+lean_arrow._refuse = refuse_late
+signal.signal(signal.SIGTERM, stop)
+try:
+    lean_arrow.load_arrow_without_pandas()
+except KeyboardInterrupt:
+    assert len(refused) == 2 and "pyarrow" in sys.modules
+    assert signal.getsignal(signal.SIGTERM) is stop
+else:
+    raise AssertionError("the signal was dropped")
+"""
+
+
+def test_a_signal_that_comes_while_arrow_is_loaded_stops_the_command():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 CALLED_FROM_PYTHON = """
 import sys
 from synth import errors, pipeline
