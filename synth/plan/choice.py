@@ -34,6 +34,9 @@ LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in range(5, 65, 5))
 """What part of epsilon the smaller tables may get beside the universe."""
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
+INDIFFERENT = 0.002
+"""Of splits whose scores differ by no more than this part, the one with the most for the universe
+is taken: what is measured cell by cell tells about every query, and the model is rough."""
 ADAPTIVE = "adaptive"
 """What the adaptive strategy is called among the alternatives."""
 
@@ -58,7 +61,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen alternative, and all that were weighed, best first."""
+    """The chosen alternative, and all that were weighed: the chosen one, then by score."""
 
     chosen: Alternative
     weighed: tuple[Alternative, ...]
@@ -86,7 +89,18 @@ def choose(problem: Problem) -> Choice:
     free = [resampling_total_variation(q, max(1, problem.records)) for q in problem.questions]
     harmless = [HARMLESS * error for _, error in _by_group(problem.questions, free)]
     judged = sorted((_judge(problem, way, harmless) for way in ways), key=lambda each: each.score)
-    return Choice(judged[0], tuple(judged))
+    chosen = min(_as_good(judged), key=lambda each: each.spending.low_order_share or 0)
+    return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
+
+
+def _as_good(judged: Sequence[Alternative]) -> Iterator[Alternative]:
+    """The best and the other splits over the same tables that are hardly worse."""
+    best = judged[0]
+    for each in judged:
+        way, other = best.spending, each.spending
+        is_alike = (way.tables, way.noise) == (other.tables, other.noise)
+        if is_alike and each.score <= best.score * (1 + INDIFFERENT):
+            yield each
 
 
 def alternatives(problem: Problem) -> tuple[Alternative, ...]:

@@ -9,7 +9,14 @@ import pytest
 from synth.config.types import RangeQueries, WeightedMarginal
 from synth.domain import Margin, Universe
 from synth.plan import events, plan_events, plan_schedule, selection_budget
-from synth.plan.choice import ADAPTIVE, LOW_ORDER_SHARES, Choice, alternatives, choose
+from synth.plan.choice import (
+    ADAPTIVE,
+    INDIFFERENT,
+    LOW_ORDER_SHARES,
+    Choice,
+    alternatives,
+    choose,
+)
 from synth.plan.problem import ASSUMED_RECORDS, problem_of
 from synth.privacy import largest_rho, total_budget
 
@@ -53,6 +60,21 @@ def test_the_universe_alone_gets_everything(configure):
     (event,) = plan_events(configure(SIZES, epsilon="1/3", strategy="identity"))
     assert event.cells == 84
     assert event.epsilon == Fraction(1, 3)
+
+
+def test_of_splits_that_hardly_differ_the_one_with_most_for_the_universe_is_taken(configure):
+    gave_way = 0
+    for epsilon in ("1/10", "1/5", "3/10", "1/2", "1", "2", "3"):
+        config = configure((12, 3, 16, 6), epsilon=epsilon, strategy="auto", total=5000)
+        choice = choose(problem_of(config))
+        way = choice.chosen.spending
+        best = min(each.score for each in choice.weighed)
+        alike = [each for each in choice.weighed if each.spending.tables == way.tables]
+        shares = [e.spending.low_order_share for e in alike if e.score <= best * (1 + INDIFFERENT)]
+        assert choice.weighed[0] is choice.chosen
+        assert way.low_order_share == min(shares)
+        gave_way += choice.chosen.score > best
+    assert gave_way
 
 
 @pytest.mark.parametrize(
