@@ -103,18 +103,22 @@ def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoef
     of one component are larger than that, the counts are more uncertain by a factor k that makes
     them as large as expected; k times the precision has the same effect. A component may have a
     single coefficient, whose difference says little about k: each is judged as if it had _SHARED
-    coefficients more, off by what all components of its order (the total with the first) are.
+    coefficients more, off by what all components of as many attributes at the same levels are
+    (the total with one attribute at its first level).
     """
     component = sums.interactions.component[sums.places]
-    order = np.maximum(sums.interactions.order[sums.places], 1)
     noise = 1.0 / sums.precision
     square = gap * gap
     precision = sums.precision.copy()
-    for number in np.unique(order):
-        alike = order == number
+    kinds: dict[tuple[int, ...], list[int]] = {}
+    for each in np.unique(component).tolist():
+        levels = tuple(sorted(level for level in sums.interactions.levels(each) if level))
+        kinds.setdefault(levels or (1,), []).append(each)
+    for members in kinds.values():
+        alike = np.isin(component, members)
         common = _excess(square[alike], variance[alike], noise[alike], largest=_OUTLIER)
         usual = common * variance + noise
-        for each in np.unique(component[alike]):
+        for each in members:
             here = component == each
             precision[here] *= _excess(square[here], variance[here], noise[here], usual[here])
     return replace(sums, precision=precision)
