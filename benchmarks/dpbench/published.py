@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from math import prod
+from math import log10, prod
 from pathlib import Path
 from typing import Literal
 
@@ -48,9 +48,12 @@ def axis(name: str, size: int, branching: int) -> Attribute:
 
 
 def range_config(
-    shape: tuple[int, ...], *, epsilon: Fraction, kind: Kind, branching: int
+    shape: tuple[int, ...], *, epsilon: Fraction, kind: Kind, branching: int, records: int | None
 ) -> Config:
-    """A configuration that cares about ranges of all axes together, and about nothing else."""
+    """A configuration that cares about ranges of all axes together, and about nothing else.
+
+    `records` is what is publicly expected, or None.
+    """
     attributes = tuple(axis(f"axis{i}", size, branching) for i, size in enumerate(shape))
     names = tuple(attribute.name for attribute in attributes)
     template = load_config(TEMPLATE)
@@ -59,7 +62,12 @@ def range_config(
         privacy=replace(template.privacy, epsilon=epsilon, delta=Fraction(0)),
         universe=Universe(attributes),
         public_totals=(),
-        workload=WorkloadConfig((), cells=False, ranges=(RangeQueries(names, kind, Fraction(1)),)),
+        workload=WorkloadConfig(
+            (),
+            cells=False,
+            ranges=(RangeQueries(names, kind, Fraction(1)),),
+            expected_records=records,
+        ),
         strategy="auto",
         output=OutputConfig(None, ("csv",), None, "uniform"),
     )
@@ -107,11 +115,13 @@ def synth_counts(
 ) -> Ints:
     """Whole counts, flat in cell order: plan, measure, estimate, round.
 
-    `levels` measures every level of the hierarchies equally instead of what the planner says.
+    The planner is told the number of records to the nearest power of ten, as a publisher would
+    guess it. `levels` measures every level of the hierarchies equally instead of what it says.
     """
     if truth.size != prod(shape):
         raise ValueError("the counts do not have that shape")
-    config = range_config(shape, epsilon=epsilon, kind=kind, branching=branching)
+    records = 10 ** round(log10(max(1, int(truth.sum()))))
+    config = range_config(shape, epsilon=epsilon, kind=kind, branching=branching, records=records)
     events = level_events(config) if levels else plan_events(config)
     measurements = measure(truth, config, events, seed)
     return round_counts(estimate(measurements, config), config, seed).values

@@ -8,7 +8,7 @@ the others in bold, and in the last column the error of `synth` divided by it (l
 is better). All are pure epsilon, neighbours add or remove one record. `synth` is the *published
 whole counts*, never negative; identity, HB, the trees and DAWA are real numbers, mostly signed,
 which no table of records has. DAWA and `synth` are told whether prefixes or ranges matter; the
-grids are told the number of records.
+grids are told the number of records, `synth` its nearest power of ten.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ SQUARE: dict[str, Mechanism] = {
     "AGrid": grids.adaptive_grid,
 }
 METHODS = (*FLAT, "DAWA", *SQUARE, "synth")
+BRANCHING = {1: 16, 2: 4}
+"""How many groups of the hierarchies of one or two axes make one group of the next level."""
 
 
 def draws(
@@ -66,7 +68,7 @@ def draws(
                 epsilon,
                 seed,
                 kind="prefix" if workload.name == "prefixes" else "range",
-                branching=arguments.branching,
+                branching=arguments.branching or BRANCHING[truth.ndim],
                 levels=arguments.levels,
             )
         elif method == "DAWA":
@@ -125,7 +127,9 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--branching", type=int, default=16, help="of synth's hierarchies")
+    parser.add_argument(
+        "--branching", type=int, help="of synth's hierarchies; else 16, or 4 of two"
+    )
     parser.add_argument("--levels", action="store_true", help="measure every level, unplanned")
     parser.add_argument("--verbose", action="store_true", help="seconds, on standard error")
     arguments = parser.parse_args()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from synth.estimate.raking import rake, rake_one_way, required_atoms
 from synth.estimate.sharpening import BLOCK_RECORDS, STRENGTH, sharpen
 from synth.estimate.sums import noisy_coefficients
 from synth.estimate.tilt import tilt
+from synth.estimate.top_down import has_hierarchies, top_down
 
 if TYPE_CHECKING:
     from synth.measurements import Measurements
@@ -97,16 +98,20 @@ def _fit(
     sums = noisy_coefficients(
         [table for table in measurements.tables if table is not full], interactions, universe
     )
-    posterior, noisy_sums = None, None
+    posterior, noisy_sums, group_sums = None, None, None
     variance = math.inf
     total = 0.0
     if full is not None:
         noisy = np.asarray(full.noisy_counts, dtype=np.int64)
-        seen = np.where(possible, noisy, 0).astype(np.float64)
+        seen = np.where(possible, noisy, 0)
         variance = max(full.variance, _LEAST_VARIANCE)
-        noisy_sums = NoisySums(interactions, seen, possible, variance)
+        noisy_sums = NoisySums(interactions, seen.astype(np.float64), possible, variance)
         posterior = CellPosterior(noisy, decay=float(1 / full.event.noise_scale_records))
         total = float(seen.sum())
+        if has_hierarchies(interactions):
+            cells = replace(full, noisy_counts=seen)
+            every = [cells if table is full else table for table in measurements.tables]
+            group_sums = noisy_coefficients(every, interactions, universe)
     if sums is not None:
         total = float(sums.values[0]) * math.sqrt(interactions.size)
     base = math.log(max(total, 1.0) / int(possible.sum()))
@@ -126,10 +131,12 @@ def _fit(
         log_mean = fit.discounted
         steps.extend({**step, "discount": discount} for step in fit.steps)
         values = model.expected(log_mean)
+        uncertainty = model.posterior_variance(log_mean)
+        if group_sums is not None:
+            values, uncertainty, moved = top_down(group_sums, values, uncertainty, possible)
+            steps.append(moved)
         if sums is not None:
-            values, tilted = tilt(
-                sums, values, model.posterior_variance(log_mean), weigh=full is not None
-            )
+            values, tilted = tilt(sums, values, uncertainty, weigh=full is not None)
             steps.append(tilted)
         misfit = 0.0 if noisy_sums is None else noisy_sums.misfit(values)
         limit = math.inf if noisy_sums is None else noisy_sums.misfit_limit()
@@ -148,7 +155,7 @@ def _fit(
     if best is None:
         raise BugError("no model was fitted")
     values = best[2]
-    if noisy_sums is not None and sums is None:
+    if noisy_sums is not None and sums is None and group_sums is None:
         uncertainty = best[3].posterior_variance(best[1].discounted)
         values, anchored = noisy_sums.anchor(values, uncertainty)
         steps.append(anchored)

@@ -28,9 +28,9 @@ _FIRST_SPREAD = {0: 3.0, 1: 2.0, 2: 0.2, 3: 0.05}
 _STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
 _WIDE_DECAY = 0.1
-"""Noise of the cells of at least ten records is wide: the fit goes further, and spreads are set
-once. Set from a fit far from its end they come out too narrow there, and a second round narrows
-them further (docs/estimation.md)."""
+"""Noise of the cells of at least ten records is wide: a fit with pairs goes further, and spreads
+are set once. Set from a fit far from its end they come out too narrow there, and a second round
+narrows them further (docs/estimation.md)."""
 _WIDE_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 80, 3: 120}
 _WIDE_EVIDENCE_ROUNDS = 1
 _EVIDENCE_ITERATIONS = 120
@@ -101,6 +101,7 @@ class LogLinearModel:
         theta = self._start()
         first = min(1, self.max_order) if self.sums is None else min(2, self.max_order)
         is_wide = self.posterior is not None and self.posterior.decay <= _WIDE_DECAY
+        is_wide = is_wide and self.max_order > 1
         stage_iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS
         rounds = _WIDE_EVIDENCE_ROUNDS if is_wide else _EVIDENCE_ROUNDS
         rounds = rounds if self.max_order else 0
