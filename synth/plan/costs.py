@@ -35,6 +35,11 @@ LARGE_MEMORY_BYTES_PER_CELL = 8
 LARGE_SECONDS_BASE = 22.0
 LARGE_SECONDS_PER_CELL = 0.23e-6
 """The model is fitted by products of matrices, and a few passes over the cells."""
+LIST_MEMORY_BASE_BYTES = 190_000_000
+LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
+LIST_MEMORY_BYTES_PER_RECORD = 60
+LIST_MEMORY_BYTES_PER_VALUE = 5
+"""Where only heavy cells are listed: codes of filled cells, and of the cells of the estimate."""
 DISK_BASE_BYTES = 250_000
 """Manifest, its schema and the data card."""
 DISK_BYTES_PER_CELL = 1.0
@@ -57,14 +62,18 @@ def forecast_costs(
     *,
     formats: Sequence[str],
     total: int | None,
+    expected: int | None = None,
 ) -> Costs:
     """The needs of a run; rows count only if their number is publicly known.
 
     A universe that is small enough is held in memory cell by cell; otherwise only the measured
-    tables are. Without a declared total disk and time leave the rows out.
+    tables are, and of a list of heavy cells the records, declared or expected. Without a declared
+    total disk and time leave the rows out.
     """
-    measured = sum(stored_cells(event, total or ASSUMED_RECORDS) for event in events)
-    is_dense = universe.size <= DENSE_LIMIT_CELLS and not any(e.threshold for e in events)
+    records = total or expected or ASSUMED_RECORDS
+    measured = sum(stored_cells(event, records) for event in events)
+    is_list = any(event.threshold for event in events)
+    is_dense = universe.size <= DENSE_LIMIT_CELLS and not is_list
     held = max(measured, universe.size if is_dense else 0)
     row_bytes = 0.0
     if "csv" in formats:
@@ -73,6 +82,11 @@ def forecast_costs(
         row_bytes += DISK_BYTES_PER_PARQUET_VALUE * len(universe.attributes)
     memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
     seconds = SECONDS_BASE + (SECONDS_PER_CELL if is_dense else SECONDS_PER_LISTED_CELL) * held
+    if is_list:
+        columns = len(universe.attributes)
+        memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
+        memory += (LIST_MEMORY_BYTES_PER_RECORD + LIST_MEMORY_BYTES_PER_VALUE * columns) * records
+        memory += MEMORY_BYTES_PER_CELL * sum(e.cells for e in events if not e.threshold)
     if is_dense and universe.size > LARGE_CELLS:
         memory = LARGE_MEMORY_BASE_BYTES + LARGE_MEMORY_BYTES_PER_CELL * held
         seconds = LARGE_SECONDS_BASE + LARGE_SECONDS_PER_CELL * held

@@ -164,7 +164,11 @@ def forecast(
         if law is None
         else possible * NoiseSum(float(min(law.rate, LARGEST_RATE)), 1).mean_absolute / 2,
         costs=forecast_costs(
-            config.universe, events, formats=config.output.formats, total=problem.total
+            config.universe,
+            events,
+            formats=config.output.formats,
+            total=problem.total,
+            expected=problem.workload.expected_records,
         ),
         threshold=None if full is None else full.threshold,
         expected_false_cells=None if full is None else expected_false_cells(full),

@@ -95,6 +95,24 @@ def test_time_of_a_list_of_heavy_cells_is_that_of_measured_runs(count, records, 
     assert 0.8 * least < seconds < 1.5 * most
 
 
+@pytest.mark.parametrize(
+    ("count", "records", "measured"),
+    [
+        (10, 10**5, 236),
+        (30, 10**5, 310),
+        (10, 10**6, 313),
+        (20, 10**6, 408),
+        (30, 10**6, 512),
+        (10, 3 * 10**6, 516),
+        (30, 3 * 10**6, 816),
+    ],
+)
+def test_memory_of_a_list_of_heavy_cells_is_that_of_measured_runs(count, records, measured):
+    """Within a fifth: `Point("sparse", ...)` of benchmarks/scale.py, MB (docs/planning.md)."""
+    costs = listed_costs(count, total=records)
+    assert 0.8 * measured < costs.memory_bytes / 1e6 < 1.2 * measured
+
+
 def test_a_billion_cells_need_less_memory_than_if_they_were_estimated_at_once():
     costs = forecast_costs(columns(9, tuple("0123456789")), formats=("csv",), total=None)
     assert 4 * 10**9 < costs.memory_bytes < 20 * 10**9
