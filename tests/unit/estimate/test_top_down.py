@@ -251,6 +251,30 @@ def test_impossible_cells_stay_empty(
     assert values.sum() == pytest.approx(truth.sum(), rel=0.02)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(6))
+def test_any_universe_gives_finite_counts(
+    make_deep_universe: MakeUniverse,
+    noisy_of: Callable[..., NoisyCoefficients],
+    seed: int,
+    scale: float,
+) -> None:
+    generator = np.random.default_rng(seed)
+    rules = [{"a0": (0, 1, 2, 3), "a2": (1, 3)}, {"a2": (int(generator.integers(4)),)}]
+    universe = make_deep_universe(UNEQUAL, rules[: seed % 3])
+    possible = universe.possible()
+    truth = np.where(possible, np.rint(scale * generator.gamma(0.3, 10.0, 28)), 0.0)
+    values = np.where(possible, scale * generator.gamma(0.3, 10.0, 28), 0.0)
+    values[generator.random(28) < 0.2] = 0.0
+    variance = values * generator.random(28)
+    noisy = noisy_of(universe, truth, seed)
+    moved, left, _ = top_down.top_down(noisy, values, variance, possible)
+    assert np.isfinite(moved).all()
+    assert np.isfinite(left).all()
+    assert np.all(moved >= 0.0)
+    assert np.all(moved[~possible] == 0.0)
+
+
 def test_the_estimate_takes_this_step_with_hierarchies_only(
     make_config: Callable[..., Any],
     square: Universe,
