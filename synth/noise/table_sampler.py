@@ -17,7 +17,10 @@ from synth.noise.scratch import CHUNK_CELLS, Scratch
 from synth.noise.stream import CELLS_PER_BLOCK, NoiseStream
 
 CHUNKS_REFINED_AT_ONCE = 64
-BLOCK_CELLS = 1 << 19
+SHARED_CHUNK_CELLS = 1 << 18
+"""Cells worked on at once where threads take turns: between chunks one waits for the other to wake,
+so chunks are longer than a thread alone would like for its cache."""
+BLOCK_CELLS = 1 << 20
 """Cells that one thread works on before it takes the next ones."""
 _NARROW = np.iinfo(np.int32)
 Counts = NDArray[np.int64] | NDArray[np.int32]
@@ -67,7 +70,7 @@ class TableSampler:
             raise BugError("the noise needs a flat int64 array of its size")
         stream.claim(table, start, count)
         noise = np.empty(count, dtype=np.int64) if out is None else out
-        self._fill(noise, stream, table, start)
+        self._fill(noise, stream, table, start, CHUNK_CELLS)
         return noise
 
     def add_to(
@@ -95,6 +98,8 @@ class TableSampler:
             raise BugError("noise is added to a flat array of int64 or int32 counts")
         stream.claim(table, 0, len(counts))
         starts = range(0, len(counts), BLOCK_CELLS)
+        threads = min(threads or processors(), len(starts))
+        chunk = CHUNK_CELLS if threads == 1 else SHARED_CHUNK_CELLS
 
         def tell(blocks: int) -> None:
             if told is not None:
@@ -102,41 +107,45 @@ class TableSampler:
 
         work_through(
             starts,
-            lambda start: self._add_block(counts, stream, table, start),
-            threads=min(threads or processors(), len(starts)),
+            lambda start: self._add_block(counts, stream, table, start, chunk),
+            threads=threads,
             told=tell,
         )
 
-    def _add_block(self, counts: Counts, stream: NoiseStream, table: int, start: int) -> None:
+    def _add_block(
+        self, counts: Counts, stream: NoiseStream, table: int, start: int, chunk: int
+    ) -> None:
         block = counts[start : start + BLOCK_CELLS]
         noise: NDArray[np.int64] | None = getattr(self._own, "noise", None)
         if noise is None or len(noise) < len(block):
             noise = self._own.noise = np.empty(len(block), dtype=np.int64)
         noise = noise[: len(block)]
-        self._fill(noise, stream, table, start)
+        self._fill(noise, stream, table, start, chunk)
         if block.dtype == np.int64:
             block += noise
             return
-        for first in range(0, len(block), CHUNK_CELLS):
-            part = noise[first : first + CHUNK_CELLS]
-            part += block[first : first + CHUNK_CELLS]
+        for first in range(0, len(block), chunk):
+            part = noise[first : first + chunk]
+            part += block[first : first + chunk]
             np.clip(part, _NARROW.min, _NARROW.max, out=part)
-            block[first : first + CHUNK_CELLS] = part
+            block[first : first + chunk] = part
 
-    def _fill(self, noise: NDArray[np.int64], stream: NoiseStream, table: int, start: int) -> None:
-        """Overwrite `noise` with the noise of as many cells from `start` on."""
+    def _fill(
+        self, noise: NDArray[np.int64], stream: NoiseStream, table: int, start: int, chunk: int
+    ) -> None:
+        """Overwrite `noise` with the noise of as many cells from `start` on, `chunk` at a time."""
         stop = start + len(noise)
         if start == stop:
             return
         aligned = start - start % CELLS_PER_BLOCK
-        scratch = self._scratch(min(CHUNK_CELLS, len(noise) + 2 * CELLS_PER_BLOCK))
+        scratch = self._scratch(min(chunk, len(noise) + 2 * CELLS_PER_BLOCK))
         draws = self._recipe.draws(stream, table, aligned, scratch)
-        for number, chunk in enumerate(range(aligned, stop, CHUNK_CELLS), 1):
-            first, end = max(chunk, start), min(chunk + CHUNK_CELLS, stop)
+        for number, begin in enumerate(range(aligned, stop, chunk), 1):
+            first, end = max(begin, start), min(begin + chunk, stop)
             target = noise[first - start : end - start]
-            total = draws[0].look_up(chunk, first, end - first, scratch.total)
+            total = draws[0].look_up(begin, first, end - first, scratch.total)
             for draw in draws[1:]:
-                total += draw.look_up(chunk, first, end - first, scratch.summand)
+                total += draw.look_up(begin, first, end - first, scratch.summand)
             np.copyto(target, total)
             if number % CHUNKS_REFINED_AT_ONCE == 0 or end == stop:
                 for draw in draws:
