@@ -83,11 +83,14 @@ class Outcome:
     was_there: bool
 
 
-def plan(config: Config) -> Forecast:
-    """What a run would measure and how exact it would be; opens no data, spends nothing."""
+def plan(config: Config | str | Path) -> Forecast:
+    """What a run would measure and how exact it would be; opens no data, spends nothing.
+
+    Raises: ConfigError, if `config` is the path of a configuration that is not accepted.
+    """
     from synth.plan import forecast
 
-    return forecast(config)
+    return forecast(load_config(config) if isinstance(config, (str, Path)) else config)
 
 
 def verify(release: str | Path, *, keys: Sequence[Path] = ()) -> VerificationReport:

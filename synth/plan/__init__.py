@@ -1,6 +1,7 @@
 """The planner: measured tables, budget split and forecast of errors; never opens the data."""
 
 import sys
+from pathlib import Path
 from types import ModuleType
 
 from synth.config import Config
@@ -33,9 +34,11 @@ __all__ = [
 class _Plan(ModuleType):
     """This package, which can also be called: `synth.plan(config)` is its forecast."""
 
-    def __call__(self, config: Config) -> Forecast:
-        """What a run would measure and how exact it would be; opens no data, spends nothing."""
-        return forecast(config)
+    def __call__(self, config: Config | str | Path) -> Forecast:
+        """What a run would measure and how exact it would be; see `synth.pipeline.plan`."""
+        from synth.pipeline import plan
+
+        return plan(config)
 
 
 sys.modules[__name__].__class__ = _Plan

@@ -22,6 +22,7 @@ def test_load_plan_run_verify(project, capsys):
     path = project()
     config = synth.load_config(path)
     assert synth.plan(config).noise_sd_per_cell == pytest.approx(1.357, abs=1e-3)
+    assert synth.plan(path) == synth.plan(str(path)) == synth.plan(config)
     folder = synth.run(path).path
     assert folder == path.parent / "outputs" / "small"
     assert synth.verify(folder).checks
