@@ -128,11 +128,13 @@ class LogLinearModel:
         even = self._mean(np.full(self.interactions.size, self.base))
         low = self.interactions.order[self.sums.places] <= 1
         variance = self.sums.interactions.squares(even)[self.sums.places]
+        # a function that is 0 on every possible cell has no variance, and nothing to start from
+        enough = np.divide(30.0, variance, out=np.zeros(variance.size), where=variance > 0.0)
         firm = replace(
             self.sums,
             places=self.sums.places[low],
             values=self.sums.values[low],
-            precision=np.maximum(self.sums.precision, 30.0 / variance)[low],
+            precision=np.maximum(self.sums.precision, enough)[low],
         )
         fitted, report = tilt(firm, even, even, weigh=False)
         self._steps.append({**report, "step": "start from the noisy sums"})

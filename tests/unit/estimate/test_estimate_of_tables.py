@@ -118,6 +118,30 @@ def test_a_gaussian_table_of_the_universe_without_noise_is_given_back(
     assert run(config, exact) == pytest.approx(counts, abs=0.01)
 
 
+@pytest.mark.parametrize("levels", [(), ((0, 0, 0, 1, 1, 1),)])
+def test_several_levels_without_a_possible_cell(
+    levels: tuple[tuple[int, ...], ...],
+    make_deep_universe: MakeUniverse,
+    make_config: MakeConfig,
+    draw_table: Draw,
+    measure: Measure,
+) -> None:
+    """A contrast between two such levels is nothing on every possible cell."""
+    axes = [(6, levels), (4, ((0, 0, 1, 1),) if levels else ())]
+    universe = make_deep_universe(axes, [{"a0": (0, 1, 2)}])
+    counts = draw_table((6, 4), 3000, 1) * universe.possible()
+    config = replace(make_config((2, 2), cells=True), universe=universe)
+    noise = {"epsilon": Fraction(1, 2)}
+    for tables in (
+        ((("a0", "a1"), (0, 0)), (("a0",), (0,))),
+        ((("a0",), (0,)), (("a1",), (0,))),
+    ):
+        values = run(config, *family(universe, counts, tables, measure, **noise))
+        assert np.isfinite(values).all()
+        assert np.all(values[~universe.possible()] == 0.0)
+        assert values.sum() == pytest.approx(counts.sum(), rel=0.05)
+
+
 def test_only_the_variance_of_a_table_of_sums_matters(
     deep: Universe, counts: NDArray[np.int64], config: Config, measure: Measure
 ) -> None:
