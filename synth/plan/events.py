@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from synth.config.types import Config
+from synth.errors import BugError
 from synth.plan.adaptive_schedule import Schedule, schedule_of
 from synth.plan.adaptive_start import initial_events
 from synth.plan.choice import ADAPTIVE, choose
@@ -20,13 +21,15 @@ def plan_events(config: Config) -> tuple[TableEvent, ...]:
 
     Privacy: no data are seen and nothing is spent. The epsilon of the Laplace tables, and that of
     the Gaussian ones together with delta, add up to at most `privacy.epsilon`.
-    Ensures: the universe, if it is measured, comes first.
+    Ensures: the universe, if it is measured, comes first. No table is measured twice.
     Raises: ConfigError if the noise of a table is too wide to be drawn.
     """
     problem = problem_of(config)
     adaptive = _is_adaptive(problem)
     events = initial_events(problem) if adaptive else choose(problem).chosen.spending.events
     require_drawable(config, events)
+    if len({(event.table, event.coarsening) for event in events}) < len(events):
+        raise BugError("the plan has a table twice")  # before anything is spent
     return events
 
 

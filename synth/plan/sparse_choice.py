@@ -57,18 +57,20 @@ def _tables_beside(problem: Problem) -> tuple[dict[str, list[Margin]], tuple[Fra
             {"tables as given": others} if others else {},
             LISTED_SHARES if listed else (Fraction(0),),
         )
-    ones = margins_of_order(problem, 1)
+    ones = [margin for margin in margins_of_order(problem, 1) if margin != problem.full]
     small = [margin for margin in workload_margins(problem) if _is_small(problem, margin)]
     both = in_order(problem, [*ones, *small])
-    sets = {"list + 1-way": ones}
+    sets = {"list + 1-way": ones} if ones else {}
     if len(both) > len(ones):
         sets["list + best small tables"] = both
     return sets, LISTED_SHARES
 
 
 def _is_small(problem: Problem, margin: Margin) -> bool:
+    """Whether a table may stand beside the list; the universe itself is listed, never summed."""
     cells = margin.cells(problem.universe)
-    return len(margin.names) <= MOST_ATTRIBUTES and cells <= LARGEST_LOW_ORDER_CELLS
+    few = len(margin.names) <= MOST_ATTRIBUTES and cells <= LARGEST_LOW_ORDER_CELLS
+    return few and margin != problem.full
 
 
 def _shares(problem: Problem, margins: Sequence[Margin], purse: Purse) -> list[float]:

@@ -140,6 +140,15 @@ def test_tables_that_are_given_are_measured_beside_the_list(configure):
     assert only.epsilon == 1
 
 
+@pytest.mark.parametrize("sizes", [(40,), (8, 8), (3, 4, 5)])
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_universe_is_never_a_table_beside_its_own_list(configure, sizes, order):
+    events = plan_events(configure(sizes, strategy="sparse", order=min(order, len(sizes))))
+    assert events[0].threshold is not None
+    assert all(len(event.table) < len(sizes) for event in events[1:])
+    assert total_budget(events, delta=Fraction(0)).epsilon == 1
+
+
 def test_the_order_of_columns_does_not_matter(configure):
     sizes = (10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
     names = [f"c{size}" for size in sizes]
