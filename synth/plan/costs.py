@@ -37,7 +37,7 @@ LARGE_SECONDS_PER_CELL = 0.23e-6
 """The model is fitted by products of matrices, and a few passes over the cells."""
 LIST_MEMORY_BASE_BYTES = 190_000_000
 LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
-LIST_MEMORY_BYTES_PER_RECORD = 60
+LIST_MEMORY_BYTES_PER_CELL = 60
 LIST_MEMORY_BYTES_PER_VALUE = 5
 """Where only heavy cells are listed: codes of filled cells, and of the cells of the estimate."""
 DISK_BASE_BYTES = 250_000
@@ -67,8 +67,8 @@ def forecast_costs(
     """The needs of a run; rows count only if their number is publicly known.
 
     A universe that is small enough is held in memory cell by cell; otherwise only the measured
-    tables are, and of a list of heavy cells the records, declared or expected. Without a declared
-    total disk and time leave the rows out.
+    tables are, and of a list of heavy cells as many cells as records are declared or expected.
+    Without a declared total disk and time leave the rows out.
     """
     records = total or expected or ASSUMED_RECORDS
     measured = sum(stored_cells(event, records) for event in events)
@@ -84,9 +84,10 @@ def forecast_costs(
     seconds = SECONDS_BASE + (SECONDS_PER_CELL if is_dense else SECONDS_PER_LISTED_CELL) * held
     if is_list:
         columns = len(universe.attributes)
+        listed = sum(stored_cells(event, records) for event in events if event.threshold)
         memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
-        memory += (LIST_MEMORY_BYTES_PER_RECORD + LIST_MEMORY_BYTES_PER_VALUE * columns) * records
-        memory += MEMORY_BYTES_PER_CELL * sum(e.cells for e in events if not e.threshold)
+        memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * listed
+        memory += MEMORY_BYTES_PER_CELL * (measured - listed)
     if is_dense and universe.size > LARGE_CELLS:
         memory = LARGE_MEMORY_BASE_BYTES + LARGE_MEMORY_BYTES_PER_CELL * held
         seconds = LARGE_SECONDS_BASE + LARGE_SECONDS_PER_CELL * held

@@ -10,6 +10,7 @@ from synth.measurements.sparse_table import MOST_LISTED
 from synth.plan import Schedule, plan_events, plan_schedule
 from synth.plan.costs import forecast_costs
 from synth.plan.present_memory import present_memory_bytes
+from synth.plan.problem import problem_of
 from synth.privacy import TableEvent
 from synth.release.contents import MANIFEST, MEASUREMENTS
 from synth.release.parquet_pages import ParquetBounds, require_bounded
@@ -81,7 +82,14 @@ def read_measured(
 
 def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
     """What the publisher's run needed, roughly: the rule by which a run is refused."""
-    return forecast_costs(config.universe, planned, formats=(), total=None).memory_bytes
+    problem = problem_of(config)
+    return forecast_costs(
+        config.universe,
+        planned,
+        formats=(),
+        total=problem.total,
+        expected=problem.workload.expected_records,
+    ).memory_bytes
 
 
 def _bounds(

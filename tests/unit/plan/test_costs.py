@@ -113,6 +113,10 @@ def test_memory_of_a_list_of_heavy_cells_is_that_of_measured_runs(count, records
     assert 0.8 * measured < costs.memory_bytes / 1e6 < 1.2 * measured
 
 
+def test_memory_of_a_list_ends_with_the_universe():
+    assert listed_costs(3, total=10**9).memory_bytes == listed_costs(3, total=10**6).memory_bytes
+
+
 def test_a_billion_cells_need_less_memory_than_if_they_were_estimated_at_once():
     costs = forecast_costs(columns(9, tuple("0123456789")), formats=("csv",), total=None)
     assert 4 * 10**9 < costs.memory_bytes < 20 * 10**9
