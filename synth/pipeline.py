@@ -84,13 +84,10 @@ class Outcome:
 
 
 def plan(config: Config | str | Path) -> Forecast:
-    """What a run would measure and how exact it would be; opens no data, spends nothing.
+    """What a run would measure and how exact it would be; see `synth.plan.forecast_of`."""
+    from synth.plan import forecast_of
 
-    Raises: ConfigError, if `config` is the path of a configuration that is not accepted.
-    """
-    from synth.plan import forecast
-
-    return forecast(load_config(config) if isinstance(config, (str, Path)) else config)
+    return forecast_of(config)
 
 
 def verify(release: str | Path, *, keys: Sequence[Path] = ()) -> VerificationReport:

@@ -10,7 +10,7 @@ from synth.plan.adaptive_schedule import Schedule
 from synth.plan.adaptive_start import selection_budget
 from synth.plan.costs import Costs
 from synth.plan.events import plan_events, plan_schedule
-from synth.plan.forecast import Forecast, QueryForecast, compare, forecast
+from synth.plan.forecast import Forecast, QueryForecast, compare, forecast, forecast_of
 from synth.plan.plot import write_plot
 from synth.plan.report import render, to_json
 
@@ -22,6 +22,7 @@ __all__ = [
     "Schedule",
     "compare",
     "forecast",
+    "forecast_of",
     "plan_events",
     "plan_schedule",
     "render",
@@ -35,10 +36,8 @@ class _Plan(ModuleType):
     """This package, which can also be called: `synth.plan(config)` is its forecast."""
 
     def __call__(self, config: Config | str | Path) -> Forecast:
-        """What a run would measure and how exact it would be; see `synth.pipeline.plan`."""
-        from synth.pipeline import plan
-
-        return plan(config)
+        """What a run would measure and how exact it would be; see `forecast_of`."""
+        return forecast_of(config)
 
 
 sys.modules[__name__].__class__ = _Plan

@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+from synth.config import load_config
 from synth.config.limits import epsilon_problem
 from synth.config.types import Config, PrivacyConfig
 from synth.errors import ConfigError
@@ -27,7 +29,7 @@ from synth.plan.sparse_rule import expected_false_cells
 from synth.privacy import TableEvent
 from synth.privacy.meaning import posteriors
 
-__all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast"]
+__all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast", "forecast_of"]
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,15 @@ def forecast(
         alternatives=alternatives(problem) if with_alternatives else (),
         schedule=plan_schedule(config),
     )
+
+
+def forecast_of(config: Config | str | Path) -> Forecast:
+    """What a run would measure and how exact it would be, for a configuration or its path.
+
+    Privacy: opens no data, spends nothing.
+    Raises: ConfigError if the file is not accepted.
+    """
+    return forecast(load_config(config) if isinstance(config, (str, Path)) else config)
 
 
 def compare(
