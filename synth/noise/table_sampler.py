@@ -18,8 +18,8 @@ from synth.noise.stream import CELLS_PER_BLOCK, NoiseStream
 
 CHUNKS_REFINED_AT_ONCE = 64
 SHARED_CHUNK_CELLS = 1 << 18
-"""Cells worked on at once where threads take turns: between chunks one waits for the other to wake,
-so chunks are longer than a thread alone would like for its cache."""
+"""Cells worked on at once where threads take turns: between steps one waits for the other to wake,
+so chunks are longer than a thread alone would like for its cache. A multiple of CELLS_PER_BLOCK."""
 BLOCK_CELLS = 1 << 20
 """Cells that one thread works on before it takes the next ones."""
 _NARROW = np.iinfo(np.int32)
@@ -90,8 +90,8 @@ class TableSampler:
         int64 are whole numbers modulo 2^64, which is a function of the sum as well.
         Requires: `counts` is one-dimensional, int64 or int32; it may be mapped from a file.
         Ensures: the sums are those of `draw`, whatever the number of threads; that their working
-        memory is a few MB each, whatever the number of cells. When this raises, no thread of it
-        is at work any more, and some counts have their noise.
+        memory is less than 20 MB each, whatever the number of cells. When this raises, no thread of
+        it is at work any more, and some counts have their noise.
         Raises: BugError if a cell's noise was drawn from this stream before.
         """
         if counts.ndim != 1 or counts.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):

@@ -39,7 +39,15 @@ def whole(sampler, cells=CELLS):
 def test_any_blocks_on_any_number_of_threads_give_the_same_sums(sampler, dtype, monkeypatch):
     counts = np.arange(CELLS, dtype=dtype) % 1000
     expected = counts + whole(sampler)
-    monkeypatch.setattr(table_sampler, "SHARED_CHUNK_CELLS", 1 << 14)  # several in a block
+    monkeypatch.setattr(table_sampler, "SHARED_CHUNK_CELLS", 1_032)  # several in most blocks
+    fills = set()
+    fill = TableSampler._fill
+
+    def recorded(self, noise, stream, table, start, chunk):
+        fills.add((threading.active_count() > 1, chunk < len(noise)))
+        fill(self, noise, stream, table, start, chunk)
+
+    monkeypatch.setattr(TableSampler, "_fill", recorded)
     for block, threads in itertools.product((8, 4_096, 10_007, 1 << 19), (1, 2, 5)):
         if block == 8 and threads != 2:
             continue  # slow
@@ -49,6 +57,20 @@ def test_any_blocks_on_any_number_of_threads_give_the_same_sums(sampler, dtype, 
         sampler.add_to(noisy, NoiseStream(key=KEY), table=4, threads=threads)
         assert noisy.dtype == dtype
         assert np.array_equal(noisy, expected[:cells])
+    assert (True, True) in fills
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_blocks_and_chunks_as_they_are_give_the_same_sums(dtype):
+    """Three blocks and a bit, each of four chunks where threads share them."""
+    sampler = TableSampler(LAWS["Laplace 0.001"])
+    cells = 3 * table_sampler.BLOCK_CELLS + 12_345
+    assert table_sampler.BLOCK_CELLS > table_sampler.SHARED_CHUNK_CELLS
+    expected = whole(sampler, cells)
+    for threads in (1, 2, 7):
+        noisy = np.zeros(cells, dtype=dtype)
+        sampler.add_to(noisy, NoiseStream(key=KEY), table=4, threads=threads)
+        assert np.array_equal(noisy, expected)
 
 
 def test_all_processors_are_the_default(monkeypatch):
