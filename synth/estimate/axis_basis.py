@@ -141,7 +141,8 @@ def _split(parent: Ints, groups: Ints, weights: Floats) -> _Split:
     """The children of every parent group, in the order of their first code."""
     parent_of = np.zeros(weights.size, dtype=np.int64)
     parent_of[groups] = parent
-    children = [np.flatnonzero(parent_of == group) for group in range(int(parent.max()) + 1)]
+    counts = np.bincount(parent_of, minlength=int(parent.max()) + 1)
+    children = np.split(np.argsort(parent_of, kind="stable"), np.cumsum(counts)[:-1])
     width = max(map(len, children))
     child = np.full((len(children), width), -1)
     before, own = np.zeros(child.shape), np.zeros(child.shape)

@@ -63,7 +63,8 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
     possible = universe.possible()
     steps: list[dict[str, Any]] = []
     if possible.any():
-        values, fallback = _fit(measurements, universe, possible, steps)
+        everybody = (entry.total for entry in config.public_totals if not entry.where.codes)
+        values, fallback = _fit(measurements, universe, possible, steps, next(everybody, None))
     else:
         values = np.zeros(universe.size)
         fallback = values
@@ -91,8 +92,12 @@ def _fit(
     universe: Universe,
     possible: NDArray[np.bool_],
     steps: list[dict[str, Any]],
+    total_of_all: int | None,
 ) -> tuple[Floats, Floats]:
-    """The posterior means of the cells, and the means that the model gives them."""
+    """The posterior means of the cells, and the means that the model gives them.
+
+    `total_of_all` is the public number of all records, if there is one.
+    """
     interactions = Interactions.of(universe)
     full = cell_table(measurements, universe)
     sums = noisy_coefficients(
@@ -133,7 +138,9 @@ def _fit(
         values = model.expected(log_mean)
         uncertainty = model.posterior_variance(log_mean)
         if group_sums is not None:
-            values, uncertainty, moved = top_down(group_sums, values, uncertainty, possible)
+            values, uncertainty, moved = top_down(
+                group_sums, values, uncertainty, possible, total=total_of_all
+            )
             steps.append(moved)
         if sums is not None:
             values, tilted = tilt(sums, values, uncertainty, weigh=full is not None)

@@ -40,7 +40,12 @@ def has_hierarchies(interactions: Interactions) -> bool:
 
 
 def top_down(
-    noisy: NoisyCoefficients, values: Floats, variance: Floats, possible: NDArray[np.bool_]
+    noisy: NoisyCoefficients,
+    values: Floats,
+    variance: Floats,
+    possible: NDArray[np.bool_],
+    *,
+    total: int | None = None,
 ) -> tuple[Floats, Floats, dict[str, Any]]:
     """Move values with these variances to the noisy sums over groups, as far as they are wrong.
 
@@ -51,7 +56,8 @@ def top_down(
     margin before has: the nearest such sums, with squares divided by the variance of the noise.
     Within a group, values move as in `tilt`: uncertain ones bear the difference.
 
-    `noisy` are the coefficients of all noisy tables together, every one determined. Returned are
+    `noisy` are the coefficients of all noisy tables together, every one determined; `total` is
+    that of all records, where it is public, and stands for the noisy one. Returned are
     the moved values, their variances, which keep their ratio to them, and a report.
     """
     interactions = noisy.interactions
@@ -68,21 +74,25 @@ def top_down(
         noise_variance *= float(noise[interactions.margin_places(margin)].mean())
         if parent is None:
             share = share_of(gap / np.sqrt(noise_variance), FALSE_ALARM_TOTAL)
+            wanted = np.maximum(expected + share * gap, 0.0)
+            if total is not None:
+                share, wanted = 1.0, np.array([float(total)])
             if share > 0.0:
-                wanted = np.maximum(expected + share * gap, 0.0)
                 values = _scale(interactions, margin, values, ratio, wanted)
             moved.append({"groups": 1, "share": share})
             continue
         errors = _errors(gap, expected, noise_variance)
         if errors is None:
             continue
+        totals = interactions.margin_sums(parent, values)
         wanted = _nearest(
             expected + errors.shares * gap,
-            noise_variance,
+            np.where(expected > _LEAST_SUM, noise_variance, 0.0),
             _parents(interactions, margin, parent),
-            interactions.margin_sums(parent, values),
+            totals,
         )
         values = _scale(interactions, margin, values, ratio, wanted)
+        values = _as_before(interactions, parent, values, totals)
         moved.append(
             {
                 "resolutions": list(margin),
@@ -169,6 +179,12 @@ def _nearest(wanted: Floats, weight: Floats, parents: Ints, totals: Floats) -> F
     The active set only grows: a sum that is 0 once is 0 in the solution. Sums of weight 0 are 0.
     """
     free = weight > 0.0
+    # a total is missed by the same whatever is taken off each sum in proportion to its weight;
+    # with the largest at 0, nothing is lost where sums are large and totals small
+    price = np.divide(wanted, weight, out=np.full(wanted.size, -np.inf), where=free)
+    largest = np.full(totals.size, -np.inf)
+    np.maximum.at(largest, parents, price)
+    wanted = np.where(free, wanted - weight * np.where(free, largest[parents], 0.0), 0.0)
     for _ in range(wanted.size + 1):
         missing = totals - np.bincount(parents, np.where(free, wanted, 0.0), totals.size)
         weights = np.bincount(parents, np.where(free, weight, 0.0), totals.size)
@@ -188,11 +204,11 @@ def _scale(
     ratio: Floats,
     wanted: Floats,
 ) -> Floats:
-    """Multiply every value by exp(t ratio), t alike in a group, so that the groups have the sums.
+    """Multiply every value by exp(t ratio), t alike in a group, towards these sums of the groups.
 
-    Newton's method on the logarithm of each sum; for equal ratios one step is exact.
+    Newton's method on the logarithm of each sum; for equal ratios one step is exact. Groups of
+    nothing stay, and groups of values that are nearly certain do not come all the way.
     """
-    component = sum(r * stride for r, stride in zip(margin, interactions.strides, strict=True))
     for _ in range(_SWEEPS):
         now = interactions.margin_sums(margin, values)
         slope = interactions.margin_sums(margin, values * ratio)
@@ -200,9 +216,24 @@ def _scale(
         aim = np.divide(wanted, now, out=np.ones(now.size), where=now > _LEAST_SUM)
         with np.errstate(divide="ignore"):
             step = np.clip(np.log(aim) / np.maximum(share, _LEAST_SHARE), -_LARGEST, _LARGEST)
-        spread = np.broadcast_to(interactions.spread_out(component, step), interactions.shape)
-        exponent = spread.reshape(-1) * ratio
+        exponent = _spread_out(interactions, margin, step) * ratio
         values = np.asarray(values * np.exp(np.clip(exponent, -_LARGEST, _LARGEST)))
         if float(np.abs(aim - 1.0).max()) < _SETTLED:
             break
     return values
+
+
+def _as_before(
+    interactions: Interactions, parent: Sequence[int], values: Floats, totals: Floats
+) -> Floats:
+    """The values with the sums of a coarser margin that they had, each group alike."""
+    now = interactions.margin_sums(parent, values)
+    factor = np.divide(totals, now, out=np.ones(now.size), where=now > _LEAST_SUM)
+    return np.asarray(values * _spread_out(interactions, parent, factor))
+
+
+def _spread_out(interactions: Interactions, margin: Sequence[int], table: Floats) -> Floats:
+    """For every cell the number of its group, flat in cell order."""
+    component = sum(r * stride for r, stride in zip(margin, interactions.strides, strict=True))
+    spread = interactions.spread_out(component, table)
+    return np.broadcast_to(spread, interactions.shape).reshape(-1)

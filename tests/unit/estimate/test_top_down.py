@@ -237,6 +237,39 @@ def test_finer_groups_keep_the_sums_of_coarser_ones(
     assert values.sum() == pytest.approx(wrong.sum() + share * (total - wrong.sum()), rel=1e-6)
 
 
+def test_a_public_total_stands_for_the_noisy_one(
+    square: Universe, truth: Floats, noisy_of: Callable[..., NoisyCoefficients]
+) -> None:
+    wrong = truth * 0.9
+    values, _, report = top_down.top_down(
+        noisy_of(square, truth, 1), wrong, np.minimum(wrong, 1.0), everywhere(wrong), total=15_000
+    )
+    assert report["moved"][0] == {"groups": 1, "share": 1.0}
+    assert values.sum() == pytest.approx(15_000, rel=1e-9)
+
+
+def test_a_group_of_nothing_loses_no_records_of_its_parent(
+    square: Universe, truth: Floats, noisy_of: Callable[..., NoisyCoefficients]
+) -> None:
+    """What the noisy sums give to a group that cannot grow stays with the others."""
+    wrong = truth.reshape(SHAPE) * 0.98 + 0.3
+    wrong[:16, :16] = 1e-12
+    wrong = wrong.reshape(-1)
+    noisy = noisy_of(square, truth, 1)
+    values, _, report = top_down.top_down(noisy, wrong, wrong, everywhere(wrong))
+    assert len(report["moved"]) > 1
+    share, total = report["moved"][0]["share"], float(noisy.values[0]) * SIDE
+    assert values.sum() == pytest.approx(wrong.sum() + share * (total - wrong.sum()), rel=1e-6)
+
+
+def test_sums_of_any_size_meet_small_totals() -> None:
+    one = np.ones(3)
+    alike = np.zeros(3, dtype=int)
+    sums = np.array([3e15, 1e15, 3e15])
+    nearest = top_down._nearest(sums, one, alike, np.array([0.1]))
+    assert np.allclose(nearest, [0.05, 0.0, 0.05], rtol=1e-12)
+
+
 def test_impossible_cells_stay_empty(
     make_deep_universe: MakeUniverse, noisy_of: Callable[..., NoisyCoefficients]
 ) -> None:
