@@ -79,7 +79,7 @@ class Universe:
         weights = [1]
         for size in reversed(self.shape[1:]):
             weights.append(weights[-1] * size)
-        return tuple(reversed(weights))
+        return tuple(reversed(weights))[: len(self.shape)]
 
     @cached_property
     def names(self) -> tuple[str, ...]:

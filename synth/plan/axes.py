@@ -124,8 +124,10 @@ def axis_of(attribute: Attribute) -> Axis:
         part = here - inverse[level - 1] if level else here
         dimension = groups[level] - (groups[level - 1] if level else 0)
         for last in range(level, len(partitions)):
-            trace = float((part * inverse[last]).sum())
-            factor[level, last] = attribute.size * trace / dimension if dimension else 0.0
+            if dimension:
+                factor[level, last] = attribute.size * float((part * inverse[last]).sum()) / dimension
+            else:  # nothing is in this level, but a class that is named by it holds those before
+                factor[level, last] = factor[level - 1, last]
     group_of = np.stack(partitions)
     return Axis(attribute.name, groups, factor, group_of, tuple(measured), attribute.bin_count)
 

@@ -75,6 +75,13 @@ def test_cell_numbers_of_any_magnitude_are_exact(sizes: list[int], data: st.Data
     assert 0 <= cell < universe.size == math.prod(sizes)
 
 
+def test_a_universe_without_attributes_is_one_cell() -> None:
+    universe = Universe(())
+    assert (universe.shape, universe.strides, universe.size) == ((), (), 1)
+    assert universe.codes(np.zeros(1, dtype=np.int64)) == []
+    assert universe.cell(()) == 0
+
+
 def test_a_universe_beyond_64_bits() -> None:
     universe = universe_of([1000] * 10)
     assert universe.size == 10**30

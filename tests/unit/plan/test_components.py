@@ -123,6 +123,22 @@ def test_marginals_without_hierarchies_are_exact():
     assert found == pytest.approx(1, abs=1e-9)
 
 
+def test_attributes_of_one_code_and_levels_that_repeat_change_nothing():
+    """A level that splits no group holds nothing, but its class holds those before it."""
+    repeated = ordered("b", 8, [runs(8, 2), runs(8, 2), runs(8, 8)])
+    universe = Universe((ordered("a", 1), repeated, ordered("c", 3)))
+    names = universe.names
+    margins = [Margin(names, (0, 0, 0)), Margin(("b",), (0,)), Margin(("b", "c"), (2, 0))]
+    found = ratio(
+        universe,
+        margins,
+        precisions_of(3, 5),
+        marginals=[("b",), ("a", "c"), ("a", "b", "c")],
+        ranges=[(("b",), "prefix"), (("a", "b"), "range")],
+    )
+    assert found == pytest.approx(1, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_balanced_hierarchies_are_exact(seed):
     tree = ordered("b", 8, [runs(8, 2), runs(8, 4)])

@@ -157,6 +157,16 @@ def test_impossible_cells_stay_empty_and_totals_hold(make_config, make, records)
     assert (counts.values > 0).all()
 
 
+@pytest.mark.parametrize("total", [0, 5])
+def test_a_total_of_all_records_where_nobody_was_seen(make_config, make, records, total):
+    universe = make.universe(*SIZES)
+    listed = make.listing(universe, [column[:0] for column in records], threshold=52)
+    totals = (PublicTotal(Conjunction({}), total, "a register"),)
+    config = replace(configured(make_config, universe), public_totals=totals)
+    counts = round_sparse(estimate_sparse(make.measurements(listed), config, seed=1), 2)
+    assert counts.total == total
+
+
 def test_a_declared_number_of_rows_is_met_without_any_table_of_sums(make_config, make, records):
     universe = make.universe(*SIZES)
     listed = make.listing(universe, records, threshold=52, false_cells=20)

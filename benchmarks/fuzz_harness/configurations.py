@@ -1,0 +1,174 @@
+"""Random configurations with their records: small, odd, and mostly acceptable."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import yaml
+
+RECORDS = (0, 1, 5, 50, 500, 5_000)
+EPSILONS = ("1", "0.1", "0.01", "3", "10", "1/3", "0.003")
+DELTAS = ("0", "0", "1e-6", "1e-9")
+STRATEGIES = ("auto", "auto", "auto", "identity", "adaptive", "sparse", "tables")
+RELEASE = {
+    "id": "random",
+    "title": "Random",
+    "description": "Made up",
+    "curators": ["Fuzzing"],
+    "contact": "data@example.org",
+    "intended_use": "Tests",
+    "region": "Nowhere",
+    "sector": "Government",
+    "license": "CC-BY-4.0",
+}
+
+Column = dict[str, Any]
+
+
+def write_project(directory: Path, seed: int) -> Path:
+    """Write `random.yaml` and `rows.csv`, a function of the seed; returns the configuration."""
+    chance = Random(seed)
+    records = chance.choice(RECORDS)
+    columns = [_column(chance, f"c{i}") for i in range(chance.choice((1, 1, 2, 2, 3, 3, 4, 5)))]
+    values = [_values(chance, column, records) for column in columns]
+    names = [column["name"] for column in columns]
+    has_people = chance.random() < 0.25
+    if has_people:
+        names = [*names, "person"]
+        values.append([f"p{chance.randrange(max(1, records // 2))}" for _ in range(records)])
+    with (directory / "rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows(zip(*values, strict=True))
+    person = {"column": "person", "max_records": chance.choice((1, 3))}
+    configuration = {
+        "schema_version": 1,
+        "release": RELEASE,
+        "source": {"path": "rows.csv", "disposal": "keep", "disposal_reason": "made up"},
+        "privacy": {
+            "epsilon": chance.choice(EPSILONS),
+            "delta": chance.choice(DELTAS),
+            "neighbours": chance.choice(("add-remove", "replace-one")),
+            "unit": person if has_people else "record",
+            "justification": "Made up",
+        },
+        "ledger": {
+            "path": "state/ledger.sqlite",
+            "population": "nobody",
+            "epsilon_cap": 20,
+            "delta_cap": "1e-3",
+        },
+        "domain": columns,
+        "workload": _workload(chance, columns),
+        "strategy": _strategy(chance, columns),
+        "output": _output(chance),
+        **_constraints(chance, columns, records),
+    }
+    path = directory / "random.yaml"
+    path.write_text(yaml.safe_dump(configuration, sort_keys=False))
+    return path
+
+
+def _column(chance: Random, name: str) -> Column:
+    kind = chance.choice(("categorical", "categorical", "integer", "number"))
+    column: Column = {"name": name, "type": kind, "source": "made up"}
+    if kind == "categorical":
+        levels = [f"{name}-{i}" for i in range(chance.choice((1, 2, 2, 3, 4, 6, 9)))]
+        column |= {"levels": levels, "out_of_domain": chance.choice(levels)}
+        if chance.random() < 0.4:
+            column |= {"missing": [""], "out_of_domain": "missing"}
+        if len(levels) >= 4 and chance.random() < 0.5:
+            cut = chance.randrange(1, len(levels))
+            groups = {"low": levels[:cut], "high": levels[cut:]}
+            if "missing" in column:
+                groups[chance.choice(("low", "high"))].append("missing")
+            column["hierarchy"] = [{"name": "half", "groups": groups}]
+        return column
+    bins = chance.choice((2, 4, 8, 16, 32, 64))
+    width = 1 if bins < 4 or chance.random() < 0.7 else 2
+    maximum = bins - 1 if kind == "integer" else bins
+    column |= {"minimum": 0, "maximum": maximum, "bin_width": width, "out_of_domain": "clamp"}
+    if chance.random() < 0.3:
+        column["missing"] = [""]
+    if bins // width >= 2 and chance.random() < 0.6:
+        column["hierarchy"] = chance.choice(("dyadic", {"branching": chance.choice((2, 3, 4))}))
+    return column
+
+
+def _values(chance: Random, column: Column, records: int) -> list[str]:
+    if column["type"] == "categorical":
+        weights = [chance.gammavariate(0.4, 1) + 1e-9 for _ in column["levels"]]
+        strange = ["", "nobody knows"]
+        drawn = chance.choices(column["levels"], weights, k=records)
+        return [chance.choice(strange) if chance.random() < 0.02 else value for value in drawn]
+    mean = column["maximum"] / 2 + 0.3
+    drawn = [f"{chance.gammavariate(0.7, mean):.3f}" for _ in range(records)]
+    if column["type"] == "integer":
+        drawn = [value.partition(".")[0] for value in drawn]
+    return ["" if chance.random() < 0.05 else value for value in drawn]
+
+
+def _workload(chance: Random, columns: list[Column]) -> dict[str, Any]:
+    workload: dict[str, Any] = {"cells": chance.random() < 0.6}
+    if chance.random() < 0.8:
+        workload["marginals"] = chance.randint(1, min(3, len(columns)))
+    ordered = [column["name"] for column in columns if column["type"] != "categorical"]
+    if ordered and chance.random() < 0.6:
+        chosen = chance.sample(ordered, chance.randint(1, min(2, len(ordered))))
+        workload["ranges"] = [{"columns": chosen, "kind": chance.choice(("prefix", "range"))}]
+    if chance.random() < 0.5:
+        workload["expected_records"] = chance.choice((10, 1_000, 100_000))
+    return workload
+
+
+def _strategy(chance: Random, columns: list[Column]) -> str | dict[str, Any]:
+    word = chance.choice(STRATEGIES)
+    if word != "tables":
+        return word
+    tables: list[list[str]] = []
+    for _ in range(chance.randint(1, 3)):
+        size = chance.randint(1, len(columns))
+        table = [columns[i]["name"] for i in sorted(chance.sample(range(len(columns)), size))]
+        if table not in tables:
+            tables.append(table)
+    return {"tables": tables}
+
+
+def _output(chance: Random) -> dict[str, Any]:
+    output: dict[str, Any] = {"directory": "outputs"}
+    if chance.random() < 0.15:
+        output["rows"] = chance.choice((0, 1, 77, 2_000))
+    if chance.random() < 0.3:
+        output["formats"] = [chance.choice(("csv", "parquet"))]
+    return output
+
+
+def _constraints(chance: Random, columns: list[Column], records: int) -> dict[str, Any]:
+    """Impossible cells and public totals."""
+    found: dict[str, Any] = {}
+    choosable = [column for column in columns if len(column.get("levels", ())) > 1]
+    impossible = []
+    for _ in range(chance.choice((0, 0, 1, 2)) if choosable else 0):
+        chosen = chance.sample(choosable, chance.randint(1, min(2, len(choosable))))
+        impossible.append({column["name"]: _some(chance, column) for column in chosen})
+    if impossible:
+        found["impossible"] = impossible
+    totals = []
+    if chance.random() < 0.25:
+        total = chance.choice((0, records, records + 7, 1_000))
+        totals.append({"where": {}, "total": total, "source": "made up"})
+    if choosable and chance.random() < 0.2:
+        column = chance.choice(choosable)
+        where = {column["name"]: [chance.choice(column["levels"])]}
+        total = chance.choice((0, 3, records // 2))
+        totals.append({"where": where, "total": total, "source": "made up"})
+    if totals:
+        found["public_totals"] = totals
+    return found
+
+
+def _some(chance: Random, column: Column) -> list[str]:
+    return chance.sample(column["levels"], chance.randint(1, len(column["levels"])))
