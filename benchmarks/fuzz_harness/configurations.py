@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+from math import prod
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import yaml
 
+LARGEST_UNIVERSE = 20_000
 RECORDS = (0, 1, 5, 50, 500, 5_000)
-EPSILONS = ("1", "0.1", "0.01", "3", "10", "1/3", "0.003")
+EPSILONS = ("1", "0.1", "0.01", "3", "10", "1/3", "0.01", "0.003", "50", "0.001")
+NEIGHBOURS = ("add-remove", "replace-one")
 DELTAS = ("0", "0", "1e-6", "1e-9")
 STRATEGIES = ("auto", "auto", "auto", "identity", "adaptive", "sparse", "tables")
+ODD_LABELS = ("a,b", 'say "x"', "über", "1.0", "null", "-7", "x y", "中", "a|b", "#", "NaN", "~")
 RELEASE = {
     "id": "random",
     "title": "Random",
@@ -33,6 +37,8 @@ def write_project(directory: Path, seed: int) -> Path:
     chance = Random(seed)
     records = chance.choice(RECORDS)
     columns = [_column(chance, f"c{i}") for i in range(chance.choice((1, 1, 2, 2, 3, 3, 4, 5)))]
+    while prod(map(_most_codes, columns)) > LARGEST_UNIVERSE:
+        columns.pop()
     values = [_values(chance, column, records) for column in columns]
     names = [column["name"] for column in columns]
     has_people = chance.random() < 0.25
@@ -44,6 +50,9 @@ def write_project(directory: Path, seed: int) -> Path:
         writer.writerow(names)
         writer.writerows(zip(*values, strict=True))
     person = {"column": "person", "max_records": chance.choice((1, 3))}
+    constraints = _constraints(chance, columns, records)
+    totals = constraints.get("public_totals", ())
+    number_is_public = any(not entry["where"] for entry in totals)
     configuration = {
         "schema_version": 1,
         "release": RELEASE,
@@ -51,21 +60,21 @@ def write_project(directory: Path, seed: int) -> Path:
         "privacy": {
             "epsilon": chance.choice(EPSILONS),
             "delta": chance.choice(DELTAS),
-            "neighbours": chance.choice(("add-remove", "replace-one")),
+            "neighbours": chance.choice(NEIGHBOURS[: 1 + number_is_public]),
             "unit": person if has_people else "record",
             "justification": "Made up",
         },
         "ledger": {
             "path": "state/ledger.sqlite",
             "population": "nobody",
-            "epsilon_cap": 20,
+            "epsilon_cap": 100,
             "delta_cap": "1e-3",
         },
         "domain": columns,
-        "workload": _workload(chance, columns),
+        "workload": _workload(chance, columns, number_is_public),
         "strategy": _strategy(chance, columns),
         "output": _output(chance),
-        **_constraints(chance, columns, records),
+        **constraints,
     }
     path = directory / "random.yaml"
     path.write_text(yaml.safe_dump(configuration, sort_keys=False))
@@ -77,6 +86,8 @@ def _column(chance: Random, name: str) -> Column:
     column: Column = {"name": name, "type": kind, "source": "made up"}
     if kind == "categorical":
         levels = [f"{name}-{i}" for i in range(chance.choice((1, 2, 2, 3, 4, 6, 9)))]
+        if chance.random() < 0.2:
+            levels = chance.sample(ODD_LABELS, len(levels))
         column |= {"levels": levels, "out_of_domain": chance.choice(levels)}
         if chance.random() < 0.4:
             column |= {"missing": [""], "out_of_domain": "missing"}
@@ -87,15 +98,33 @@ def _column(chance: Random, name: str) -> Column:
                 groups[chance.choice(("low", "high"))].append("missing")
             column["hierarchy"] = [{"name": "half", "groups": groups}]
         return column
-    bins = chance.choice((2, 4, 8, 16, 32, 64))
-    width = 1 if bins < 4 or chance.random() < 0.7 else 2
-    maximum = bins - 1 if kind == "integer" else bins
-    column |= {"minimum": 0, "maximum": maximum, "bin_width": width, "out_of_domain": "clamp"}
+    bins = chance.choice((1, 2, 4, 8, 16, 32, 64))
+    column |= {"out_of_domain": "clamp"}
+    if kind == "integer":
+        width = 2 if bins > 4 and chance.random() < 0.3 else 1
+        column |= {"minimum": 0, "maximum": bins - 1, "bin_width": width}
+    else:
+        width = 1
+        column["edges"] = sorted(chance.sample(range(2 * bins), bins + 1))
     if chance.random() < 0.3:
         column["missing"] = [""]
-    if bins // width >= 2 and chance.random() < 0.6:
-        column["hierarchy"] = chance.choice(("dyadic", {"branching": chance.choice((2, 3, 4))}))
+    if bins // width > 2 and chance.random() < 0.6:
+        column["hierarchy"] = _hierarchy(chance, column)
     return column
+
+
+def _hierarchy(chance: Random, column: Column) -> Any:
+    """Halves of halves, parts of parts, or one level of unequal parts."""
+    edges = column.get("edges") or range(0, column["maximum"] + 1, column["bin_width"])
+    last = column.get("maximum", edges[-1])
+    cuts = sorted(chance.sample(edges[1:-1], min(2, len(edges) - 2)))
+    named = [{"name": "unequal", "edges": [edges[0], *cuts, last]}]
+    return chance.choice(("dyadic", {"branching": chance.choice((2, 3, 4))}, named))
+
+
+def _most_codes(column: Column) -> int:
+    levels = column.get("levels") or column.get("edges") or range(column["maximum"] + 1)
+    return len(levels) + 1
 
 
 def _values(chance: Random, column: Column, records: int) -> list[str]:
@@ -104,14 +133,14 @@ def _values(chance: Random, column: Column, records: int) -> list[str]:
         strange = ["", "nobody knows"]
         drawn = chance.choices(column["levels"], weights, k=records)
         return [chance.choice(strange) if chance.random() < 0.02 else value for value in drawn]
-    mean = column["maximum"] / 2 + 0.3
+    mean = (column["edges"][-1] if "edges" in column else column["maximum"]) / 2 + 0.3
     drawn = [f"{chance.gammavariate(0.7, mean):.3f}" for _ in range(records)]
     if column["type"] == "integer":
         drawn = [value.partition(".")[0] for value in drawn]
     return ["" if chance.random() < 0.05 else value for value in drawn]
 
 
-def _workload(chance: Random, columns: list[Column]) -> dict[str, Any]:
+def _workload(chance: Random, columns: list[Column], number_is_public: bool) -> dict[str, Any]:
     workload: dict[str, Any] = {"cells": chance.random() < 0.6}
     if chance.random() < 0.8:
         workload["marginals"] = chance.randint(1, min(3, len(columns)))
@@ -119,7 +148,7 @@ def _workload(chance: Random, columns: list[Column]) -> dict[str, Any]:
     if ordered and chance.random() < 0.6:
         chosen = chance.sample(ordered, chance.randint(1, min(2, len(ordered))))
         workload["ranges"] = [{"columns": chosen, "kind": chance.choice(("prefix", "range"))}]
-    if chance.random() < 0.5:
+    if chance.random() < 0.5 and not number_is_public:
         workload["expected_records"] = chance.choice((10, 1_000, 100_000))
     return workload
 
@@ -139,6 +168,7 @@ def _strategy(chance: Random, columns: list[Column]) -> str | dict[str, Any]:
 
 def _output(chance: Random) -> dict[str, Any]:
     output: dict[str, Any] = {"directory": "outputs"}
+    output["bins"] = chance.choice(("uniform", "uniform", "interval", "midpoint"))
     if chance.random() < 0.15:
         output["rows"] = chance.choice((0, 1, 77, 2_000))
     if chance.random() < 0.3:

@@ -125,7 +125,8 @@ def axis_of(attribute: Attribute) -> Axis:
         dimension = groups[level] - (groups[level - 1] if level else 0)
         for last in range(level, len(partitions)):
             if dimension:
-                factor[level, last] = attribute.size * float((part * inverse[last]).sum()) / dimension
+                trace = float((part * inverse[last]).sum())
+                factor[level, last] = attribute.size * trace / dimension
             else:  # nothing is in this level, but a class that is named by it holds those before
                 factor[level, last] = factor[level - 1, last]
     group_of = np.stack(partitions)
