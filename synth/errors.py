@@ -43,6 +43,17 @@ class SynthError(Exception):
 class SourceError(SynthError):
     """The source cannot be read as configured; never quotes what was found in it."""
 
+    @classmethod
+    def cut_short(cls) -> SourceError:
+        """What a file or a database becomes that fails while it is read, whatever it said."""
+        return cls(
+            "the source could not be read to its end",
+            why="it is missing, damaged, cut short or not in the format of its name, "
+            "or the connection to it was lost",
+            fix="check that the whole source is there, that this user may read it, and that it "
+            "stays so while it is read",
+        )
+
 
 class PublishedDifferentlyError(SynthError):
     """The release id is taken by a run with another configuration."""

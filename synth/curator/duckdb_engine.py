@@ -145,11 +145,7 @@ def duckdb_engine(
             fix="run on a larger machine, or declare fewer or coarser attributes",
         )
     except (OSError, duckdb.Error, pa.ArrowException):
-        failure = SourceError(
-            "the source could not be read to its end",
-            why="a file is missing, damaged, cut short or not in the format of its name",
-            fix="check that every file of source.path is complete and readable by this user",
-        )
+        failure = SourceError.cut_short()
     finally:
         connection.close()
         scanner.close()

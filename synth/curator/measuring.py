@@ -127,11 +127,7 @@ def scrubbed(error: BaseException) -> BaseException:
             fix="run on a larger machine, or declare fewer or coarser attributes",
         )
     if isinstance(error, OSError | duckdb.Error):
-        return SourceError(
-            "the source could not be read to its end",
-            why="a file is missing, damaged, cut short or not in the format of its name",
-            fix="check that every file of source.path is complete and readable by this user",
-        )
+        return SourceError.cut_short()
     return BugError(
         f"measuring failed with an internal error ({type(error).__name__})",
         fix="report it with the configuration; nothing of the data was kept",
