@@ -14,6 +14,7 @@ import typer
 
 from synth.audit_command import audit
 from synth.draft_command import draft
+from synth.errors import DISTRIBUTION
 from synth.errors_command import errors
 from synth.evaluate_command import evaluate
 from synth.exit_code import Interruption, exit_code_of, print_json
@@ -52,7 +53,7 @@ def options(
 ) -> None:
     """Publish a sensitive table once, as differentially private synthetic data."""
     if version:
-        print(f"synth {metadata.version('synth')}")
+        print(f"synth {metadata.version(DISTRIBUTION)}")
         raise typer.Exit
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
+
+DISTRIBUTION: Final = "synth-publisher"
+"""What is installed; the package index knows another project as `synth`."""
 
 
 class SynthError(Exception):

@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 
 from synth.config.types import FileSource, PostgresSource, SourceConfig
-from synth.errors import SourceError
+from synth.errors import DISTRIBUTION, SourceError
 
 
 def is_parquet(path: Path) -> bool:
@@ -53,5 +53,5 @@ def _require_library(source: SourceConfig) -> None:
     if importlib.util.find_spec(library) is None:
         raise SourceError(
             f"the source needs the Python library {library}, which is not installed",
-            fix=f"install it with synth: pip install 'synth[{extra}]'",
+            fix=f"install it with synth: pip install '{DISTRIBUTION}[{extra}]'",
         )

@@ -8,11 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
+from synth.errors import DISTRIBUTION
 from synth.policy import load_policy
 
 DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
@@ -324,3 +326,25 @@ def test_the_run_command_of_the_container_gives_no_network_and_no_rights():
         "core=0:0",
     ):
         assert option in text
+
+
+def told_to_install(text: str) -> list[str]:
+    """What a text tells people to install from a package index by the name of this program."""
+    asked = re.findall(r"pip install[^\n&]*", text)
+    return [word for line in asked for word in re.findall(r"(?<![\w./-])synth[\w-]*", line)]
+
+
+def test_installing_names_the_distribution_and_no_strangers_package():
+    assert told_to_install("pip install 'synth[spark]' and pip install synth") == ["synth"] * 2
+    kinds = (".md", ".py", ".jinja", "Containerfile")
+    told = [
+        name
+        for place in (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "docs", ROOT / "synth")
+        for path in ([place] if place.is_file() else place.rglob("*"))
+        if path.name.endswith(kinds)
+        for name in told_to_install(path.read_text())
+    ]
+    assert len(told) >= 4
+    assert set(told) == {DISTRIBUTION}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION

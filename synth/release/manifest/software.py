@@ -14,7 +14,9 @@ from importlib.metadata import (
     version,
 )
 
-LIBRARIES = ("synth", "numpy", "scipy", "pyarrow", "duckdb", "cryptography")
+from synth.errors import DISTRIBUTION
+
+LIBRARIES = (DISTRIBUTION, "numpy", "scipy", "pyarrow", "duckdb", "cryptography")
 
 REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?")
 EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
@@ -49,7 +51,7 @@ def bill_of_materials() -> dict[str, str]:
     """
     found: dict[str, str] = {}
     done: set[tuple[str, str]] = set()
-    waiting = [("synth", "")]
+    waiting = [(DISTRIBUTION, "")]
     while waiting:
         name, extra = waiting.pop()
         if (name, extra) in done:
@@ -91,7 +93,7 @@ def _normal(name: str) -> str:
 
 def source_commit() -> str | None:
     """The commit that this program was installed from, if the installer recorded one."""
-    recorded = distribution("synth").read_text("direct_url.json")
+    recorded = distribution(DISTRIBUTION).read_text("direct_url.json")
     if recorded is None:
         return None
     commit = json.loads(recorded).get("vcs_info", {}).get("commit_id")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from synth.errors import DISTRIBUTION
 from synth.release.contents import CSV, MEASUREMENTS, PAGE, PARQUET
 from synth.release.metadata.facts import (
     Manifest,
@@ -140,7 +141,7 @@ def _responsible_ai(manifest: Manifest) -> dict[str, Any]:
         "prov:wasGeneratedBy": {
             "@type": "prov:Activity",
             "prov:label": (
-                f"synth {manifest['implementation']['versions'].get('synth', '')}: "
+                f"synth {manifest['implementation']['versions'].get(DISTRIBUTION, '')}: "
                 + ", ".join(each["name"] for each in manifest["implementation"]["mechanisms"])
             ),
         },

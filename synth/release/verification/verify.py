@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.config import Config, config_from_public
 from synth.config.tree import printable
-from synth.errors import ConfigError, SynthError, VerificationError
+from synth.errors import DISTRIBUTION, ConfigError, SynthError, VerificationError
 from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
@@ -92,15 +92,15 @@ def _other_version(folder: Folder) -> list[str]:
     from importlib.metadata import version
 
     try:
-        writer = parse_json(folder.read(MANIFEST))["implementation"]["versions"]["synth"]
+        writer = parse_json(folder.read(MANIFEST))["implementation"]["versions"][DISTRIBUTION]
     except (FolderError, JsonError, KeyError, TypeError):
         return []
-    own = version("synth")
+    own = version(DISTRIBUTION)
     if writer == own:
         return []
     return [
-        f"written by synth {shown(writer):.40} and must be verified with that version; this is "
-        f"synth {own}, which words or computes some fields in another way"
+        f"written by synth {shown(writer):.40} and must be verified with that version of "
+        f"{DISTRIBUTION}; this is {own}, which words or computes some fields in another way"
     ]
 
 

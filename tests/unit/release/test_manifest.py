@@ -226,7 +226,7 @@ def test_the_fingerprint_is_stable_and_versions_are_those_installed():
 def test_the_bill_of_materials_follows_the_requirements_and_nothing_else():
     bill = bill_of_materials()
     assert list(bill) == sorted(bill)
-    for name in ("synth", "numpy", "duckdb", "sqlglot", "markupsafe", "ibis-framework"):
+    for name in ("synth-publisher", "numpy", "duckdb", "sqlglot", "markupsafe", "ibis-framework"):
         assert bill[name] == importlib.metadata.version(name)
     assert not {"pytest", "ruff", "frictionless", "pip"} & set(bill)
 

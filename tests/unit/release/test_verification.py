@@ -204,7 +204,7 @@ def by_another_version(made):
     schema = made.folder / "manifest.schema.json"
     schema.write_bytes(schema.read_bytes().replace(b"The guarantee, exactly.", b"The guarantee."))
     manifest = manifest_of(made)
-    manifest["implementation"]["versions"]["synth"] = "9.8.7"
+    manifest["implementation"]["versions"]["synth-publisher"] = "9.8.7"
     entry = next(e for e in manifest["files"] if e["path"] == schema.name)
     entry["bytes"] = len(schema.read_bytes())
     entry["sha256"] = hashlib.sha256(schema.read_bytes()).hexdigest()
@@ -380,7 +380,7 @@ def test_an_estimate_that_fails_is_a_finding(released):
 def test_another_version_says_who_wrote_the_release(released):
     made = released()
     path = made.folder / "manifest.json"
-    path.write_text(path.read_text().replace('"synth": "', '"synth": "9.'))
+    path.write_text(path.read_text().replace('"synth-publisher": "', '"synth-publisher": "9.'))
     with pytest.raises(VerificationError, match=r'written by synth "9\..*verified with that'):
         verify_folder(made.folder, derivation=made.derive)
 
