@@ -29,6 +29,8 @@ GAUSSIAN = "discrete-gaussian"
 PERMUTE_AND_FLIP = "permute-and-flip"
 PARTITION_SELECTION = "partition-selection"
 """Discrete Laplace noise on the non-empty cells alone, and a threshold that keeps them secret."""
+MECHANISMS = (LAPLACE, GAUSSIAN, PERMUTE_AND_FLIP, PARTITION_SELECTION)
+"""Everything that ever touches a secret count."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,12 @@ from typing import Any
 
 from synth.config.types import Config
 from synth.measurements import SelfTest
-from synth.privacy.accounting import GAUSSIAN, LAPLACE, PERMUTE_AND_FLIP
+from synth.privacy.accounting import (
+    GAUSSIAN,
+    LAPLACE,
+    PARTITION_SELECTION,
+    PERMUTE_AND_FLIP,
+)
 from synth.release.manifest.canonical import canonical_hash
 from synth.release.manifest.schema_terms import (
     flag,
@@ -45,6 +50,15 @@ MECHANISMS = {
         ),
         "sampler": EXACT_SAMPLER,
         "reference": "Canonne, Kamath, Steinke 2020",
+    },
+    PARTITION_SELECTION: {
+        "noise": (
+            "that of discrete-laplace on every filled cell; a cell is listed if its noisy count is "
+            "at least the threshold of the event, an empty one never"
+        ),
+        "variance": "2 a / (1 - a)^2 records squared before the threshold",
+        "sampler": EXACT_SAMPLER,
+        "reference": "Korolova, Kenthapadi, Mishra, Ntoulas 2009; Desfontaines, Voss, Gipson 2022",
     },
     PERMUTE_AND_FLIP: {
         "noise": (
