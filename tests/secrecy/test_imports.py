@@ -1,6 +1,7 @@
 """Imports run one way, and nothing after the boundary can even name raw data."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,3 +119,26 @@ def test_importing_synth_loads_no_heavy_library():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert heavy.isdisjoint(loaded)
+
+
+def functions_that_consume(path: Path) -> list[str]:
+    """Every call of `consume` in a file, as module.function of the function that calls it."""
+    found = []
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef):
+            calls = [
+                node
+                for node in ast.walk(function)
+                if isinstance(node, ast.Attribute) and node.attr == "consume"
+            ]
+            found += [f"{path.stem}.{function.name}"] * len(calls)
+    return found
+
+
+def test_secrets_are_taken_out_where_the_architecture_says_and_nowhere_else():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.split("## Types of the stages")[1].split("\n## ")[0]
+    told = re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE)
+    files = [path for path in PACKAGE.rglob("*.py") if "consume" in path.read_text("utf-8")]
+    assert {path.parent.name for path in files} == {"curator"}
+    assert sorted(name for path in files for name in functions_that_consume(path)) == sorted(told)
