@@ -54,6 +54,13 @@ def column_kinds(
     kinds = {}
     for column in columns:
         name, kind = quoted(column), found[column].type
+        if not found[column].converts_plainly:
+            raise SourceError(
+                f"the source {shown} holds {column!r} in a type with a cast of its own",
+                why="a function of the database would be called for every value, and it may look "
+                "at other people's records, or fail at one value, which no noise covers",
+                fix="drop the cast, or store the column as text",
+            )
         text = f'{name}::text COLLATE "C"'
         if kind in WHOLE:
             kinds[column] = ColumnKind("int64", f"{name}::bigint")

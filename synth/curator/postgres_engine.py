@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from synth.config.types import PostgresSource
 from synth.curator.engine import Key, Records, key_kind
 from synth.curator.postgres_columns import column_kinds, constant_rows, require_kinds, selected
-from synth.curator.postgres_table import find_table, has_columns
+from synth.curator.postgres_table import (
+    FoundColumn,
+    FoundTable,
+    find_table,
+    has_columns,
+    identify_table,
+    row_security_applies,
+)
 from synth.curator.sql_text import sql_text
 from synth.errors import BugError, SourceError, SynthError
 
@@ -22,20 +29,17 @@ OLDEST_SERVER = 120_000
 BATCH_ROWS = 1 << 16
 RECORDS = "synth_records"
 
-SESSION = {
-    "client_min_messages": "error",
-    "standard_conforming_strings": "on",
-    "extra_float_digits": "1",
-    "datestyle": "ISO, YMD",
-    "statement_timeout": "0",
-    "lock_timeout": "0",
-    "idle_in_transaction_session_timeout": "0",
-}
-"""What a role or database may set otherwise, and what texts and messages depend on."""
-
 
 class PostgresEngine:
-    """One table in one read-only transaction, which sees the table as it was when it began."""
+    """One table in one read-only transaction, in which one statement reads all records.
+
+    Privacy: that statement sees all records as they were at one moment. The catalogue is not so
+    still: the server reads the partitions and child tables that there are when the statement
+    begins, and no lock that a reader may take keeps others from attaching one. But what it reads
+    it locks, so that it can be neither altered nor detached before the transaction ends. So the
+    table is judged before it is read, and once more, by the catalogue of that moment, before the
+    counts are given out: each statement of the transaction sees what was committed before it.
+    """
 
     counts_where_records_lie = True
 
@@ -44,6 +48,9 @@ class PostgresEngine:
         self.connection, self._source = connection, source
         self._statement = ""
         self._lookups: list[str] = []
+        self._judge: Callable[[], object] = lambda: None
+        self._judgement: object = None
+        self._is_counted = False
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -57,8 +64,14 @@ class PostgresEngine:
         import ibis
 
         shown = self._source.shown
-        table = find_table(self.connection, shown, view_reason=self._source.view_reason)
-        found = has_columns(self.connection, table, columns, shown)
+        table = identify_table(self.connection, shown)
+
+        def judge() -> tuple[FoundTable, dict[str, FoundColumn]]:
+            found = find_table(self.connection, table, shown, view_reason=self._source.view_reason)
+            return found, has_columns(self.connection, found, columns, shown)
+
+        self._judge, self._judgement = judge, judge()
+        named, found = self._judgement
         kinds = column_kinds(found, columns, shown)
         require_kinds(found, person_column, shown)
         numbers = {}
@@ -67,9 +80,9 @@ class PostgresEngine:
             while name in columns:
                 name += "_"
             numbers[column] = name
-        self._statement = selected(table.name, kinds, numbers)
-        for name, value in {**SESSION, "search_path": "pg_catalog"}.items():
-            self.connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+        self._statement = selected(named.name, kinds, numbers)
+        self.connection.execute(f"{self._statement} LIMIT 0".encode())  # locks it as it is
+        self._require_unchanged()
         types = {column: kind.ibis_type for column, kind in kinds.items()}
         types |= {numbers[c]: "float64" for c, kind in kinds.items() if kind.number is not None}
         records = ibis.table(types, name=RECORDS)
@@ -89,6 +102,9 @@ class PostgresEngine:
         COPY is the one way to a large result that the server may compute in parallel and the
         client need not hold.
         """
+        if self._is_counted:
+            raise BugError("a second statement would see the records at another moment")
+        self._is_counted = True
         inner = sql_text(expression, "postgres")
         records = f"{RECORDS} AS NOT MATERIALIZED ({self._statement})"
         statement = (
@@ -100,6 +116,15 @@ class PostgresEngine:
             cursor.copy(statement.encode()) as copied,
         ):
             yield from _batches(copied, expression.columns)
+        self._require_unchanged()
+
+    def _require_unchanged(self) -> None:
+        """Judge the table again; what was read cannot have been altered since."""
+        if self._judge() != self._judgement:
+            raise SourceError(
+                f"{self._source.shown} was altered while it was opened or counted",
+                fix="start the same command again; nothing is charged twice",
+            )
 
 
 def _batches(
@@ -147,7 +172,7 @@ def _batches(
 
 @contextmanager
 def postgres_engine(source: PostgresSource) -> Iterator[PostgresEngine]:
-    """A connection with one read-only transaction on one snapshot, which is rolled back.
+    """A connection with one read-only transaction, which is rolled back.
 
     Privacy: the server gets statements made of the configuration alone. Its messages, which may
     quote values or name hosts and users, are neither printed nor passed on.
@@ -159,11 +184,14 @@ def postgres_engine(source: PostgresSource) -> Iterator[PostgresEngine]:
     failure: SynthError | None = None
     try:
         yield PostgresEngine(connection, source)
-    except psycopg.errors.InsufficientPrivilege:
-        failure = SourceError(
-            f"the database does not let this user read {source.shown}",
-            fix="grant SELECT on the table, and USAGE on its schema, to the user of PGUSER",
-        )
+    except psycopg.errors.InsufficientPrivilege as error:
+        if error.diag.source_function == "check_enable_rls":
+            failure = row_security_applies(source.shown)
+        else:
+            failure = SourceError(
+                f"the database does not let this user read {source.shown}",
+                fix="grant SELECT on the table, and USAGE on its schema, to the user of PGUSER",
+            )
     except (psycopg.Error, OSError):
         failure = SourceError(
             f"the database stopped before all records of {source.shown} were counted",
@@ -191,7 +219,7 @@ def _connected(source: PostgresSource) -> psycopg.Connection:
             application_name="synth",
         )
         try:
-            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             connection.read_only = True
             if connection.info.server_version < OLDEST_SERVER:
                 failure = SourceError(

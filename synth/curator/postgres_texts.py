@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from synth.config.types import PostgresSource
 from synth.curator.postgres_columns import column_kinds
-from synth.curator.postgres_engine import SESSION, postgres_engine
-from synth.curator.postgres_table import FIND_COLUMNS, find_table, has_columns, quoted
+from synth.curator.postgres_engine import PostgresEngine, postgres_engine
+from synth.curator.postgres_table import (
+    FIND_COLUMNS,
+    FoundTable,
+    find_table,
+    has_columns,
+    identify_table,
+    quoted,
+)
 from synth.curator.source_texts import FoundColumns
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ class PostgresTexts:
         """See `SourceTexts.find_columns`; their types and permissions decide."""
         shown = self._source.shown
         with postgres_engine(self._source) as engine:
-            table = find_table(engine.connection, shown, view_reason="a draft")
+            table = self._found(engine)
             rows = engine.connection.execute(FIND_COLUMNS, {"table": table.oid})
 
             def require(name: str) -> None:
@@ -50,9 +57,7 @@ class PostgresTexts:
 
         schema = pa.schema([pa.field(name, pa.string()) for name in names])
         with postgres_engine(self._source) as engine:
-            table = find_table(engine.connection, self._source.shown, view_reason="a draft")
-            for name, value in {**SESSION, "search_path": "pg_catalog"}.items():
-                engine.connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+            table = self._found(engine)
             fields = ", ".join(f"{quoted(name)}::text" for name in names)
 
             def batches() -> Iterator[pa.RecordBatch]:
@@ -64,3 +69,8 @@ class PostgresTexts:
                         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
             yield [pa.RecordBatchReader.from_batches(schema, batches())]
+
+    def _found(self, engine: PostgresEngine) -> FoundTable:
+        shown = self._source.shown
+        number = identify_table(engine.connection, shown)
+        return find_table(engine.connection, number, shown, view_reason="a draft")
