@@ -91,11 +91,13 @@ class Server:
                     copied.write_row(row)
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+@contextlib.contextmanager
+def running_server() -> Iterator[Server | None]:
+    """A server for as long as it is needed; None where no PostgreSQL is installed."""
     programs = _programs()
     if programs is None:
-        pytest.skip("no PostgreSQL server is installed (no initdb)")
+        yield None
+        return
     directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
     running = None
     try:
@@ -106,6 +108,14 @@ def server() -> Iterator[Server]:
             with contextlib.suppress(subprocess.CalledProcessError):
                 running.stop()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with running_server() as running:
+        if running is None:
+            pytest.skip("no PostgreSQL server is installed (no initdb)")
+        yield running
 
 
 @pytest.fixture(autouse=True)

@@ -187,7 +187,7 @@ def test_no_server_at_all_is_one_clean_error(project, server, tmp_path):
 FUNCTIONS = {
     "a notice": ("RAISE NOTICE 'seen %', v; RETURN v;", 0),
     "an error with a value": ("RAISE EXCEPTION 'seen %', v;", 1),
-    "a write": ("INSERT INTO written VALUES (v); RETURN v;", 1),
+    "a write": ("INSERT INTO public.written VALUES (v); RETURN v;", 1),
 }
 
 
