@@ -1,0 +1,1 @@
+"""Random sources and neighbours of them, counted by the engines themselves."""
