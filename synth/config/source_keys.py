@@ -73,8 +73,8 @@ SOURCE = Record(
         Key(
             "view_reason",
             Text(
-                "Why the table may be a view or a foreign table, or hold rows of one: every row comes "
-                "from one record, by expressions that no value stops",
+                "Why the table may be a view or a foreign table, or hold rows of one: every row "
+                "comes from one record, by expressions that no value stops",
                 rules=(NOT_EMPTY,),
             ),
             private=True,
