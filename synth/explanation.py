@@ -162,6 +162,19 @@ def _protected(config: Config) -> list[str]:
         f"Protected is {what}. It is protected from everybody who sees the release, whatever else "
         "they know: even if they know all other records, however much time and however large "
         "computers they have, now or later.",
+        *_view(config),
+    ]
+
+
+def _view(config: Config) -> list[str]:
+    """On what the promise rests where a view may be counted."""
+    reason = config.public["source"].get("view_reason")
+    if reason is None:
+        return []
+    return [
+        "The records may be rows of a view or a foreign table. The promise holds if every row of "
+        "it is one record. Nothing can check that; the curator's reason for it: "
+        f"{_one_line(reason)}"
     ]
 
 

@@ -13,7 +13,7 @@ from synth.config.checks import (
     check_period,
     check_rows,
 )
-from synth.config.disjoint_part import check_disjoint_part
+from synth.config.disjoint_part import check_disjoint_part, check_part_of_a_period
 from synth.config.keys import CONFIGURATION
 from synth.config.measured import build_strategy, plain_strategy
 from synth.config.problems import Report
@@ -28,6 +28,7 @@ from synth.config.sections import (
 )
 from synth.config.size_checks import check_strategy_size
 from synth.config.source_checks import check_source
+from synth.config.source_kind import public_source
 from synth.config.types import (
     Config,
     RangeQueries,
@@ -59,6 +60,8 @@ def build(
     """
     if isinstance(values, Invalid):
         return None
+    if not report.public:
+        check_part_of_a_period(values, report)
     check_period(values, report, period)
     check_epsilon(values, report)
     check_disjoint_part(values, report)
@@ -119,7 +122,7 @@ def _public(
     workload: dict[str, Any],
     strategy: Strategy,
 ) -> dict[str, Any]:
-    """The configuration as JSON in its one normal form, without paths.
+    """The configuration as JSON in its one normal form, without places.
 
     Two configurations that differ only in the order of labels or columns within a rule, in
     how a number is written, or in defaults spelled out have the same public form.
@@ -127,6 +130,7 @@ def _public(
     attributes = universe.attributes
     normal = {
         **values,
+        "source": public_source(values["source"]),
         "output": {**values["output"], "formats": sorted(values["output"]["formats"])},
         "impossible": [plain_conjunction(rule, attributes) for rule in universe.impossible],
         "public_totals": [

@@ -6,6 +6,7 @@ from typing import Any
 
 from synth.config.labels import listed
 from synth.config.notes import warnings
+from synth.config.source_kind import records_in_words
 from synth.config.types import Config
 from synth.domain import format_number
 from synth.domain.listing import shorten
@@ -45,6 +46,8 @@ def report_lines(config: Config) -> list[str]:
     lines = [
         f"{config.name}: no problem",
         f"release   {config.release.id}, epsilon {format_number(config.privacy.epsilon)}",
+        f"records   {records_in_words(config.public['source'])}",
+        *_view(config),
         f"universe  {product} = {universe.size:,} cells",
     ]
     for attribute in universe.attributes:
@@ -57,3 +60,11 @@ def report_lines(config: Config) -> list[str]:
         lines.append(f"impossible  {rule.describe(universe)}")
     lines.extend(f"note: {note}" for note in warnings(config))
     return lines
+
+
+def _view(config: Config) -> list[str]:
+    """The argument for a view, where there is one: the guarantee rests on it."""
+    reason = config.public["source"].get("view_reason")
+    return (
+        [] if reason is None else [f"view      each row is one record: {' '.join(reason.split())}"]
+    )

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from synth.config.source_kind import source_dialect
 from synth.config.types import (
-    Dialect,
     DisjointPart,
     FileSource,
     LedgerConfig,
@@ -44,13 +44,8 @@ def source_section(values: dict[str, Any], base: Path) -> SourceConfig:
         )
     if values["spark"] is not None:
         return SparkSource(values["spark"]["table"], values["spark"]["master"], disposal, reason)
-    dialect = Dialect(
-        delimiter=values["delimiter"],
-        quote=values["quote"],
-        escape=values["escape"] if values["quote"] else "",
-        encoding=values["encoding"],
-    )
-    return FileSource(_absolute(base, values["path"]), dialect, disposal, reason)
+    path = _absolute(base, values["path"])
+    return FileSource(path, source_dialect(values), disposal, reason)
 
 
 def privacy_section(values: dict[str, Any]) -> PrivacyConfig:

@@ -60,7 +60,10 @@ class Key:
     required: bool = False
     default: Any = None
     private: bool = False
-    """Stays on the curator's machine: no part of the public form."""
+    """Says where something lies, and stays on the curator's machine: no part of the public form,
+    so neither hashed, nor approved, nor published. Every other key is all three."""
+    derived: bool = False
+    """Stands in the public form alone, where it is made from private keys."""
     unless: tuple[str, ...] = ()
     """Not missed when one of these keys is there."""
 
@@ -81,7 +84,11 @@ class Record:
 
     def read(self, node: Node, path: Path, report: Report) -> dict[str, Any] | Invalid:
         """One value per key: read, default, or INVALID."""
-        known = {key.name: key for key in self.keys if not (report.public and key.private)}
+        known = {
+            key.name: key
+            for key in self.keys
+            if not (key.private if report.public else key.derived)
+        }
         if is_broken(node):
             return INVALID
         if not isinstance(node, MapNode):
@@ -124,14 +131,15 @@ class Record:
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of this place."""
+        written = [key for key in self.keys if not key.derived]
         schema: dict[str, Any] = {
             "description": self.description,
             "type": "object",
-            "properties": {key.name: key.schema() for key in self.keys},
-            "required": [key.name for key in self.keys if key.required and not key.unless],
+            "properties": {key.name: key.schema() for key in written},
+            "required": [key.name for key in written if key.required and not key.unless],
             "additionalProperties": False,
         }
-        for key in self.keys:
+        for key in written:
             if key.required and key.unless:
                 schema["oneOf"] = [
                     {"description": f"With `{name}`", "required": [name]}

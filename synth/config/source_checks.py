@@ -6,7 +6,11 @@ from typing import Any
 
 from synth.config.problems import Report
 from synth.config.scalars import Invalid
-from synth.config.source_keys import DIALECT, PLACES
+from synth.config.source_keys import DIALECT, PLACES, POSTGRESQL, SPARK_TABLE
+from synth.config.source_kind import PARQUET_FILES
+
+MOST_NAME_BYTES = 63
+"""Of the name of a table or a schema, in PostgreSQL as it is built."""
 
 
 def check_source(values: dict[str, Any], report: Report) -> None:
@@ -16,8 +20,20 @@ def check_source(values: dict[str, Any], report: Report) -> None:
         return
     check_disposal(source, report)
     check_dialect(source, report)
-    if not report.public:
+    if report.public:
+        _check_kind(source, report)
+    else:
         _check_place(source, report)
+
+
+def _check_kind(source: dict[str, Any], report: Report) -> None:
+    """What a manifest names of a table is there; all else its normal form settles."""
+    needed = {POSTGRESQL: "table", SPARK_TABLE: "spark"}.get(source["kind"])
+    if needed is not None and source[needed] is None:
+        report.add(("source", needed), found="nothing", expected="the table of the source")
+    spark = source["spark"]
+    if isinstance(spark, dict) and PARQUET_FILES.fullmatch(str(spark["table"])):
+        report.add(("source", "spark", "table"), expected="a table, not the address of files")
 
 
 def _check_place(source: dict[str, Any], report: Report) -> None:
@@ -33,6 +49,8 @@ def _check_place(source: dict[str, Any], report: Report) -> None:
     place = places[0] if places else "path"
     if place == "url" and source["table"] is None:
         report.add(("source", "table"), found="nothing", expected="the table of the database")
+    if place == "url" and isinstance(source["table"], str):
+        _check_lengths(source["table"], report)
     if place != "url" and report.is_written(("source", "table")):
         report.add(
             ("source", "table"),
@@ -61,6 +79,16 @@ def _check_place(source: dict[str, Any], report: Report) -> None:
                 ("source", key), found=f"the key `{key}`", expected="it beside `path` alone",
                 why="it says how a CSV file is written",
             )  # fmt: skip
+
+
+def _check_lengths(table: str, report: Report) -> None:
+    """No name that PostgreSQL would cut: with {period} filled in, two could become one."""
+    if any(len(part.encode()) > MOST_NAME_BYTES for part in table.split(".")):
+        report.add(
+            ("source", "table"),
+            expected=f"names of at most {MOST_NAME_BYTES} bytes",
+            why="PostgreSQL cuts longer names, so that two of them could mean one table",
+        )
 
 
 def check_disposal(source: dict[str, Any], report: Report) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 
 from synth.config.types import FileSource, PostgresSource, SourceConfig
@@ -24,15 +25,16 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
     """The files that the configured path or glob names now, in name order; none of a database.
 
     Requires: the path ends as the loader demands, so all files are of one format.
-    Raises: SourceError if a path or glob names none, or if the library that a database or a
-    cluster needs is not installed.
+    Ensures: no file is named twice, by whatever names and links.
+    Raises: SourceError if a path or glob names none, or one of them by two names, or if the
+    library that a database or a cluster needs is not installed.
     """
     if not isinstance(source, FileSource):
         _require_library(source)
         return ()
     if glob.has_magic(str(source.path)) and not source.path.exists():
         root = Path(source.path.anchor)
-        files = sorted(root.glob(str(source.path.relative_to(root))))
+        files = sorted(set(root.glob(str(source.path.relative_to(root)))))
     else:
         files = [source.path]
     files = [path for path in files if path.is_file()]
@@ -44,7 +46,22 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
             else "",
             fix="check the path; it is relative to the directory of the configuration",
         )
+    _require_distinct(files)
     return tuple(files)
+
+
+def _require_distinct(files: Sequence[Path]) -> None:
+    """Refuse a file with two of these names: each record of it would be counted twice."""
+    first: dict[tuple[int, int], Path] = {}
+    for path in files:
+        status = path.stat()
+        other = first.setdefault((status.st_dev, status.st_ino), path)
+        if other is not path:
+            raise SourceError(
+                f"source.path names one file twice: {other} and {path}",
+                why="each of its records would be counted twice, and the noise covers one",
+                fix="write a pattern that leaves the link out, or move the link elsewhere",
+            )
 
 
 def _require_library(source: SourceConfig) -> None:

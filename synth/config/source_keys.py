@@ -20,6 +20,10 @@ from synth.config.texts import prose
 PLACES = ("path", "url", "spark")
 """The keys of which a source has exactly one."""
 
+CSV, PARQUET, POSTGRESQL = "csv", "parquet", "postgresql"
+SPARK_TABLE, SPARK_PARQUET = "spark", "spark-parquet"
+"""The kinds of sources, as the public form names them."""
+
 DIALECT = ("delimiter", "quote", "escape", "encoding")
 """The keys that concern CSV files only."""
 
@@ -34,6 +38,7 @@ SPARK = Record(
         Key(
             "master",
             Text("Where Spark runs, such as local[2]; else as its surroundings say", (NOT_EMPTY,)),
+            private=True,
         ),
     ),
 )
@@ -41,6 +46,16 @@ SPARK = Record(
 SOURCE = Record(
     "Where the raw data are, how they are written, and what happens to them afterwards",
     (
+        Key(
+            "kind",
+            Choice(
+                "What the records come from: CSV or Parquet files, a table of PostgreSQL or of "
+                "Spark, or Parquet files that Spark reads",
+                (CSV, PARQUET, POSTGRESQL, SPARK_TABLE, SPARK_PARQUET),
+            ),
+            required=True,
+            derived=True,
+        ),
         Key(
             "path",
             Text(
@@ -68,41 +83,34 @@ SOURCE = Record(
                 "Table or view of that database, as table or schema.table; may hold {period}",
                 rules=(NOT_EMPTY, ONE_LINE, DATABASE_TABLE),
             ),
-            private=True,
         ),
         Key(
             "view_reason",
-            Text(
+            prose(
                 "Why the table may be a view or a foreign table, or hold rows of one: every row "
-                "comes from one record, by expressions that no value stops",
-                rules=(NOT_EMPTY,),
+                "comes from one record, by expressions that no value stops; published"
             ),
-            private=True,
         ),
-        Key("spark", SPARK, private=True),
+        Key("spark", SPARK),
         Key(
             "delimiter",
             Text("Between the fields of a CSV file", rules=(ONE_CHARACTER,)),
             default=",",
-            private=True,
         ),
         Key(
             "quote",
             Text('Around a field that holds a delimiter; "" for none', rules=(QUOTE_CHARACTER,)),
             default='"',
-            private=True,
         ),
         Key(
             "escape",
             Text("Before a quote inside a quoted field", rules=(QUOTE_CHARACTER,)),
             default='"',
-            private=True,
         ),
         Key(
             "encoding",
             Choice("The encoding of a CSV file", ENCODINGS),
             default="utf-8",
-            private=True,
         ),
         Key(
             "disposal",

@@ -217,8 +217,9 @@ class OutputConfig:
 class Config:
     """One accepted configuration.
 
-    `public` is the configuration in plain JSON values without source, ledger and output
-    paths: exactly what is hashed, recorded in the manifest and read back by `verify`.
+    `public` is the configuration in plain JSON values, whole but for the places where data,
+    ledger, key and output lie: exactly what is hashed, approved, recorded in the manifest and
+    read back by `verify`.
     """
 
     name: str

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from synth.config.source_kind import PARQUET_FILES
 from synth.curator.columns import require_columns
 from synth.errors import SourceError
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-PARQUET_FILES = re.compile(r"parquet\.`([^`]+)`", re.IGNORECASE)
 ABSOLUTE = re.compile(r"/|[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 IDENTIFIER = r"(?:[A-Za-z0-9_]+|`(?:[^`]|``)+`)"
 CATALOG_TABLE = re.compile(rf"{IDENTIFIER}(?:\.{IDENTIFIER})*")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from synth.config import Config
+from synth.config.source_kind import records_in_words
 from synth.domain import format_number
 
 NOT_COVERED = (
-    "Not covered: where the raw data, the ledger and the release are kept, and which key signs "
-    "the release."
+    "Not covered: where the raw data, the ledger and the release are kept (paths, the address of a "
+    "database, the master of Spark), what lies there, and which key signs the release."
 )
 VOIDED = "Any change of what the configuration means, or another period, voids this approval."
 
@@ -63,9 +64,14 @@ def _population(config: Config) -> list[str]:
 def _raw_data(config: Config) -> list[str]:
     if config.source is None:
         return []
+    source = config.public["source"]
+    said = [f"records:        {records_in_words(source)}"]
+    if "view_reason" in source:
+        argument = " ".join(source["view_reason"].split())
+        said.append(f"view:           each of its rows is one record: {argument}")
     kept = "are kept" if config.source.disposal == "keep" else "are deleted after the measurement"
     reason = " ".join(config.source.disposal_reason.split())
-    return [f"raw data:       {kept}" + (f" ({reason})" if reason else "")]
+    return [*said, f"raw data:       {kept}" + (f" ({reason})" if reason else "")]
 
 
 def _strategy(config: Config) -> str:

@@ -18,6 +18,7 @@ from synth.ledger.run_directory import file_sha256
 from synth.policy.plain_words import in_plain_words
 from synth.release import verify_release
 from synth.release.checksums import checksum_lines
+from tests.conftest import PEOPLE
 
 SOURCE = "Everybody has one main residence on 1 January"
 
@@ -135,9 +136,11 @@ def test_several_periods_that_are_declared_disjoint_count_once(project, log):
     part = {"name": "{period}", "parts": ["2020", "2021", "2022"], "source": "Born once"}
     changes = {
         "release": {"id": "small-{period}"},
+        "source": {"path": "people-{period}.csv"},
         "ledger": {"epsilon_cap": 1, "disjoint_part": part},
     }
     for period in ("2020", "2021", "2022"):
+        project().with_name(f"people-{period}.csv").write_text(PEOPLE)
         pipeline.measure(load_config(project(**changes), period=period), log=log)
     with Ledger.open_existing(load_config(project()).ledger.path) as opened:
         assert opened.position("nobody").spent.epsilon == Fraction(1)

@@ -115,9 +115,7 @@ def build_manifest(
         "identity": identity.build_identity(config, date_published=attested.date_published),
         "people": identity.build_people(config),
         "purpose": identity.build_purpose(config, measurements),
-        "source": identity.build_source(
-            config.release, population=config.public["ledger"]["population"]
-        ),
+        "source": identity.build_source(config),
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": meaning.build_meaning(guarantee.promised_budget(config, measurements)),
         "deployment_model": deployment.build_deployment(config.release),

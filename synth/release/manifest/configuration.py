@@ -1,4 +1,4 @@
-"""The configuration inside the manifest: everything but the private keys of the curator."""
+"""The configuration inside the manifest: everything but where things lie with the curator."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ def _public(record: Record) -> Record:
 
 
 def _plain_key(key: Key) -> Key:
-    """A key whose alternatives (a source elsewhere) play no part in the public form."""
-    return replace(key, unless=())
+    """A key as the public form has it: without alternatives, and there even if derived."""
+    return replace(key, unless=(), derived=False)
 
 
 def configuration_schema() -> Schema:
-    """The schema of the public configuration: no source path, no ledger path, no directory."""
+    """The schema of the public configuration: no path, no address, no directory."""
     described = (
-        "The configuration of the release, without paths of the curator's machine. Every number "
-        "in it is public: it was written down before the raw data were opened."
+        "The configuration of the release, whole but for the places where the curator keeps things "
+        "(paths, addresses, keys). Every number in it is public: it was written down before the "
+        "raw data were opened."
     )
     return _public(EVERY_KEY).schema() | {"description": described}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from synth.config.source_kind import records_in_words
 from synth.config.types import Config, PersonUnit
 from synth.domain import format_number
 from synth.measurements import Measurements
@@ -22,11 +24,10 @@ from synth.release.manifest.schema_terms import (
     whole,
 )
 
-RECORDS = (
-    "Records are what the reader of the source takes for records: the rows of a Parquet file, and "
-    "what it splits a CSV file into. In a CSV file, a quote that is never closed joins the lines "
-    "after it to one record; what the guarantee says of one record then holds for all of them "
-    "together, and not for each line as if it stood alone."
+UNCLOSED_QUOTES = (
+    "In a CSV file, a quote that is never closed joins the lines after it to one record; what the "
+    "guarantee says of one record then holds for all of them together, and not for each line as if "
+    "it stood alone."
 )
 
 GUARANTEE = record(
@@ -145,6 +146,20 @@ def _conversions(measurements: Measurements) -> list[dict[str, Any]]:
     ]
 
 
+def _records(source: Mapping[str, Any]) -> str:
+    """What a record is: how the source is split, and why the rows of a view are records."""
+    said = [f"The records are {records_in_words(source)}."]
+    if source.get("quote"):
+        said.append(UNCLOSED_QUOTES)
+    if "view_reason" in source:
+        reason = " ".join(source["view_reason"].split())
+        said.append(
+            "The table may be a view or a foreign table. That every row of it is one record, by "
+            f"expressions that no value stops, is stated by the curator, who says why: {reason}"
+        )
+    return " ".join(said)
+
+
 def build_guarantee(config: Config, measurements: Measurements) -> dict[str, Any]:
     """The section `guarantee`."""
     budget = promised_budget(config, measurements)
@@ -182,7 +197,8 @@ def build_guarantee(config: Config, measurements: Measurements) -> dict[str, Any
         "data_domain": "all tables with the declared columns, of any number of rows and any values",
         "neighbours": privacy.neighbours,
         "privacy_unit": unit_in_words,
-        "privacy_unit_details": f"Two data sets are neighbours if {change}. {RECORDS}",
+        "privacy_unit_details": f"Two data sets are neighbours if {change}. "
+        + _records(config.public["source"]),
         "max_records_per_unit": most,
         "contributions_bounded_by": bounded,
         "sensitivity_l1": sensitivity_l1(privacy),

@@ -66,8 +66,12 @@ PURPOSE = record(
 
 SOURCE = record(
     "What the release was derived from; never a fingerprint of the raw data.",
-    ("derived_from",),
+    ("derived_from", "view_reason"),
     population=text("The population whose budget was charged."),
+    view_reason=text(
+        "Why every row of a view or a foreign table is one record, in the curator's words; left "
+        "out where only a table may be counted."
+    ),
     derived_from=text("The public name of the raw data."),
     data_source_type=one_of("Whether new raw data come in over time.", *DATA_SOURCE_TYPES),
     collection=text("How the raw data came to be."),
@@ -174,10 +178,12 @@ def _lost_below(threshold: int) -> str:
     )
 
 
-def build_source(release: ReleaseConfig, *, population: str) -> dict[str, Any]:
+def build_source(config: Config) -> dict[str, Any]:
     """The section `source`."""
+    release, source = config.release, config.public["source"]
     return {
-        "population": population,
+        "population": config.public["ledger"]["population"],
+        **({"view_reason": source["view_reason"]} if "view_reason" in source else {}),
         **declared(release, "derived_from"),
         "data_source_type": release.data_source_type or "Static",
         "collection": release.collection or "not described beyond the release's description",

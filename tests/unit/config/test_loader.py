@@ -134,6 +134,45 @@ def test_a_period_needs_a_place_and_a_place_needs_a_period(tmp_path: Path) -> No
     assert config.source.path.name == "people-2020.csv"
 
 
+def test_a_part_named_by_the_period_needs_one() -> None:
+    path = GOOD / "disjoint-part.yaml"
+    assert [(problem.path, problem.fix) for problem in problems_of(path)] == [
+        (place, "give one with --period")
+        for place in ("release.id", "source.path", "ledger.disjoint_part.name")
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'path: "births-{period}.csv"',
+        'path: "{period}/*.csv"',
+        'path: "*/{period}.csv"',
+        'path: "../{period}/x/../*.csv"',
+        'url: postgresql://host/registry\n  table: "births_{period}"',
+        'spark: {table: "births_{period}"}',
+        'spark: {table: "parquet.`/data/{period}/part-*`"}',
+    ],
+)
+def test_a_part_named_by_the_period_has_records_that_are(tmp_path: Path, source: str) -> None:
+    text = (GOOD / "disjoint-part.yaml").read_text(encoding="utf-8")
+    written = text.replace('path: "people-{period}.csv"', source)
+    assert written != text
+    config = load_config(write(tmp_path, written), period="2020-q1")
+    assert config.ledger is not None
+    assert config.ledger.disjoint_part is not None
+    assert config.ledger.disjoint_part.name == "2020-q1"
+
+
+@pytest.mark.parametrize("part", ["2020-q1", "2021-q1"])
+def test_a_fixed_part_may_have_records_of_any_period(tmp_path: Path, part: str) -> None:
+    text = (GOOD / "disjoint-part.yaml").read_text(encoding="utf-8")
+    text = text.replace('name: "{period}"', f"name: {part}").replace(
+        "people-{period}.csv", "people.csv"
+    )
+    assert load_config(write(tmp_path, text), period="2020-q1").period == "2020-q1"
+
+
 def test_periods_are_releases_of_their_own() -> None:
     first, second = (load_config(GOOD / "every-key.yaml", period=p) for p in ("a", "b"))
     assert first.hash != second.hash

@@ -47,9 +47,17 @@ def test_a_manifest_gives_the_same_configuration(config: Config) -> None:
 
 def test_no_path_of_the_curator_is_public() -> None:
     text = json.dumps(EVERY.public)
-    for private in (".csv", "sqlite", "outputs", str(GOOD), "windows-1252", "every-key"):
+    for private in (".csv", "sqlite", "outputs", str(GOOD), "every-key"):
         assert private not in text
-    assert set(EVERY.public["source"]) == {"disposal", "disposal_reason"}
+    assert EVERY.public["source"] == {
+        "kind": "csv",
+        "delimiter": "\t",
+        "quote": "'",
+        "escape": "\\",
+        "encoding": "windows-1252",
+        "disposal": "delete",
+        "disposal_reason": "Nothing is kept",
+    }
     assert set(EVERY.public["ledger"]) == {"population", "epsilon_cap", "delta_cap"}
     assert set(EVERY.public["output"]) == {"formats", "rows", "bins"}
 
@@ -71,7 +79,7 @@ def test_numbers_are_exact_text() -> None:
     [
         ("epsilon: 1\n", 'epsilon: "1.0"\n'),
         ("epsilon: 1\n", "epsilon: 1e0\n"),
-        ("source:\n  path: people.csv", "source:\n  path: elsewhere/people.parquet"),
+        ("source:\n  path: people.csv", "source:\n  path: elsewhere/*.csv.gz"),
         ("{directory: outputs}", "{directory: elsewhere, bins: uniform, formats: [parquet, csv]}"),
         ("[0, 1.5, 1.8, 2.5]", "[0.0, 15e-1, 1.80, 2.5]"),
         ("domain:\n", "strategy: auto\nworkload: {marginals: 3}\nimpossible: []\ndomain:\n"),

@@ -35,6 +35,8 @@ MEANINGS = {
         "public_totals": [{"where": {}, "total": 9, "source": "x"}],
     },
     "disposal": {"source": {"disposal": "delete"}},
+    "delimiter": {"source": {"delimiter": ";"}},
+    "kind of file": {"source": {"path": "people.parquet"}},
     "workload": {"workload": {"marginals": 1}},
     "strategy": {"strategy": "identity"},
     "rows": {"output": {"rows": 10}},
@@ -63,6 +65,27 @@ def test_any_change_of_meaning_voids_it(project, meaning):
 def test_spelling_and_paths_do_not(project, spelling):
     approval = approve(load_config(project()), KEY)
     assert approval.is_valid(load_config(project(**spelling)), KEY.public)
+
+
+VIEW = {"path": None, "url": "postgresql://host/registry", "table": "people"}
+
+
+@pytest.mark.parametrize("change", [{"table": "crossed"}, {"view_reason": "Because"}])
+def test_another_table_or_a_reason_for_a_view_voids_it(project, change):
+    approval = approve(load_config(project(source=VIEW)), KEY)
+    moved = load_config(project(source={**VIEW, "url": "postgresql://elsewhere/registry"}))
+    assert approval.is_valid(moved, KEY.public)
+    assert not approval.is_valid(load_config(project(source={**VIEW, **change})), KEY.public)
+
+
+def test_the_approver_reads_what_is_counted_and_why_a_view_may_be(project):
+    reason = {"view_reason": "One row of it is one\nof the register"}
+    words = in_plain_words(load_config(project(source={**VIEW, **reason})))
+    assert "records:        the rows of the PostgreSQL table people\n" in words
+    assert "view:           each of its rows is one record: One row of it is one of the" in words
+    words = in_plain_words(load_config(project(source={"delimiter": ";", "quote": ""})))
+    assert "those of CSV files with delimiter ';', no quote, encoding utf-8\n" in words
+    assert "view:" not in words
 
 
 def test_another_period_is_another_release(project):
