@@ -255,6 +255,7 @@ def measure(
                         directory=directory,
                         fit=lambda noisy: _guess(noisy, config),
                     )
+                    curator.require_unchanged(source, directory)
                 write_measurements(measured, measurements)
             ledger.advance(config.release.id, RunState.MEASURED, {"sha256": file_sha256(measured)})
             every_cell = [event.cells for event in events if event.threshold is None]

@@ -4,8 +4,15 @@
 was read.
 """
 
-from synth.curator.disposal import discard, record_measured_files
+from synth.curator.disposal import discard, record_measured_files, require_unchanged
 from synth.curator.measuring import measure, remove_scratch
 from synth.curator.seal import seal_process
 
-__all__ = ["discard", "measure", "record_measured_files", "remove_scratch", "seal_process"]
+__all__ = [
+    "discard",
+    "measure",
+    "record_measured_files",
+    "remove_scratch",
+    "require_unchanged",
+    "seal_process",
+]

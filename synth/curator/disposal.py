@@ -10,7 +10,7 @@ from pathlib import Path
 from synth.config.types import FileSource, SourceConfig
 from synth.curator.measuring import SCRATCH_PREFIX
 from synth.curator.seal import core_dumps_are_off
-from synth.errors import OutputError, SynthError
+from synth.errors import OutputError, SourceError, SynthError
 from synth.measurements import Disposal
 from synth.measurements.durable import PARTIAL_PREFIX, replace_durably, sync_directory
 from synth.measurements.receipt import (
@@ -27,6 +27,27 @@ MEASURED_FILES = "measured-files.json"
 def record_measured_files(directory: Path, files: Sequence[Path]) -> None:
     """Note which files are about to be measured, so that only these are disposed of later."""
     _write_note(directory, [_Measured(str(path), _identity(path)) for path in files])
+
+
+def require_unchanged(source: SourceConfig, directory: Path) -> None:
+    """Refuse counts of files that were renamed, replaced or written to while they were read.
+
+    Privacy: looks at names, sizes and times of whole files. A file that takes the name of another
+    one meanwhile would be counted under both names.
+    Requires: `record_measured_files` noted them before the first was opened.
+    Raises: SourceError.
+    """
+    if not isinstance(source, FileSource):
+        return
+    for file in _read_note(directory):
+        path = Path(file.name)
+        if not path.exists() or _identity(path) != file.identity:
+            raise SourceError(
+                f"a file of the source {source.path.name} was changed or replaced while it was "
+                "read",
+                why="records could be counted twice or in part; the noisy counts were thrown away",
+                fix="let nothing write or rename files there while a run reads them",
+            )
 
 
 def discard(source: SourceConfig, directory: Path) -> Disposal:

@@ -55,7 +55,7 @@ def test_a_file_with_two_names_in_a_pattern_is_refused(tmp_path, link):
     (tmp_path / "2024.csv").write_text("age\n1\n")
     (tmp_path / "2023.csv").write_text("age\n1\n")
     pattern = link(tmp_path)
-    with pytest.raises(SourceError, match="names one file twice: .* and ") as caught:
+    with pytest.raises(SourceError, match=r"names one file twice: .* and ") as caught:
         source_files(source(tmp_path / pattern))
     assert "twice" in caught.value.why
     assert "pattern" in caught.value.fix
