@@ -47,7 +47,7 @@ def require_clean(finished: subprocess.CompletedProcess[str], server) -> None:
         assert secret not in finished.stdout + finished.stderr, finished.stderr
 
 
-def test_a_table_becomes_a_verified_release_that_says_nothing_of_the_database(project, server):
+def test_a_table_becomes_a_verified_release_that_names_it_and_no_place(project, server):
     server.fill("people_of_reader", COLUMNS, PEOPLE)
     server.execute("GRANT SELECT ON people_of_reader TO reader")
     path = from_table(project, server, "public.people_of_reader")
@@ -56,7 +56,9 @@ def test_a_table_becomes_a_verified_release_that_says_nothing_of_the_database(pr
     folder = path.parent / "outputs" / "small"
     assert synth("verify", folder).returncode == 0
     assert np.array_equal(counts_of(path), counts_of_rows(PEOPLE))
-    words = [PASSWORD, str(server.directory), "people_of_reader", "postgresql://", CANARY]
+    source = json.loads((folder / "manifest.json").read_text())["configuration"]["source"]
+    assert (source["kind"], source["table"]) == ("postgresql", "public.people_of_reader")
+    words = [PASSWORD, str(server.directory), "postgresql://", CANARY]
     written = [file for file in path.parent.rglob("*") if file.is_file() and file != path]
     assert len(written) > 5
     for word in words:
