@@ -46,22 +46,26 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
             else "",
             fix="check the path; it is relative to the directory of the configuration",
         )
-    _require_distinct(files)
+    repeated = named_twice(files)
+    if repeated is not None:
+        one, other = repeated
+        raise SourceError(
+            f"source.path names one file twice: {one} and {other}",
+            why="each of its records would be counted twice, and the noise covers one",
+            fix="write a pattern that leaves the link out, or move the link elsewhere",
+        )
     return tuple(files)
 
 
-def _require_distinct(files: Sequence[Path]) -> None:
-    """Refuse a file with two of these names: each record of it would be counted twice."""
+def named_twice(files: Sequence[Path]) -> tuple[Path, Path] | None:
+    """Two of these names that lead to one file, by whatever links; None if there are none."""
     first: dict[tuple[int, int], Path] = {}
     for path in files:
         status = path.stat()
         other = first.setdefault((status.st_dev, status.st_ino), path)
         if other is not path:
-            raise SourceError(
-                f"source.path names one file twice: {other} and {path}",
-                why="each of its records would be counted twice, and the noise covers one",
-                fix="write a pattern that leaves the link out, or move the link elsewhere",
-            )
+            return other, path
+    return None
 
 
 def _require_library(source: SourceConfig) -> None:

@@ -6,8 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
+from synth.config.source_files import named_twice
 from synth.config.source_kind import PARQUET_FILES
 from synth.curator.columns import require_columns
 from synth.errors import SourceError
@@ -146,8 +149,25 @@ def _open_parquet(
             fix="write an absolute path, or an address such as hdfs://host/path",
         )
     frame = session.read.parquet(address)
+    _require_each_once(frame, table)
     _require_one_schema(session, frame, table, columns)
     return OpenTable(frame, table)
+
+
+def _require_each_once(frame: DataFrame, shown: str) -> None:
+    """Refuse files of this machine that have two names here; other file systems have no links."""
+    here = [Path(unquote(urlsplit(name).path)) for name in frame.inputFiles() if _is_local(name)]
+    if named_twice([path for path in here if path.is_file()]) is not None:
+        raise SourceError(
+            f"the source {shown} names one file twice",
+            why="each of its records would be counted twice, and the noise covers one",
+            fix="write an address that leaves the links out, or move the links elsewhere",
+        )
+
+
+def _is_local(address: str) -> bool:
+    """Whether an address is of a file of this machine, as Spark names its files."""
+    return urlsplit(address).scheme in ("", "file")
 
 
 def _require_one_schema(

@@ -119,6 +119,20 @@ def test_files_that_differ_in_a_column_are_refused_before_a_record_is_read(
             on_spark(table, PLACES)
 
 
+def test_a_file_with_two_names_at_the_address_is_refused_before_a_record_is_read(
+    on_spark, tmp_path
+):
+    place = tmp_path / "years and äges"
+    place.mkdir()
+    write(place / "2024.parquet", {"v": [1]})
+    write(place / "2023.parquet", {"v": [1]})
+    assert on_spark(parquet(place), PLACES)
+    (place / "latest.parquet").symlink_to("2024.parquet")
+    for address in (place, place / "*.parquet"):
+        with pytest.raises(SourceError, match="names one file twice"):
+            on_spark(parquet(address), PLACES)
+
+
 def test_a_damaged_file_stops_without_a_value(on_spark, tmp_path):
     path = write(tmp_path / "t.parquet", {"v": [SECRET] * 99}, compression="none")
     content = bytearray(path.read_bytes())
