@@ -8,7 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth.config import load_config
+from synth.config.report import report_lines
 from synth.errors import ConfigError, OutputError
+from synth.explanation import explain, render_explanation
 from synth.policy import approval_file, approve, in_plain_words, read_approvals, write_approvals
 from synth.signatures import PrivateKey, Purpose
 
@@ -86,6 +88,16 @@ def test_the_approver_reads_what_is_counted_and_why_a_view_may_be(project):
     words = in_plain_words(load_config(project(source={"delimiter": ";", "quote": ""})))
     assert "those of CSV files with delimiter ';', no quote, encoding utf-8\n" in words
     assert "view:" not in words
+
+
+def test_a_board_reads_on_what_a_view_rests(project):
+    path = project(source={**VIEW, "view_reason": "Its rows are visits"})
+    explained = " ".join(render_explanation(explain(load_config(path))).split())
+    assert "the curator's reason for it: Its rows are visits" in explained
+    assert "view      each row is one record: Its rows are visits" in report_lines(
+        load_config(path)
+    )
+    assert not [line for line in report_lines(load_config(project())) if "view" in line]
 
 
 def test_another_period_is_another_release(project):

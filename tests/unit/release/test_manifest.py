@@ -361,6 +361,44 @@ def test_the_guarantee_says_what_a_record_is(released):
     assert "a quote that is never closed joins the lines after it" in details
 
 
+REASON = "Every row is one visit: a join with a list of hospitals that has each once"
+DATABASE = {"path": None, "url": "postgresql://db.example.org/registry", "table": "visits"}
+
+
+def test_the_reason_for_a_view_stands_where_the_guarantee_is_told(released):
+    made = released(source={**DATABASE, "view_reason": REASON})
+    manifest = manifest_of(made)
+    details = manifest["guarantee"]["privacy_unit_details"]
+    assert "The records are the rows of the PostgreSQL table visits." in details
+    assert details.endswith(f"is stated by the curator, who says why: {REASON}")
+    assert "a quote that is never closed" not in details
+    assert manifest["source"]["view_reason"] == REASON
+    assert manifest["configuration"]["source"]["view_reason"] == REASON
+    for page in ("README.md", "index.html", "registry.yaml"):
+        text = re.sub(r"\s+", " ", (made.folder / page).read_text(encoding="utf-8"))
+        assert REASON in text, page
+    assert "db.example.org" not in "".join(
+        file.read_text(encoding="utf-8", errors="replace") for file in made.folder.iterdir()
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "records"),
+    [
+        (DATABASE, "the rows of the PostgreSQL table visits"),
+        ({"path": None, "spark": {"table": "health.visits"}}, "the rows of the Spark table"),
+        ({"path": "people.parquet"}, "the rows of Parquet files."),
+        ({"quote": ""}, "those of CSV files with delimiter ',', no quote, encoding utf-8."),
+    ],
+)
+def test_every_kind_of_source_says_what_its_records_are(released, source, records):
+    manifest = manifest_of(released(source=source))
+    details = manifest["guarantee"]["privacy_unit_details"]
+    assert f"The records are {records}" in details
+    assert "a quote that is never closed" not in details
+    assert "view_reason" not in manifest["source"]
+
+
 def test_the_schema_says_where_the_steps_are_explained_and_what_a_stop_means():
     steps = manifest_schema()["properties"]["post_processing"]["properties"]["steps"]
     assert "docs/estimation.md" in steps["description"]
