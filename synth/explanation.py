@@ -172,8 +172,8 @@ def _view(config: Config) -> list[str]:
     if reason is None:
         return []
     return [
-        "The records may be rows of a view or a foreign table. The promise holds if every row of "
-        "it is one record. Nothing can check that; the curator's reason for it: "
+        "The records may be rows of a view or a foreign table. The promise holds if every row "
+        "comes from one record. Nothing can check that; the curator's reason for it: "
         f"{_one_line(reason)}"
     ]
 

@@ -66,5 +66,7 @@ def _view(config: Config) -> list[str]:
     """The argument for a view, where there is one: the guarantee rests on it."""
     reason = config.public["source"].get("view_reason")
     return (
-        [] if reason is None else [f"view      each row is one record: {' '.join(reason.split())}"]
+        []
+        if reason is None
+        else [f"view      every row comes from one record: {' '.join(reason.split())}"]
     )

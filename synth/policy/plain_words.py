@@ -68,7 +68,7 @@ def _raw_data(config: Config) -> list[str]:
     said = [f"records:        {records_in_words(source)}"]
     if "view_reason" in source:
         argument = " ".join(source["view_reason"].split())
-        said.append(f"view:           each of its rows is one record: {argument}")
+        said.append(f"view:           every row comes from one record: {argument}")
     kept = "are kept" if config.source.disposal == "keep" else "are deleted after the measurement"
     reason = " ".join(config.source.disposal_reason.split())
     return [*said, f"raw data:       {kept}" + (f" ({reason})" if reason else "")]

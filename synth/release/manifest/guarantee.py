@@ -154,8 +154,9 @@ def _records(source: Mapping[str, Any]) -> str:
     if "view_reason" in source:
         reason = " ".join(source["view_reason"].split())
         said.append(
-            "The table may be a view or a foreign table. That every row of it is one record, by "
-            f"expressions that no value stops, is stated by the curator, who says why: {reason}"
+            "The table may be a view or a foreign table, or hold rows of one. That every row comes "
+            "from one record, by expressions that no value stops, is stated by the curator, who "
+            f"says why: {reason}"
         )
     return " ".join(said)
 

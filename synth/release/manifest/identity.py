@@ -69,8 +69,8 @@ SOURCE = record(
     ("derived_from", "view_reason"),
     population=text("The population whose budget was charged."),
     view_reason=text(
-        "Why every row of a view or a foreign table is one record, in the curator's words; left "
-        "out where only a table may be counted."
+        "Why every row comes from one record where it may be one of a view or a foreign table, in "
+        "the curator's words; left out where only stored rows may be counted."
     ),
     derived_from=text("The public name of the raw data."),
     data_source_type=one_of("Whether new raw data come in over time.", *DATA_SOURCE_TYPES),

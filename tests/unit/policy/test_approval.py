@@ -84,7 +84,7 @@ def test_the_approver_reads_what_is_counted_and_why_a_view_may_be(project):
     reason = {"view_reason": "One row of it is one\nof the register"}
     words = in_plain_words(load_config(project(source={**VIEW, **reason})))
     assert "records:        the rows of the PostgreSQL table people\n" in words
-    assert "view:           each of its rows is one record: One row of it is one of the" in words
+    assert "view:           every row comes from one record: One row of it is one of the" in words
     words = in_plain_words(load_config(project(source={"delimiter": ";", "quote": ""})))
     assert "those of CSV files with delimiter ';', no quote, encoding utf-8\n" in words
     assert "view:" not in words
@@ -94,7 +94,7 @@ def test_a_board_reads_on_what_a_view_rests(project):
     path = project(source={**VIEW, "view_reason": "Its rows are visits"})
     explained = " ".join(render_explanation(explain(load_config(path))).split())
     assert "the curator's reason for it: Its rows are visits" in explained
-    assert "view      each row is one record: Its rows are visits" in report_lines(
+    assert "view      every row comes from one record: Its rows are visits" in report_lines(
         load_config(path)
     )
     assert not [line for line in report_lines(load_config(project())) if "view" in line]
