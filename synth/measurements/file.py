@@ -55,29 +55,30 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
     `code:...` per attribute, null for other tables, says which cell of the universe it is.
     Raises: FileExistsError if measurements exist already; OSError when writing fails.
     """
+    create_durably(path, lambda stream: write_tables(stream, measurements))
+
+
+def write_tables(stream: BinaryIO, measurements: Measurements) -> None:
+    """The bytes of that file: the same for the same measurements and version of pyarrow."""
     import pyarrow.parquet as pq
 
     schema = _schema(measurements)
-
-    def write(stream: BinaryIO) -> None:
-        with pq.ParquetWriter(
-            stream,
-            schema,
-            compression="zstd",
-            use_dictionary=code_columns([table.event for table in measurements.tables]),
-            column_encoding={
-                "table": "DELTA_BINARY_PACKED",
-                "cell": "DELTA_BINARY_PACKED",
-                "noisy_count": "DELTA_BINARY_PACKED",
-            },
-        ) as writer:
-            for number, table in enumerate(measurements.tables):
-                for start in range(0, len(table.noisy_counts), ROWS_PER_GROUP):
-                    writer.write_batch(
-                        _block(measurements, schema, number, start), row_group_size=ROWS_PER_GROUP
-                    )
-
-    create_durably(path, write)
+    with pq.ParquetWriter(
+        stream,
+        schema,
+        compression="zstd",
+        use_dictionary=code_columns([table.event for table in measurements.tables]),
+        column_encoding={
+            "table": "DELTA_BINARY_PACKED",
+            "cell": "DELTA_BINARY_PACKED",
+            "noisy_count": "DELTA_BINARY_PACKED",
+        },
+    ) as writer:
+        for number, table in enumerate(measurements.tables):
+            for start in range(0, len(table.noisy_counts), ROWS_PER_GROUP):
+                writer.write_batch(
+                    _block(measurements, schema, number, start), row_group_size=ROWS_PER_GROUP
+                )
 
 
 def _schema(measurements: Measurements) -> pa.Schema:

@@ -39,6 +39,8 @@ class CompactReader:
     kinds: Mapping[Path, int] = field(default_factory=dict)
     """Of the fields that are known; any other may be of any kind."""
     position: int = 0
+    sparing: bool = False
+    """Whether fields that are not known, and all but the shortest form of a number, are refused."""
 
     def struct(self, path: Path = ()) -> dict[int, Any]:
         """The fields of the struct at the position, by number. Raises: ThriftError."""
@@ -48,7 +50,9 @@ class CompactReader:
         number = 0
         while head := self._byte():
             kind, step = head & 15, head >> 4
-            number = number + step if step else self._zigzag()
+            before, number = number, number + step if step else self._zigzag()
+            if self.sparing and not step and 0 < number - before < 16:
+                raise ThriftError("a field's number takes more bytes than it needs")
             if not 0 < number <= LARGEST_FIELD:
                 raise ThriftError("a field has a number that none can have")
             if number in fields:
@@ -59,7 +63,10 @@ class CompactReader:
         return fields
 
     def _check_kind(self, kind: int, path: Path) -> None:
-        if self.kinds.get(path, kind) != kind:
+        known = self.kinds.get(path)
+        if known is None and self.sparing:
+            raise ThriftError("a field that no release has")
+        if known not in (None, kind) and not {known, kind} <= {TRUE, FALSE}:
             raise ThriftError("a field is of another kind than it must be")
 
     def _value(self, kind: int, path: Path) -> Any:
@@ -89,6 +96,8 @@ class CompactReader:
         self._check_kind(kind, path)
         if size == 15:
             size = self._varint()
+            if self.sparing and size < 15:
+                raise ThriftError("a list's length takes more bytes than it needs")
         if size > self.values_left:
             raise ThriftError("more values than can be needed")
         if len(path) > MAX_DEPTH:
@@ -119,6 +128,8 @@ class CompactReader:
             byte = self._byte()
             value |= (byte & 127) << shift
             if byte < 128:
+                if self.sparing and not byte:
+                    raise ThriftError("a number takes more bytes than it needs")
                 return value
         raise ThriftError("a number of too many bytes")
 

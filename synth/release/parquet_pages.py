@@ -12,10 +12,12 @@ from typing import IO, Any
 
 from synth.release.compact_thrift import (
     BINARY,
+    BYTE,
     INT,
     LIST,
     LONG,
     STRUCT,
+    TRUE,
     CompactReader,
     Path,
     ThriftError,
@@ -38,33 +40,63 @@ of a fixed width; in that of common prefixes a page of a few bytes may stand for
 
 _CHUNK = (4, 0, 1, 0, 3)
 """Where the footer tells of a column in a row group."""
+
+
+def _statistics(at: Path) -> dict[Path, int]:
+    """Of a column or a page: least and largest value, and how many values are missing."""
+    return {
+        at: STRUCT,
+        **{(*at, number): BINARY for number in (1, 2, 5, 6)},
+        (*at, 3): LONG,
+        **{(*at, number): TRUE for number in (7, 8)},
+    }
+
+
 FOOTER_KINDS: dict[Path, int] = {
+    (1,): INT,
     **{(number,): LIST for number in (2, 4, 5, 7)},
     **{(number, 0): STRUCT for number in (2, 4, 5, 7)},
+    **{(2, 0, number): INT for number in (1, 3, 5, 6)},
+    (2, 0, 4): BINARY,
+    (2, 0, 10): STRUCT,
+    **{(2, 0, 10, kind): STRUCT for kind in (1, 10)},
+    (2, 0, 10, 10, 1): BYTE,
+    (2, 0, 10, 10, 2): TRUE,
     (3,): LONG,
+    **{(5, 0, number): BINARY for number in (1, 2)},
     (6,): BINARY,
+    (7, 0, 1): STRUCT,
     **{(4, 0, number): LIST for number in (1, 4)},
     **{(4, 0, number, 0): STRUCT for number in (1, 4)},
-    (4, 0, 3): LONG,
+    **{(4, 0, number): LONG for number in (2, 3, 5, 6)},
     (4, 0, 1, 0, 1): BINARY,
+    (4, 0, 1, 0, 2): LONG,
     _CHUNK: STRUCT,
+    **{(*_CHUNK, number): INT for number in (1, 4)},
     **{(*_CHUNK, number): LONG for number in (5, 6, 7, 9, 11)},
     **{(*_CHUNK, number): LIST for number in (2, 3, 8, 13)},
     (*_CHUNK, 2, 0): INT,
     (*_CHUNK, 3, 0): BINARY,
+    **_statistics((*_CHUNK, 12)),
     **{(*_CHUNK, number, 0): STRUCT for number in (8, 13)},
+    **{(*_CHUNK, 13, 0, number): INT for number in (1, 2, 3)},
+    (*_CHUNK, 16): STRUCT,
+    (*_CHUNK, 16, 1): LONG,
     **{(*_CHUNK, 16, number): LIST for number in (2, 3)},
     **{(*_CHUNK, 16, number, 0): LONG for number in (2, 3)},
     (*_CHUNK, 17, 2): LIST,
     (*_CHUNK, 17, 2, 0): INT,
 }
-"""The kinds of what is read here of a footer, and of every list in one; see
+"""The kinds of all fields that the footer of a release has, and of every list in any footer; see
 https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift."""
 
 PAGE_KINDS: dict[Path, int] = {
     **{(number,): INT for number in (1, 2, 3)},
     **{(number,): STRUCT for number in (5, 7, 8)},
     **{(number, inner): INT for number in (5, 7) for inner in (1, 2)},
+    **{(5, inner): INT for inner in (3, 4)},
+    **_statistics((5, 5)),
+    (7, 3): TRUE,
     **{(8, inner): INT for inner in (1, 4)},
 }
 
