@@ -16,9 +16,9 @@ from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
 from synth.release.derivation import is_sparse
-from synth.release.manifest.implementation import arithmetic_fingerprint
 from synth.release.readback import open_parquet
 from synth.release.rows import RowCounts
+from synth.release.verification.arithmetic import Arithmetic
 from synth.release.verification.documents import read_manifest
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.measured import read_measured
@@ -89,8 +89,7 @@ class Release:
     def measurements(self) -> Measurements:
         """The noisy tables: `tables[i].noisy_counts`, `.variance` and `.event` say all of each."""
         findings = Findings()
-        fingerprint = self.manifest["implementation"]["arithmetic_fingerprint"]
-        other = fingerprint != arithmetic_fingerprint()
+        other = Arithmetic.of(self.manifest).explains_last_digits
         found = read_measured(self._folder, self.config, findings, other_arithmetic=other)
         if found is None:
             raise self._refused(findings.found)

@@ -1,7 +1,7 @@
 """From noisy measurements to a non-negative table, and from that to whole counts."""
 
 from synth.estimate.blockwise import BlockwiseEstimate, estimate_blockwise, is_blockwise
-from synth.estimate.counts import Counts, round_counts, round_sparse
+from synth.estimate.counts import Counts, moved_by_last_digits, round_counts, round_sparse
 from synth.estimate.estimate import Estimate, estimate
 from synth.estimate.sparse import SparseEstimate, estimate_sparse
 
@@ -14,6 +14,7 @@ __all__ = [
     "estimate_blockwise",
     "estimate_sparse",
     "is_blockwise",
+    "moved_by_last_digits",
     "round_counts",
     "round_sparse",
 ]

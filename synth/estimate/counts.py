@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,12 @@ from synth.domain.totals import Atoms
 from synth.estimate.estimate import Estimate
 from synth.estimate.raking import atom_sums, required_atoms, whole_totals_near
 from synth.estimate.sparse import SparseEstimate
+
+LAST_DIGITS = 1e-12
+"""Relative: how far an estimate may be from another one that differs in last digits alone."""
+
+MOST_MOVED = 8
+"""Records that last digits may move in a release."""
 
 _WHOLE = 1e-6
 """An atom total this close to a whole number (relative to its size) counts as whole."""
@@ -49,9 +56,20 @@ def round_sparse(estimate: SparseEstimate, seed: int) -> SparseCounts:
 
 
 def _whole(values: NDArray[np.float64], atoms: Atoms | None, seed: int) -> NDArray[np.int64]:
+    counts = np.zeros(values.size, dtype=np.int64)
+    for cells, u, total in _parts(values, atoms, seed):
+        counts[cells] = systematic(values[cells], u, total)
+    return counts
+
+
+def _parts(
+    values: NDArray[np.float64], atoms: Atoms | None, seed: int
+) -> Iterator[tuple[NDArray[np.int64] | slice, float, int | None]]:
+    """The cells that are rounded together, their offset, and their whole total if one is set."""
     generator = np.random.Generator(np.random.Philox(seed))
     if atoms is None:
-        return systematic(values, float(generator.random()))
+        yield slice(None), float(generator.random()), None
+        return
     sums = atom_sums(atoms, values)
     whole = np.rint(sums).astype(np.int64)
     reached = np.where(atoms.membership, whole, 0).sum(axis=1)
@@ -59,10 +77,41 @@ def _whole(values: NDArray[np.float64], atoms: Atoms | None, seed: int) -> NDArr
     if off.any() or np.any(reached != atoms.totals):
         whole = whole_totals_near(atoms, sums)
     offsets = generator.random(atoms.count)
-    counts = np.zeros(values.size, dtype=np.int64)
     for atom, cells in enumerate(atoms.cells()):
-        counts[cells] = systematic(values[cells], float(offsets[atom]), int(whole[atom]))
-    return counts
+        yield cells, float(offsets[atom]), int(whole[atom])
+
+
+def moved_by_last_digits(
+    values: NDArray[np.float64], atoms: Atoms | None, seed: int, found: NDArray[np.int64]
+) -> int | None:
+    """How many records stand one step further in `found` than rounding `values` puts them.
+
+    None if last digits of the values cannot have moved them. Values that differ by one part in
+    1 / `LAST_DIGITS` move a running sum by no more than that part of the whole sum; a record
+    changes its cell only where this takes the running sum over a whole number. So every running
+    count of `found` must lie between the two that this allows; every count is that of the rounding
+    or differs by one; a cell of value 0 is empty; sums of atoms are the same; and no more than
+    `MOST_MOVED` records moved in all.
+    """
+    expected = np.zeros(values.size, dtype=np.int64)
+    for cells, u, total in _parts(values, atoms, seed):
+        part = values[cells]
+        expected[cells] = systematic(part, u, total)
+        if not part.size:
+            continue
+        running = np.cumsum(part)
+        if total is not None and running[-1] > 0.0:
+            running *= total / float(running[-1])
+        slack = LAST_DIGITS * max(1.0, float(running[-1]))
+        level = np.cumsum(found[cells])
+        strays = (level < np.floor(running + u - slack)) | (level > np.floor(running + u + slack))
+        strays &= level != np.cumsum(expected[cells])
+        if strays.any() or level[-1] != expected[cells].sum():
+            return None
+    apart = np.abs(found - expected)
+    if apart.max(initial=0) > 1 or apart[values == 0.0].any() or apart.sum() > 2 * MOST_MOVED:
+        return None
+    return int(apart.sum()) // 2
 
 
 def systematic(

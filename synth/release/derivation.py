@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
 from synth.domain import DENSE_LIMIT_CELLS
+from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import Measurements, public_seed
 from synth.progress import Stage, stage
 from synth.release.rows import RowCounts, count_rows
@@ -93,6 +94,35 @@ def _counts(
         estimated = estimate(measurements, config)
     with stage(Stage.ROUNDING):
         return round_counts(estimated, config, seeds[ROUNDING]).values, estimated.report, seeds
+
+
+def moved_records(measurements: Measurements, config: Config, published: RowCounts) -> int | None:
+    """How many records last digits of the estimate may have moved, of the published counts.
+
+    None if they cannot have, and where the estimate is made block by block: there it is rounded
+    to whole numbers of 2^-30 records first, and has no last digits that count.
+    """
+    from synth.estimate import (
+        estimate,
+        estimate_sparse,
+        is_blockwise,
+        moved_by_last_digits,
+    )
+    from synth.estimate.raking import required_atoms
+
+    seed = public_seed(measurements, ROUNDING)
+    if is_sparse(measurements, config):
+        if not isinstance(published, SparseCounts):
+            return None
+        drawn = estimate_sparse(measurements, config, seed=public_seed(measurements, DRAWN))
+        found = published.at(drawn.columns, config.universe.shape)
+        if int(found.sum()) != published.total:
+            return None
+        return moved_by_last_digits(drawn.values, drawn.atoms, seed, found)
+    if is_blockwise(config.universe) or isinstance(published, SparseCounts):
+        return None
+    values = estimate(measurements, config).values
+    return moved_by_last_digits(values, required_atoms(config), seed, published)
 
 
 def is_sparse(measurements: Measurements, config: Config) -> bool:

@@ -135,7 +135,12 @@ def _write_files(
             fix="bring the receipt over again from the machine that measured",
         )
     day = today or datetime.now(UTC).date()
-    attested = attest(receipt, receipt.disposal, date_published=day.isoformat())
+    attested = attest(
+        receipt,
+        receipt.disposal,
+        date_published=day.isoformat(),
+        signature_key_id=None if signer is None else signer.public.key_id,
+    )
     manifest = build_manifest(config, measurements, derived, attested)
     _write_bytes(staging / DATA_CARD, render_data_card(manifest))
     _write_bytes(staging / SCHEMA_FILE, schema_file())

@@ -63,8 +63,13 @@ def test_without_a_key_it_is_said_that_nobody_was_trusted(signed):
     finished = synth("verify", signed / "outputs" / "small")
     assert finished.returncode == 0
     key_id = json.loads((signed / "outputs/small/manifest.sig").read_text())["key_id"]
-    assert f"signed by the key {key_id}, which was not checked against a key" in finished.stdout
-    assert "trusted key" not in finished.stdout
+    assert f"signed by the key {key_id}, which was not compared with a trusted" in finished.stdout
+    assert "by the trusted key" not in finished.stdout
+    plain = json.loads(synth("verify", signed / "outputs" / "small", "--json").stdout)
+    assert plain["signature"] == {"state": "not compared", "key_id": key_id}
+    trusted = ["--json", "--key", signed / "press.pub.pem"]
+    plain = json.loads(synth("verify", signed / "outputs" / "small", *trusted).stdout)
+    assert plain["signature"] == {"state": "trusted", "key_id": key_id}
 
 
 def test_nothing_of_the_key_or_its_path_is_published_or_logged(signed):
@@ -125,18 +130,59 @@ def test_an_attested_field_that_nothing_can_rebuild_is_protected_by_the_signatur
     for options in ([], ["--key", signed / "press.pub.pem"]):
         found = refused(release, *options)
         assert "manifest.sig: is no signature of manifest.json as it is now" in found
-    (release / "manifest.sig").unlink()
-    reseal(release)
+    del manifest["identity"]["signature_key_id"]
+    make_unsigned(release, manifest)
     assert synth("verify", release).returncode == 0
     assert "manifest.sig: is missing" in refused(release, "--key", signed / "press.pub.pem")
 
 
-def test_a_stripped_signature_is_missed_by_who_asks_for_it(signed, release):
+def make_unsigned(release: Path, manifest: dict) -> None:
+    """Write the manifest anew, and no signature."""
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (release / "manifest.json").write_text(text)
+    (release / "manifest.sig").unlink(missing_ok=True)
+    reseal(release)
+
+
+def test_a_stripped_signature_is_missed_because_the_manifest_names_the_key(signed, release):
+    key_id = json.loads((release / "manifest.sig").read_text())["key_id"]
     (release / "manifest.sig").unlink()
     assert "manifest.sig: is missing" in refused(release)  # SHA256SUMS still lists it
     reseal(release)
-    assert synth("verify", release).returncode == 0
+    for options in ([], ["--key", signed / "press.pub.pem"]):
+        found = refused(release, *options)
+        assert f"manifest.sig: is missing; manifest.json says that the key {key_id}" in found
+
+
+def test_a_release_made_unsigned_is_said_to_be(signed, release):
+    """Whoever rewrites the manifest can take the signature away, and cannot hide that it is."""
+    manifest = json.loads((release / "manifest.json").read_text())
+    del manifest["identity"]["signature_key_id"]
+    make_unsigned(release, manifest)
+    finished = synth("verify", release)
+    assert finished.returncode == 0, finished.stderr
+    assert "unsigned: nothing shows who published it" in finished.stdout
+    plain = json.loads(synth("verify", release, "--json").stdout)
+    assert plain["signature"] == {"state": "unsigned", "key_id": None}
     assert "is not signed" in refused(release, "--key", signed / "press.pub.pem")
+
+
+@pytest.mark.parametrize("named", [None, "0" * 32])
+def test_a_signature_by_a_key_that_the_manifest_does_not_name_is_found(signed, release, named):
+    from synth.release.signing import sign_manifest
+    from synth.signatures import read_private_key
+
+    manifest = json.loads((release / "manifest.json").read_text())
+    del manifest["identity"]["signature_key_id"]
+    if named is not None:
+        manifest["identity"]["signature_key_id"] = named
+    make_unsigned(release, manifest)
+    key = read_private_key(signed / "other.pem")
+    content = sign_manifest((release / "manifest.json").read_bytes(), key)
+    (release / "manifest.sig").write_bytes(content)
+    reseal(release)
+    found = refused(release)
+    assert f"manifest.sig: is by the key {key.public.key_id}, and manifest.json names" in found
 
 
 @pytest.mark.parametrize("forged", ["key", "key_id", "spelling", "link", "more", "text"])

@@ -50,9 +50,16 @@ class Attested:
     disposal: Disposal
     software: Software
     arithmetic_fingerprint: str
+    signature_key_id: str | None = None
 
 
-def attest(receipt: Receipt, disposal: Disposal, *, date_published: str) -> Attested:
+def attest(
+    receipt: Receipt,
+    disposal: Disposal,
+    *,
+    date_published: str,
+    signature_key_id: str | None = None,
+) -> Attested:
     """The attested fields of a release that is being written now, on this machine."""
     return Attested(
         date_published=date_published,
@@ -61,6 +68,7 @@ def attest(receipt: Receipt, disposal: Disposal, *, date_published: str) -> Atte
         disposal=disposal,
         software=installed_software(),
         arithmetic_fingerprint=arithmetic_fingerprint(),
+        signature_key_id=signature_key_id,
     )
 
 
@@ -112,7 +120,11 @@ def build_manifest(
     return {
         "manifest_version": MANIFEST_VERSION,
         "schema_url": SCHEMA_FILE,
-        "identity": identity.build_identity(config, date_published=attested.date_published),
+        "identity": identity.build_identity(
+            config,
+            date_published=attested.date_published,
+            signature_key_id=attested.signature_key_id,
+        ),
         "people": identity.build_people(config),
         "purpose": identity.build_purpose(config, measurements),
         "source": identity.build_source(config),

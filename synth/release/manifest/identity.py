@@ -20,7 +20,7 @@ NO_RECORD = "no record of any person; the guarantee bounds what can be learnt ab
 
 IDENTITY = record(
     "What this release is called.",
-    ("homepage", "supersedes"),
+    ("homepage", "supersedes", "signature_key_id"),
     release_id=text("The release's id; also the name of its folder."),
     url_slug=text("A word from which a stable address can be made."),
     name=text("The title of the data set."),
@@ -33,6 +33,10 @@ IDENTITY = record(
     homepage=text("The release's address on the web."),
     cite_as=text("How to cite the release."),
     supersedes=listing("The earlier releases that this one replaces.", text("A release's id.")),
+    signature_key_id=text(
+        "The id of the key that signed this manifest, in manifest.sig; left out if nobody did.",
+        pattern="^[0-9a-f]{32}$",
+    ),
     status=one_of("Whether the release stands.", "published"),
     is_synthetic=flag("True: every row is synthetic."),
     statement=text("What that means, in one sentence."),
@@ -90,7 +94,9 @@ def declared(release: ReleaseConfig, *names: str) -> dict[str, Any]:
     }
 
 
-def build_identity(config: Config, *, date_published: str) -> dict[str, Any]:
+def build_identity(
+    config: Config, *, date_published: str, signature_key_id: str | None
+) -> dict[str, Any]:
     """The section `identity`."""
     release = config.release
     curators = ", ".join(release.curators)
@@ -109,6 +115,7 @@ def build_identity(config: Config, *, date_published: str) -> dict[str, Any]:
         "cite_as": release.cite_as
         or f"{curators} ({year}). {release.title}. Synthetic data set {release.id}.",
         **declared(release, "supersedes"),
+        **({} if signature_key_id is None else {"signature_key_id": signature_key_id}),
         "status": "published",
         "is_synthetic": True,
         "statement": SENTENCE,

@@ -99,6 +99,7 @@ IMPLEMENTATION = record(
         text("A version."),
         names="A library, or `python`.",
     ),
+    processor=text("The kind of processor that computed the rows, as the publisher attests."),
     bill_of_materials=mapping(
         "Everything that the software needs, directly or not, as the publisher attests.",
         text("A version."),
@@ -175,6 +176,7 @@ def build_implementation(
         "self_tests": [{"name": test.name, "passed": test.passed} for test in self_tests],
         **({} if software.commit is None else {"commit": software.commit}),
         "versions": software.versions,
+        "processor": software.processor,
         "bill_of_materials": software.bill_of_materials,
         "arithmetic_fingerprint": fingerprint,
         "justification": config.privacy.justification,

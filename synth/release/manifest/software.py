@@ -29,12 +29,13 @@ class Software:
 
     versions: dict[str, str]
     bill_of_materials: dict[str, str]
+    processor: str
     commit: str | None = None
 
 
 def installed_software() -> Software:
     """The software of this process."""
-    return Software(current_versions(), bill_of_materials(), source_commit())
+    return Software(current_versions(), bill_of_materials(), processor(), source_commit())
 
 
 def current_versions() -> dict[str, str]:
@@ -42,6 +43,17 @@ def current_versions() -> dict[str, str]:
     import platform
 
     return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+
+
+def processor() -> str:
+    """The kind of processor and the instruction sets that numpy finds and chooses among."""
+    import platform
+
+    import numpy as np
+
+    found = np.show_config(mode="dicts")["SIMD Extensions"]
+    names = [*found.get("baseline", ()), *found.get("found", ())]
+    return f"{platform.machine()}: {' '.join(names)}"
 
 
 def bill_of_materials() -> dict[str, str]:

@@ -6,12 +6,21 @@ configuration or with one another. Only the checksums protect what is left free.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
 from synth.measurements import Disposal, SelfTest
 from synth.release.manifest.build import Attested
-from synth.release.manifest.software import Software
+from synth.release.manifest.software import COMMIT, LIBRARIES, Software
+
+DISTRIBUTION = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,63}")
+PROCESSOR = re.compile(r"[0-9A-Za-z_]{1,32}:( [0-9A-Za-z_]{1,16}){0,40} ?")
+MOST_DISTRIBUTIONS = 300
+MOST_SELF_TESTS = 30
+MOST_CHARACTERS = 200
 
 ATTESTED_ONLY = (
     "identity.date_published",
@@ -19,6 +28,7 @@ ATTESTED_ONLY = (
     "implementation.self_tests[*].name",
     "implementation.commit",
     "implementation.versions.*",
+    "implementation.processor",
     "implementation.bill_of_materials.*",
     "implementation.arithmetic_fingerprint",
 )
@@ -49,15 +59,37 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
         software=Software(
             implementation["versions"],
             implementation["bill_of_materials"],
+            implementation["processor"],
             implementation.get("commit"),
         ),
         arithmetic_fingerprint=implementation["arithmetic_fingerprint"],
+        signature_key_id=manifest["identity"].get("signature_key_id"),
     )
 
 
+def _form_findings(implementation: dict[str, Any]) -> Iterator[str]:
+    """Attested words that are not of the form that `synth` writes: there is no room in them."""
+    versions, needed = implementation["versions"], implementation["bill_of_materials"]
+    if versions.keys() != {"python", *LIBRARIES}:
+        yield "implementation.versions: are not those of the libraries that synth names"
+    for section, found in (("versions", versions), ("bill_of_materials", needed)):
+        if len(found) > MOST_DISTRIBUTIONS:
+            yield f"implementation.{section}: names more than {MOST_DISTRIBUTIONS} distributions"
+        for name, version in found.items():
+            if not (DISTRIBUTION.fullmatch(name) and VERSION.fullmatch(version)):
+                yield f"implementation.{section}.{name}: is no distribution with its version"
+    if not PROCESSOR.fullmatch(implementation["processor"]):
+        yield "implementation.processor: is no kind of processor with its instruction sets"
+    if not COMMIT.fullmatch(implementation.get("commit", "0" * 40)):
+        yield "implementation.commit: is no commit"
+    tests = implementation["self_tests"]
+    if len(tests) > MOST_SELF_TESTS or any(len(t["name"]) > MOST_CHARACTERS for t in tests):
+        yield "implementation.self_tests: are more, or longer, than synth states"
+
+
 def attested_findings(manifest: dict[str, Any]) -> list[str]:
-    """Contradictions between attested fields and the configuration."""
-    findings = []
+    """What is malformed in attested fields, or contradicts the configuration."""
+    findings = list(_form_findings(manifest["implementation"]))
     for number, test in enumerate(manifest["implementation"]["self_tests"]):
         if test["passed"] is not True:
             findings.append(f"implementation.self_tests[{number}].passed: found false")

@@ -12,7 +12,7 @@ from synth.errors import DISTRIBUTION, ConfigError, SynthError, VerificationErro
 from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
-from synth.release.manifest.implementation import arithmetic_fingerprint
+from synth.release.verification.arithmetic import Arithmetic
 from synth.release.verification.attested import attested_findings
 from synth.release.verification.budget import budget_findings
 from synth.release.verification.comparison import shown
@@ -74,7 +74,11 @@ def _verified(
         told = other if other and intact else other + findings.found
         raise VerificationError(name, dict.fromkeys(map(_plainly, told)))
     return VerificationReport(
-        _release_id(folder), tuple(findings.checks), tuple(dict.fromkeys(findings.notes))
+        _release_id(folder),
+        tuple(findings.checks),
+        tuple(dict.fromkeys(findings.notes)),
+        findings.signature,
+        tuple(findings.tolerated),
     )
 
 
@@ -125,14 +129,15 @@ def _check_content(folder: Folder, findings: Findings, derivation: Derive) -> No
     findings.conclude(
         "statements of the curator agree with the configuration", attested_findings(manifest)
     )
-    stated = manifest["implementation"]["arithmetic_fingerprint"]
-    other_arithmetic = stated != arithmetic_fingerprint()
-    measurements = read_measured(folder, config, findings, other_arithmetic=other_arithmetic)
+    arithmetic = Arithmetic.of(manifest)
+    measurements = read_measured(
+        folder, config, findings, other_arithmetic=arithmetic.explains_last_digits
+    )
     if measurements is None:
         return
     derived = _derive(measurements, config, findings, derivation)
     if derived is not None:
-        Rebuild(folder, manifest, config, measurements, derived, findings, other_arithmetic).check()
+        Rebuild(folder, manifest, config, measurements, derived, findings, arithmetic).check()
 
 
 def _config(manifest: dict[str, Any], findings: Findings) -> Config | None:

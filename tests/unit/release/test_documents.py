@@ -14,10 +14,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from synth.estimate.counts import LAST_DIGITS, MOST_MOVED
 from synth.release.manifest.reference import field_reference
 from synth.release.snippets import load_snippets
 from synth.release.verification.attested import ATTESTED_ONLY
-from synth.release.verification.rows_check import CELL_TOLERANCE, TOTAL_VARIATION_TOLERANCE
+from synth.release.verification.rebuild import REAL_TOLERANCE
 from synth.release.write import write_release
 
 PAGE = Path(__file__).parents[3] / "docs" / "release-folder.md"
@@ -242,5 +243,6 @@ def test_the_page_lists_every_field_that_is_only_attested():
 
 def test_the_page_states_the_tolerance():
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"at most {CELL_TOLERANCE} records in any cell" in text
-    assert f"{100 * TOTAL_VARIATION_TOLERANCE:g} % of all records" in text
+    assert f"1 part in {1 / LAST_DIGITS:,.0f} of the sum" in text
+    assert f"no more than {MOST_MOVED} records" in text
+    assert f"1 part in {1 / REAL_TOLERANCE:,.0f}" in text

@@ -6,10 +6,8 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
-from synth.domain import Attribute, Universe
 from synth.errors import VerificationError
 from synth.measurements.receipt import (
     NO_CORE_DUMP,
@@ -20,16 +18,11 @@ from synth.measurements.receipt import (
 from synth.noise import DiscreteLaplace
 from synth.release.checksums import checksum_lines, parse_checksums
 from synth.release.manifest.canonical import write_json
-from synth.release.verification import verify, verify_folder
+from synth.release.verification import arithmetic, verify_folder
 from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY, attested_findings
 from synth.release.verification.budget import budget_findings
 from synth.release.verification.comparison import differences
 from synth.release.verification.report import SHOWN, Findings
-from synth.release.verification.rows_check import (
-    CELL_TOLERANCE,
-    TOTAL_VARIATION_TOLERANCE,
-    within_tolerance,
-)
 from synth.release.write import write_release
 
 
@@ -53,16 +46,11 @@ def moved(made, records):
 
 @pytest.fixture
 def other_arithmetic(monkeypatch):
-    monkeypatch.setattr(verify, "arithmetic_fingerprint", lambda: "0" * 64)
+    """The verifier's fingerprint and processor are not those of the release."""
+    monkeypatch.setattr(arithmetic, "arithmetic_fingerprint", lambda: "0" * 64)
+    monkeypatch.setattr(arithmetic, "processor", lambda: "another")
 
 
-@pytest.fixture
-def wide_tolerance(monkeypatch):
-    """The small tables of a test have too few records for one in a thousand."""
-    monkeypatch.setattr("synth.release.verification.rows_check.TOTAL_VARIATION_TOLERANCE", 0.2)
-
-
-@pytest.mark.usefixtures("wide_tolerance")
 def test_another_row_is_a_finding_under_the_same_arithmetic(released):
     made = released()
     with pytest.raises(VerificationError) as caught:
@@ -70,27 +58,37 @@ def test_another_row_is_a_finding_under_the_same_arithmetic(released):
     assert "2 cells differ from the counts rebuilt" in str(caught.value)
 
 
-@pytest.mark.usefixtures("other_arithmetic", "wide_tolerance")
-def test_last_digits_are_a_note_under_other_arithmetic(released):
-    made = released()
-    report = verify_folder(made.folder, derivation=moved(made, 1))
-    assert "last digits may differ" in report.notes[0]
-    assert "differ by at most 2 records in any cell" in report.notes[1]
-
-
-@pytest.mark.usefixtures("other_arithmetic", "wide_tolerance")
-def test_more_than_last_digits_is_a_finding_under_other_arithmetic(released):
+@pytest.mark.usefixtures("other_arithmetic")
+def test_another_row_is_a_finding_under_other_arithmetic_that_names_the_processor(released):
     made = released()
     with pytest.raises(VerificationError) as caught:
-        verify_folder(made.folder, derivation=moved(made, CELL_TOLERANCE + 1))
-    assert "synthetic.csv: 2 cells differ" in str(caught.value)
+        verify_folder(made.folder, derivation=moved(made, 1))
+    assert "2 cells differ from the counts rebuilt" in str(caught.value)
+    assert "(here another): a fit that ends elsewhere" in str(caught.value)
+
+
+def test_another_fingerprint_by_the_same_libraries_is_a_finding_where_rows_differ(
+    released, monkeypatch
+):
+    made = released()
+    monkeypatch.setattr(arithmetic, "arithmetic_fingerprint", lambda: "0" * 64)
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=moved(made, 1))
+    assert "arithmetic_fingerprint: is not that of the libraries" in str(caught.value)
+    report = verify_folder(made.folder, derivation=made.derive)
+    assert report.is_bit_for_bit
+    assert "the same libraries and processor as here" in report.notes[-1]
 
 
 @pytest.mark.usefixtures("other_arithmetic")
-def test_the_same_rows_under_other_arithmetic_leave_one_note(released):
+def test_the_same_rows_under_other_arithmetic_are_the_same_bit_for_bit(released):
     made = released()
-    notes = verify_folder(made.folder, derivation=made.derive).notes
-    assert notes == (notes[0], ATTESTED_NOTE)
+    report = verify_folder(made.folder, derivation=made.derive)
+    assert report.is_bit_for_bit
+    assert report.to_plain()["bit_for_bit"] is True
+    assert report.notes == (ATTESTED_NOTE, report.notes[1])
+    assert "nothing was accepted on that account" in report.notes[1]
+    assert "within tolerance" not in str(report)
 
 
 def other_forecast(made, *, factor=1.0, wider=0):
@@ -113,17 +111,17 @@ def other_forecast(made, *, factor=1.0, wider=0):
             phantom_records_if_clipped=derived.forecast.phantom_records_if_clipped * factor,
             queries=queries,
         )
-        return replace(derived, forecast=told, report=derived.report | {"stop": "elsewhere"})
+        return replace(derived, forecast=told, report=derived.report | {"gain": 0.5})
 
     return derive
 
 
 def with_stop(made):
-    """The same release, told why its search stopped."""
+    """The same release, told what its search gained."""
 
     def derive(measurements, config):
         derived = made.derive(measurements, config)
-        return replace(derived, report=derived.report | {"stop": "here"})
+        return replace(derived, report=derived.report | {"gain": 0.25})
 
     return derive
 
@@ -144,7 +142,26 @@ def stopped(measured):
 @pytest.mark.usefixtures("other_arithmetic")
 def test_last_digits_of_the_forecast_are_accepted_under_other_arithmetic(stopped):
     derivation = other_forecast(stopped, factor=1 + 1e-9, wider=1)
-    assert verify_folder(stopped.folder, derivation=derivation).checks
+    report = verify_folder(stopped.folder, derivation=derivation)
+    assert str(report).startswith("small: verified within tolerance, not bit for bit\n")
+    assert report.to_plain()["bit_for_bit"] is False
+    (said,) = report.to_plain()["within_tolerance"]
+    assert said.startswith("every field of the manifest")
+    assert any(check.startswith(said) and "not bit for bit" in check for check in report.checks)
+
+
+@pytest.mark.usefixtures("other_arithmetic")
+@pytest.mark.parametrize("outcome", ["3 words of somebody", 1, True, None])
+def test_an_outcome_of_another_kind_is_a_finding_under_other_arithmetic(released, outcome):
+    made = released()
+    manifest = manifest_of(made)
+    parameters = [p for step in manifest["post_processing"]["steps"] for p in step["parameters"]]
+    residual = next(each for each in parameters if each["name"] == "residual")
+    assert residual["value"] == 0.125
+    residual["value"] = outcome
+    reseal(made, manifest)
+    with pytest.raises(VerificationError, match=r"post_processing\.steps.*value: found"):
+        verify_folder(made.folder, derivation=made.derive)
 
 
 @pytest.mark.usefixtures("other_arithmetic")
@@ -238,23 +255,6 @@ def test_fields_are_still_compared_under_other_arithmetic(released):
     path.write_text(path.read_text().replace("add-remove", "replace-one", 1))
     with pytest.raises(VerificationError, match=r"guarantee\.neighbours: found"):
         verify_folder(made.folder, derivation=made.derive)
-
-
-def test_the_tolerance_is_the_documented_one():
-    universe = Universe((Attribute("a", "categorical", tuple(map(str, range(1000)))),))
-    expected = np.full(1000, 100, dtype=np.int64)
-    allowed = int(TOTAL_VARIATION_TOLERANCE * expected.sum())
-    found = expected.copy()
-    found[:allowed] += 1
-    found[allowed : 2 * allowed] -= 1
-    assert within_tolerance(found, expected, universe)
-    found[-1] += 1
-    assert not within_tolerance(found, expected, universe)
-    lone = expected.copy()
-    lone[0] += CELL_TOLERANCE
-    assert within_tolerance(lone, expected, universe)
-    lone[0] += 1
-    assert not within_tolerance(lone, expected, universe)
 
 
 def changed_budget(manifest, change):
@@ -392,3 +392,30 @@ def test_a_third_of_epsilon_adds_up_exactly(released):
     assert total["fraction"] == "1/3"
     assert Fraction(total["decimal"]) > Fraction(1, 3)
     verify_folder(made.folder, derivation=made.derive)
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        (lambda i: i["versions"].update(note="1"), "versions: are not those of the libraries"),
+        (lambda i: i["versions"].update(numpy="1 Jane Doe"), "versions.numpy: is no distribution"),
+        (lambda i: i["versions"].update(numpy="1" * 99), "versions.numpy: is no distribution"),
+        (lambda i: i["bill_of_materials"].update({"Jane Doe": "1"}), "Jane Doe: is no distribut"),
+        (
+            lambda i: i["bill_of_materials"].update({f"p{n}": "1" for n in range(301)}),
+            "bill_of_materials: names more than 300 distributions",
+        ),
+        (
+            lambda i: i.update(processor="x86_64: Jane Doe, 1961"),
+            "processor: is no kind of processor",
+        ),
+        (lambda i: i.update(commit="Jane Doe"), "commit: is no commit"),
+        (lambda i: i["self_tests"][0].update(name="x" * 201), "self_tests: are more, or longer"),
+    ],
+)
+def test_attested_words_have_their_form_and_no_room_for_others(released, change, finding):
+    made = released()
+    manifest = manifest_of(made)
+    assert attested_findings(manifest) == []
+    change(manifest["implementation"])
+    assert any(finding in found for found in attested_findings(manifest))

@@ -1,0 +1,163 @@
+"""Rows that another machine computed: what last digits can have moved is accepted, and said."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import synth.estimate
+from synth.errors import VerificationError
+from synth.estimate import counts as rounding
+from synth.release.derivation import derive, moved_records
+from synth.release.manifest import build
+from synth.release.verification import verify_folder
+from synth.release.write import write_release
+
+LAST_DIGIT = 1e-13
+NUDGE = 1e-11
+"""Records by which a running sum is put above a whole number; last digits take more away."""
+
+
+@pytest.fixture
+def on_a_threshold(monkeypatch):
+    """Choose the offset of the rounding so that the running sum just reaches a whole number."""
+    real = rounding._parts
+
+    def put(values):
+        running = np.cumsum(values)
+        place = int(np.flatnonzero(values[:-1] > 0.01)[len(values) // 2])
+        u = float(np.ceil(running[place]) - running[place]) + NUDGE
+        parts = [(slice(None), u, None)]
+        monkeypatch.setattr(rounding, "_parts", lambda *_: iter(parts))
+        return place
+
+    yield put
+    monkeypatch.setattr(rounding, "_parts", real)
+
+
+@pytest.fixture
+def elsewhere(measured, monkeypatch):
+    """Writes a release as a machine with other libraries would, or says that it did."""
+
+    def write(derivation, *, made=None, fingerprint="f" * 64, numpy="1.99.0"):
+        made = made or measured()
+        with monkeypatch.context() as there:
+            software = build.installed_software()
+            versions = software.versions | ({"numpy": numpy} if numpy else {})
+            there.setattr(build, "installed_software", lambda: replace(software, versions=versions))
+            if fingerprint:
+                there.setattr(build, "arithmetic_fingerprint", lambda: fingerprint)
+            write_release(
+                made.folder,
+                config=made.config,
+                measurements_file=made.measurements_file,
+                receipt=made.receipt,
+                derivation=lambda m, c: derivation(derive(m, c)),
+            )
+        return made
+
+    return write
+
+
+def moving(*steps):
+    """A derivation that is changed in some cells: pairs of (cell, records more)."""
+
+    def change(derived):
+        counts = derived.counts.copy()
+        for cell, records in steps:
+            counts[cell] += records
+        assert counts.min() >= 0
+        return replace(derived, counts=counts)
+
+    return change
+
+
+def perturbed(monkeypatch, relative):
+    real = synth.estimate.estimate
+
+    def other(*args):
+        found = real(*args)
+        return replace(found, values=found.values * (1 - relative))
+
+    monkeypatch.setattr(synth.estimate, "estimate", other)
+
+
+def values_of(made):
+    return synth.estimate.estimate(made.measurements, made.config).values
+
+
+def test_last_digits_that_move_a_record_are_accepted_and_said(
+    measured, elsewhere, on_a_threshold, monkeypatch
+):
+    made = measured()
+    place = on_a_threshold(values_of(made))
+    here = derive(made.measurements, made.config).counts
+    with monkeypatch.context() as there:
+        perturbed(there, LAST_DIGIT)
+        written = derive(made.measurements, made.config).counts
+        elsewhere(lambda derived: derived, made=made)
+    assert list(np.flatnonzero(written - here)) == [place, place + 1]
+    report = verify_folder(made.folder)
+    assert not report.is_bit_for_bit
+    assert str(report).startswith("small: verified within tolerance, not bit for bit\n")
+    for name in ("synthetic.csv", "synthetic.parquet"):
+        lines = [c for c in report.checks if c.startswith(f"{name}: the counts are")]
+        assert lines == [
+            f"{name}: the counts are those rebuilt from the measurements but for 1 that last "
+            "digits moved by one step, within tolerance, not bit for bit"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "numpy"),
+    [(None, None), (None, "1.99.0"), ("f" * 64, None)],
+    ids=["nothing else stated", "only another version", "only another fingerprint"],
+)
+def test_the_same_record_is_a_finding_without_a_reason_for_it(
+    measured, elsewhere, on_a_threshold, monkeypatch, fingerprint, numpy
+):
+    made = measured()
+    on_a_threshold(values_of(made))
+    with monkeypatch.context() as there:
+        perturbed(there, LAST_DIGIT)
+        elsewhere(lambda derived: derived, made=made, fingerprint=fingerprint, numpy=numpy)
+    with pytest.raises(VerificationError, match="2 cells differ from the counts rebuilt"):
+        verify_folder(made.folder)
+
+
+@pytest.mark.parametrize("fingerprint", [None, "f" * 64, "0" * 64])
+@pytest.mark.parametrize("numpy", [None, "1.99.0"])
+@pytest.mark.parametrize("records", [1, 20])
+def test_records_moved_by_hand_are_found_whatever_fingerprint_is_stated(
+    elsewhere, fingerprint, numpy, records
+):
+    """Everything else is made to agree: fit, files, page, checksums."""
+
+    def move(derived):
+        full, empty = int(np.argmax(derived.counts)), int(np.argmin(derived.counts))
+        assert derived.counts[full] > 20
+        return moving((full, -records), (empty, records))(derived)
+
+    made = elsewhere(move, fingerprint=fingerprint, numpy=numpy)
+    with pytest.raises(VerificationError, match="2 cells differ from the counts") as caught:
+        verify_folder(made.folder)
+    assert caught.value.exit_code == 5
+
+
+def test_every_step_of_one_record_to_the_next_cell_is_found_but_on_a_threshold(measured):
+    made = measured()
+    counts = derive(made.measurements, made.config).counts
+    assert moved_records(made.measurements, made.config, counts) == 0
+    for cell in range(len(counts) - 1):
+        for one, other in ((cell, cell + 1), (cell + 1, cell)):
+            if counts[one]:
+                found = counts.copy()
+                found[one] -= 1
+                found[other] += 1
+                assert moved_records(made.measurements, made.config, found) is None
+
+
+def test_a_row_more_is_never_last_digits(elsewhere):
+    made = elsewhere(moving((0, 1)))
+    with pytest.raises(VerificationError, match="1 cells differ from the counts"):
+        verify_folder(made.folder)
