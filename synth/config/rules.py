@@ -90,6 +90,12 @@ ONE_CHARACTER = Rule(
 
 QUOTE_CHARACTER = Rule("^[\\u0020-\\u007e]?$", 'one ASCII character, or "" for none')
 
+ESCAPE_CHARACTER = Rule(
+    "^[\\u0020-\\u007e]$",
+    "one ASCII character",
+    fix="leave `escape` out where quotes in a quoted field are doubled, or nothing is escaped",
+)
+
 ENCODINGS = (
     "utf-8",
     "latin-1",

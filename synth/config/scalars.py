@@ -82,6 +82,13 @@ class Text:
         if any("\ud800" <= character <= "\udfff" for character in text):
             report.add(path, expected="text of whole characters", why="half of a pair of codes")
             return INVALID
+        if any("\U000f0000" <= character <= "\U000f00ff" for character in text):
+            report.add(
+                path,
+                expected="text without the characters U+F0000 to U+F00FF",
+                why="bytes of a source that are no text are read as these",
+            )
+            return INVALID
         return text
 
     def plain(self, value: str) -> Any:

@@ -6,6 +6,7 @@ from synth.config.rules import (
     DATABASE_ADDRESS,
     DATABASE_TABLE,
     ENCODINGS,
+    ESCAPE_CHARACTER,
     NO_CREDENTIALS,
     NOT_EMPTY,
     ONE_CHARACTER,
@@ -104,8 +105,11 @@ SOURCE = Record(
         ),
         Key(
             "escape",
-            Text("Before a quote inside a quoted field", rules=(QUOTE_CHARACTER,)),
-            default='"',
+            Text(
+                "Before a character that is meant as it stands, everywhere; if left out, a quote "
+                "in a quoted field is doubled",
+                rules=(ESCAPE_CHARACTER,),
+            ),
         ),
         Key(
             "encoding",

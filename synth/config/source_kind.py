@@ -34,11 +34,12 @@ def source_kind(source: Mapping[str, Any]) -> str:
 
 
 def source_dialect(source: Mapping[str, Any]) -> Dialect:
-    """The dialect of CSV files as it takes effect: without a quote there is nothing to escape."""
+    """The dialect of CSV files as it takes effect: without an escape, quotes are doubled."""
+    escape = source["quote"] if source["escape"] is None else source["escape"]
     return Dialect(
         delimiter=source["delimiter"],
         quote=source["quote"],
-        escape=source["escape"] if source["quote"] else "",
+        escape=escape,
         encoding=source["encoding"],
     )
 
@@ -53,8 +54,7 @@ def public_source(source: Mapping[str, Any]) -> dict[str, Any]:
     concerned: dict[str, Any] = {}
     if kind == CSV:
         concerned = asdict(source_dialect(source))
-        if not concerned["quote"]:
-            concerned["escape"] = None
+        concerned["escape"] = concerned["escape"] or None
     elif kind == POSTGRESQL:
         concerned = {key: source[key] for key in ("table", "view_reason")}
     elif kind == SPARK_TABLE:
@@ -75,5 +75,6 @@ def records_in_words(source: Mapping[str, Any]) -> str:
     if kind == SPARK_PARQUET:
         return "the rows of Parquet files, read by Spark"
     delimiter, quote, encoding = source["delimiter"], source["quote"], source["encoding"]
-    quoting = f"quote {quote!r}, escape {source['escape']!r}" if quote else "no quote"
-    return f"those of CSV files with delimiter {delimiter!r}, {quoting}, encoding {encoding}"
+    marks = f"quote {quote!r}" if quote else "no quote"
+    marks += f", escape {source['escape']!r}" if source.get("escape") else ""
+    return f"those of CSV files with delimiter {delimiter!r}, {marks}, encoding {encoding}"

@@ -65,6 +65,7 @@ class Dialect:
     delimiter: str = ","
     quote: str = '"'
     escape: str = '"'
+    """That of the quote: quotes in a quoted field are doubled. Else that of the next character."""
     encoding: str = "utf-8"
 
 

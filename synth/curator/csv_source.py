@@ -1,4 +1,4 @@
-"""CSV files as tables of text: decoded here, so that no byte is invalid, and read by DuckDB."""
+"""CSV files as tables of text: decoded and split into records here."""
 
 from __future__ import annotations
 
@@ -6,89 +6,49 @@ import codecs
 import csv
 import gzip
 import io
-import os
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from synth.config.source_files import is_gzip
 from synth.config.types import Dialect
 from synth.curator.columns import require_columns
-from synth.curator.invalid_bytes import KEEP_BYTES
+from synth.curator.csv_fields import FieldParser
+from synth.curator.csv_records import RecordSplitter
+from synth.curator.readable_texts import UNDECODABLE, cut_texts, readable_utf8
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
-HEADER_CHARACTERS = 1 << 20
-CHUNK_BYTES = 1 << 16
-BATCH_ROWS = 1 << 16
+HEADER_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20
 
 
 @dataclass
 class CsvFile:
-    """One file, sent as UTF-8 through a pipe of its own; nothing of it lies on a disk again."""
+    """One file, read as UTF-8; nothing of it lies on a disk again."""
 
     path: Path
     dialect: Dialect
     is_damaged: bool = False
-    _ends: list[int] = field(default_factory=list)
-    _thread: Thread | None = None
+    """It could not be read to its end. What was read before is not to be used."""
 
-    def open(self) -> str:
-        """Start to send; returns the name under which this process can read."""
-        read_end, write_end = os.pipe()
-        self._ends = [read_end]
-        self._thread = Thread(target=self._send, args=(write_end,), daemon=True)
-        self._thread.start()
-        return f"/dev/fd/{read_end}"
-
-    def close(self) -> None:
-        """Let go of the pipe. Without a reader the sender stops."""
-        while self._ends:
-            os.close(self._ends.pop())
-
-    def finish(self) -> None:
-        """Wait for the sender, after everything was taken."""
-        if self._thread is not None:
-            self._thread.join()
-
-    def _send(self, write_end: int) -> None:
-        """Send everything, and end whatever happens: a reader would wait for what is left out."""
+    def chunks(self) -> Iterator[bytes]:
+        """The text; it ends early where the file is damaged."""
+        codec = "utf-8-sig" if self.dialect.encoding == "utf-8" else self.dialect.encoding
+        decoder = codecs.getincrementaldecoder(codec)(UNDECODABLE)
+        opener = gzip.open if is_gzip(self.path) else open
         try:
-            for chunk in _decoded(self.path, self.dialect.encoding):
-                _write_whole(write_end, chunk.encode())
-        except BrokenPipeError:
-            return
-        except Exception:
+            with opener(self.path, "rb") as stream:
+                while raw := stream.read(CHUNK_BYTES):
+                    yield readable_utf8(decoder.decode(raw))
+        except (EOFError, zlib.error, gzip.BadGzipFile):
             self.is_damaged = True
-        finally:
-            os.close(write_end)
-
-
-def _write_whole(descriptor: int, content: bytes) -> None:
-    """Write all of it, however little is taken at once."""
-    left = memoryview(content)
-    while left:
-        left = left[os.write(descriptor, left) :]
-
-
-def _decoded(path: Path, encoding: str) -> Iterator[str]:
-    """The text of a file; bytes that are none in its encoding are replaced where they stand."""
-    decoder = codecs.getincrementaldecoder(_codec(encoding))(KEEP_BYTES)
-    opener = gzip.open if is_gzip(path) else open
-    with opener(path, "rb") as stream:
-        while chunk := stream.read(CHUNK_BYTES):
-            yield decoder.decode(chunk)
-    yield decoder.decode(b"", final=True)
-
-
-def _codec(encoding: str) -> str:
-    return "utf-8-sig" if encoding == "utf-8" else encoding
+        yield readable_utf8(decoder.decode(b"", final=True))
 
 
 @dataclass
@@ -97,30 +57,25 @@ class CsvStream:
 
     files: tuple[CsvFile, ...]
     columns: tuple[str, ...]
-    positions: tuple[tuple[int, ...], ...]
-    """For each file, where the columns are in its header, and last the width of the header."""
+    parsers: tuple[FieldParser, ...]
+    """One for each file: where the columns are is said by its header."""
 
-    def reader(self, scanner: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
-        """The records of all files as Arrow; `scanner` is used for nothing else."""
+    def reader(self) -> pa.RecordBatchReader:
+        """The records of all files as Arrow."""
         import pyarrow as pa
 
-        schema = pa.schema([pa.field(column, pa.string()) for column in self.columns])
-        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, scanner))
+        schema = pa.schema([pa.field(column, pa.large_string()) for column in self.columns])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
 
-    def _batches(
-        self, schema: pa.Schema, scanner: duckdb.DuckDBPyConnection
-    ) -> Iterator[pa.RecordBatch]:
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        for file, (*places, width) in zip(self.files, self.positions, strict=True):
-            fields = ", ".join(f"c{place}" for place in places)
-            try:
-                statement = f"SELECT {fields} FROM {_scan(file, width)}"
-                for batch in scanner.sql(statement).to_arrow_reader(BATCH_ROWS):
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-            finally:
-                file.close()
-            file.finish()
+        for file, parser in zip(self.files, self.parsers, strict=True):
+            _, rest = _cut_header(file)
+            for block in RecordSplitter(file.dialect).blocks(rest):
+                for batch in parser.table(block).to_batches():
+                    texts = [cut_texts(column) for column in batch.columns]
+                    yield pa.RecordBatch.from_arrays(texts, schema=schema)
             if file.is_damaged:
                 return
 
@@ -130,25 +85,24 @@ def open_csv(
 ) -> CsvStream:
     """The named columns of every file as text; `shown` is the configured name of the source.
 
-    Privacy: one scanner reads a file from its beginning. A parallel one starts in the middle
-    and may take the inside of a quoted field for records, so that one record could change many.
-    A record with too few fields, or of more than two million bytes, is left out; further
-    fields are ignored: each rule looks at one record.
+    Privacy: what becomes of a record depends on that record alone: `RecordSplitter` says where
+    it ends and leaves out what is too long, `FieldParser` what has too few fields.
     Raises: SourceError if a file has no header or lacks a column.
     """
-    sent = tuple(CsvFile(path, dialect) for path in files)
-    positions = []
-    for file in sent:
+    opened = tuple(CsvFile(path, dialect) for path in files)
+    parsers = []
+    for file in opened:
         header = read_header(file, shown)
         require_columns(columns, columns, header, source=shown)
-        positions.append((*(header.index(name) for name in columns), len(header)))
-    return CsvStream(sent, tuple(columns), tuple(positions))
+        places = tuple(header.index(name) for name in columns)
+        parsers.append(FieldParser(dialect, len(header), places))
+    return CsvStream(opened, tuple(columns), tuple(parsers))
 
 
 def require_whole(files: Sequence[CsvFile], shown: str) -> None:
     """Refuse what could not be read to its end, such as gzip with a wrong checksum.
 
-    Requires: every file was taken to its end, or closed.
+    Requires: every file was taken to its end.
     """
     if any(file.is_damaged for file in files):
         raise SourceError(
@@ -157,40 +111,18 @@ def require_whole(files: Sequence[CsvFile], shown: str) -> None:
         )
 
 
-def _scan(file: CsvFile, width: int) -> str:
-    dialect = file.dialect
-    fields = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
-    return (
-        f"read_csv({_quoted(file.open())}, header = true, auto_detect = false, "
-        f"columns = {{{fields}}}, delim = {_quoted(dialect.delimiter)}, "
-        f"quote = {_quoted(dialect.quote)}, escape = {_quoted(dialect.escape)}, "
-        "encoding = 'utf-8', compression = 'none', hive_partitioning = false, "
-        "ignore_errors = true, strict_mode = false, parallel = false)"
-    )
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def read_header(file: CsvFile, shown: str) -> list[str]:
     """The column names of a file. Raises: SourceError if it has no readable header line."""
-    dialect = file.dialect
-    text = ""
-    try:
-        for chunk in _decoded(file.path, dialect.encoding):
-            text += chunk
-            if len(text) > HEADER_CHARACTERS:
-                break
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        file.is_damaged = True
+    line, _ = _cut_header(file)
     require_whole([file], shown)
+    dialect = file.dialect
+    is_doubled = dialect.escape == dialect.quote
     lines = csv.reader(
-        io.StringIO(text, newline=""),
+        io.StringIO(line.decode(), newline=""),
         delimiter=dialect.delimiter,
         quotechar=dialect.quote or None,
-        doublequote=dialect.escape == dialect.quote,
-        escapechar=dialect.escape if dialect.escape != dialect.quote else None,
+        doublequote=is_doubled,
+        escapechar=None if is_doubled else dialect.escape,
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
     )
     try:
@@ -204,3 +136,17 @@ def read_header(file: CsvFile, shown: str) -> list[str]:
             fix="give complete files that begin with a line of column names",
         )
     return header
+
+
+def _cut_header(file: CsvFile) -> tuple[bytes, Iterator[bytes]]:
+    """The first record of a file, empty if there is none of at most HEADER_BYTES, and the rest."""
+    chunks, text = file.chunks(), b""
+    splitter = RecordSplitter(file.dialect)
+    for chunk in chunks:
+        text += chunk
+        if len(text) > HEADER_BYTES:
+            break
+    else:
+        text = splitter.completed(text)
+    header = splitter.first_record(text)
+    return header, chain([text[len(header) :]], chunks)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY_LIMIT_BYTES = 4 << 30
-SCANNER_LIMIT_BYTES = 512 << 20
 SPILL_LIMIT_BYTES = 64 << 30
 BATCH_ROWS = 1 << 17
 KEPT_AS_WRITTEN = "join_order,build_side_probe_side"
@@ -41,13 +40,12 @@ class DuckDBEngine:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        scanner: duckdb.DuckDBPyConnection,
         source: FileSource,
         files: Sequence[Path],
         codes: Mapping[str, TextCodes] | None = None,
     ) -> None:
-        """Nothing is opened yet; `scanner` reads CSV files for `connection`."""
-        self.connection, self.scanner = connection, scanner
+        """Nothing is opened yet."""
+        self.connection = connection
         self._source, self._files, self._codes = source, files, codes
         self._sent: tuple[CsvFile, ...] = ()
         self._lookups = 0
@@ -112,7 +110,7 @@ class DuckDBEngine:
         source = self._source
         stream = open_csv(source.shown, self._files, columns, source.dialect)
         self._sent = stream.files
-        self.connection.register("csv", stream.reader(self.scanner))
+        self.connection.register("csv", stream.reader())
         table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
         return [Records(table, partial(as_number, table))]
 
@@ -133,11 +131,10 @@ def duckdb_engine(
     import duckdb
     import pyarrow as pa
 
-    connection = _private_connection(scratch, MEMORY_LIMIT_BYTES)
-    scanner = _private_connection(scratch, SCANNER_LIMIT_BYTES)
+    connection = _private_connection(scratch)
     failure: SynthError
     try:
-        yield DuckDBEngine(connection, scanner, source, files, codes)
+        yield DuckDBEngine(connection, source, files, codes)
         return
     except (duckdb.OutOfMemoryException, MemoryError):
         failure = SynthError(
@@ -148,11 +145,10 @@ def duckdb_engine(
         failure = SourceError.cut_short()
     finally:
         connection.close()
-        scanner.close()
     raise failure
 
 
-def _private_connection(scratch: Path, memory_bytes: int) -> duckdb.DuckDBPyConnection:
+def _private_connection(scratch: Path) -> duckdb.DuckDBPyConnection:
     """An in-memory DuckDB that spills only into `scratch`, loads nothing and reports nothing."""
     import duckdb
 
@@ -160,7 +156,7 @@ def _private_connection(scratch: Path, memory_bytes: int) -> duckdb.DuckDBPyConn
     connection = duckdb.connect(
         config={
             "temp_directory": str(scratch),
-            "memory_limit": f"{min(memory_bytes, memory // 2) >> 20}MiB",
+            "memory_limit": f"{min(MEMORY_LIMIT_BYTES, memory // 2) >> 20}MiB",
             "max_temp_directory_size": f"{SPILL_LIMIT_BYTES >> 20}MiB",
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,

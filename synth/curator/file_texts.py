@@ -15,7 +15,6 @@ from synth.curator.source_texts import FoundColumns
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 
@@ -37,9 +36,7 @@ class FileTexts:
         return FoundColumns(names, uncountable, repeated)
 
     @contextmanager
-    def streams(
-        self, names: Sequence[str], scanner: duckdb.DuckDBPyConnection
-    ) -> Iterator[Sequence[pa.RecordBatchReader]]:
+    def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
         """See `SourceTexts.streams`."""
         shown = self._source.shown
         if self._is_parquet:
@@ -47,7 +44,7 @@ class FileTexts:
             yield [stream.reader() for stream in opened]
             return
         csv = open_csv(shown, self._files, names, self._source.dialect)
-        yield [csv.reader(scanner)]
+        yield [csv.reader()]
         require_whole(csv.files, shown)
 
     def _names(self) -> list[str]:

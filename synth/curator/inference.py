@@ -137,10 +137,7 @@ def _records(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB with a view `records` whose columns c0, c1, ... are the named ones, as text."""
     place = source if isinstance(source, FileSource) else ELSEWHERE
-    with (
-        duckdb_engine(place, (), scratch) as engine,
-        texts.streams(names, engine.scanner) as readers,
-    ):
+    with duckdb_engine(place, (), scratch) as engine, texts.streams(names) as readers:
         streams = [f"stream_{number}" for number in range(len(readers))]
         for stream, reader in zip(streams, readers, strict=True):
             engine.connection.register(stream, reader)

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synth.curator.columns import require_columns
-from synth.curator.invalid_bytes import KEEP_BYTES
+from synth.curator.readable_texts import readable_texts
 from synth.curator.text_codes import TextCodes
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 PLAIN_SCALE = 6
 """Decimals with more digits after the point would be written with an exponent if small."""
 BATCH_ROWS = 1 << 17
+LARGE_COLUMN_BYTES = 1 << 30
+LARGE_COLUMN_ROWS = 1 << 12
+STORED_ONCE = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY", "BIT_PACKED"}
+"""Encodings in which a column cannot hold more text than it takes in the file, unpacked."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +57,11 @@ class ParquetStream:
         schema = self.schema
         texts = [each.name for each in self.read_as if _is_dictionary(each.type)]
         for path in self.files:
+            once = _read_once(pq.read_metadata(path), texts)
+            rows = BATCH_ROWS if once == texts else LARGE_COLUMN_ROWS
             # A buffered reader keeps what it has read: memory would grow with the file.
-            with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=schema.names):
+            with pq.ParquetFile(path, read_dictionary=once, pre_buffer=False) as file:
+                for batch in file.iter_batches(rows, columns=schema.names):
                     arrays = [
                         self._streamed(batch.column(each.name), each) for each in self.read_as
                     ]
@@ -80,8 +87,7 @@ def open_parquet(
 
     Ensures: columns are integers, floats or text (plain or dictionary-encoded). What else a
     column may hold (booleans, decimals, dates) becomes text by its schema; a type that has no
-    plain text is refused by its schema, never by a value. Bytes that are no UTF-8 are replaced
-    within their value.
+    plain text is refused by its schema, never by a value. Texts are `readable_texts`.
     Raises: SourceError if a column is missing, twice, or of a type that cannot be counted, or
     if the person column is not of one kind (whole numbers or text) in all files.
     """
@@ -108,6 +114,25 @@ def open_parquet(
     return [
         ParquetStream(tuple(paths), schema, _of_texts(schema, wanted))
         for schema, paths in files_of.items()
+    ]
+
+
+def _read_once(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[str]:
+    """Those columns of texts that Arrow can read with each text stored once.
+
+    It keeps all texts of a row group then, at most 2 GiB, and stops if there are more. A column
+    that might hold more is read as it is, which has no such limit.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    return [
+        name
+        for name in columns
+        if all(
+            part.total_uncompressed_size < LARGE_COLUMN_BYTES
+            and STORED_ONCE.issuperset(part.encodings)
+            for part in (group.column(names.index(name)) for group in groups)
+        )
     ]
 
 
@@ -152,7 +177,7 @@ def _streamed_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> p
         elif kinds.is_floating(kind):
             streamed = pa.float64()
         elif kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
-            streamed = pa.dictionary(pa.int32(), pa.string())
+            streamed = pa.dictionary(pa.int32(), pa.large_string())
         elif (
             kinds.is_boolean(kind)
             or kinds.is_decimal(kind)
@@ -177,8 +202,8 @@ def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
     if _is_dictionary(kind):
         if not _is_dictionary(values.type):
-            values = _readable(values).dictionary_encode()
-        words = _readable(values.dictionary)
+            return readable_texts(values).dictionary_encode()
+        words = readable_texts(values.dictionary)
         return pa.DictionaryArray.from_arrays(values.indices.cast(pa.int32()), words)
     if _is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -186,16 +211,3 @@ def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
         texts = [None if value is None else format(value, "f") for value in values.to_pylist()]
         return pa.array(texts, kind)
     return values if values.type == kind else values.cast(kind, safe=False)
-
-
-def _readable(values: pa.Array) -> pa.Array:
-    """Text; bytes that are no UTF-8 become characters of their own."""
-    import pyarrow as pa
-
-    try:
-        values.validate(full=True)
-    except pa.ArrowInvalid:
-        raw = values.cast(pa.large_binary()).to_pylist()
-        texts = [None if value is None else value.decode(errors=KEEP_BYTES) for value in raw]
-        return pa.array(texts, pa.string())
-    return values if values.type == pa.string() else values.cast(pa.string(), safe=False)

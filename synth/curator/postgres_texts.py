@@ -20,7 +20,6 @@ from synth.curator.postgres_table import (
 from synth.curator.source_texts import FoundColumns
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 BATCH_ROWS = 1 << 14
@@ -47,11 +46,7 @@ class PostgresTexts:
             return FoundColumns.judged([row[0] for row in rows], require)
 
     @contextmanager
-    def streams(
-        self,
-        names: Sequence[str],
-        scanner: duckdb.DuckDBPyConnection,  # noqa: ARG002 - see `SourceTexts`
-    ) -> Iterator[Sequence[pa.RecordBatchReader]]:
+    def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
         """See `SourceTexts.streams`; one read-only snapshot."""
         import pyarrow as pa
 

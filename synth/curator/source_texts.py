@@ -12,7 +12,6 @@ from synth.config.types import FileSource, PostgresSource, SourceConfig
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 
@@ -50,11 +49,10 @@ class SourceTexts(Protocol):
         """
 
     def streams(
-        self, names: Sequence[str], scanner: duckdb.DuckDBPyConnection
+        self, names: Sequence[str]
     ) -> AbstractContextManager[Sequence[pa.RecordBatchReader]]:
         """The named columns of all records, as texts or numbers, in bounded batches.
 
-        `scanner` reads CSV files and nothing else.
         Raises: SourceError if a part of the source lacks a column, or cannot be read to its end.
         """
 

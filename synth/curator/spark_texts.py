@@ -15,7 +15,6 @@ from synth.curator.spark_source import arrow_batches
 from synth.curator.spark_table import open_table
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
 
@@ -36,11 +35,7 @@ class SparkTexts:
             )
 
     @contextmanager
-    def streams(
-        self,
-        names: Sequence[str],
-        scanner: duckdb.DuckDBPyConnection,  # noqa: ARG002 - see `SourceTexts`
-    ) -> Iterator[Sequence[pa.RecordBatchReader]]:
+    def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
         """See `SourceTexts.streams`; partition by partition.
 
         Whoever reads the stream gives another error for one of Spark, which says less: Spark's

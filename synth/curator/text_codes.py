@@ -29,7 +29,7 @@ class TextCodes:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        texts = pa.array(self.known, pa.string())
+        texts = pa.array(self.known, values.dictionary.type)
         codes = pa.array(self.known.values(), pa.int32())
         places = pc.index_in(values.dictionary.fill_null(""), value_set=texts)
         of_words = codes.take(places).fill_null(self.other)

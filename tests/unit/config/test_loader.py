@@ -248,6 +248,18 @@ def test_no_quote_character_means_no_escape_either(tmp_path: Path) -> None:
     assert (source.dialect.quote, source.dialect.escape) == ("", "")
 
 
+def test_quotes_are_doubled_unless_there_is_an_escape_character(tmp_path: Path) -> None:
+    for written, dialect in {
+        'quote: "\'"': Dialect(quote="'", escape="'"),
+        'quote: ""\n  escape: "\\\\"': Dialect(quote="", escape="\\"),
+        'escape: "\\\\"': Dialect(quote='"', escape="\\"),
+    }.items():
+        text = SMALL.replace("path: people.csv", f"path: people.csv\n  {written}")
+        source = load_config(write(tmp_path, text)).source
+        assert source is not None
+        assert source.dialect == dialect
+
+
 def test_a_huge_number_of_tables_is_refused(tmp_path: Path) -> None:
     head, rest = SMALL.split("domain:\n")
     columns = "".join(

@@ -1,0 +1,214 @@
+r"""The records of a CSV file: where one ends is decided here, and by no engine.
+
+Definition. A field begins at the start of a record and after a delimiter. A quote at the start of
+a field opens it; in an open field a doubled quote is a quote, and any other quote closes it, after
+which the field goes on without quotes. Outside of open fields a delimiter ends the field, and `\n`
+or `\r` ends the record. A dialect with an escape character has no doubled quotes: the escape takes
+the meaning from the character after it, everywhere. A record without a character is none, so
+`\r\n` ends one record. At the end of the file an open field is closed and the last record ended.
+This is what Python's `csv` makes of it; `_by_definition` says it as a regular expression.
+
+Privacy: inserting the bytes of one record between two others changes no other record, because what
+a byte means depends on its own record alone. A record of more than RECORD_LIMIT_BYTES is left out
+for its own length, wherever it lies and however the file is read; its quotes are followed to its
+end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from synth.config.types import Dialect
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RECORD_LIMIT_BYTES = 16 << 20
+"""Of UTF-8, without the line end."""
+
+_IN_FIELD = b"\0"
+"""Any character that means nothing: after it a field has begun, and it is not open."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What was found in a text that begins at the start of a field."""
+
+    first: int
+    """Where the first record ends, behind its line end; 0 if none does."""
+    last: int
+    state: bytes
+    """A text after which everything means what it means after the scanned one: a few bytes."""
+
+
+@dataclass(frozen=True)
+class RecordSplitter:
+    """Splits UTF-8 into whole records, in memory that does not grow with the file."""
+
+    dialect: Dialect
+    limit: int = RECORD_LIMIT_BYTES
+
+    @cached_property
+    def _quote(self) -> bytes:
+        return self.dialect.quote.encode()
+
+    @cached_property
+    def _escape(self) -> bytes:
+        """Empty if quotes are doubled, or there is none."""
+        return b"" if self.dialect.escape == self.dialect.quote else self.dialect.escape.encode()
+
+    def blocks(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The records of a text that comes in chunks: blocks of whole ones, each with its line end.
+
+        Ensures: they are the same however the text is cut into chunks. A block holds at most
+        `limit` bytes more than a chunk.
+        """
+        kept: list[bytes] = []
+        size = 0  # of the record that has begun; what lies in `kept`, unless that is too much
+        state = b""
+        for piece in chain(self._pieces(chunks), [None]):
+            chunk = self._ending(state) if piece is None else piece
+            scan = self.scan(state + chunk)
+            first, last = scan.first - len(state), scan.last - len(state)
+            state = scan.state
+            if not scan.last:
+                size += len(chunk)
+                kept = [*kept, chunk] if size <= self.limit else []
+                continue
+            is_short = size + first - 1 <= self.limit
+            yield b"".join([*kept, chunk[:last]]) if is_short else chunk[first:last]
+            kept, size = [chunk[last:]], len(chunk) - last
+
+    def first_record(self, text: bytes) -> bytes:
+        """The record that the text begins with, and its line end; empty if the text ends before."""
+        found = self._record.match(text)
+        return b"" if found is None else found[0]
+
+    def completed(self, text: bytes) -> bytes:
+        """A text that is a whole file, with its last record ended."""
+        return text + self._ending(self.scan(text).state)
+
+    def _pieces(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """No longer than a record may be: one that lies within a piece needs no look."""
+        for chunk in chunks:
+            for start in range(0, len(chunk), self.limit):
+                yield chunk[start : start + self.limit]
+
+    def scan(self, text: bytes) -> Scan:
+        """See `Scan`; `_by_parity` where it holds, else `_by_definition`."""
+        if self._escape and self._escape in text:
+            return self._by_definition(text)
+        return self._by_parity(text) or self._by_definition(text)
+
+    def _by_parity(self, text: bytes) -> Scan | None:
+        """The scan of a text without escapes in which quotes stand as writers of CSV set them.
+
+        Number the quotes from 0. If each even one stands at the start of the text, after a
+        delimiter or line end or (where quotes are doubled) right after an odd one, then a byte is
+        in an open field exactly if the number of quotes before it is odd. By induction over pairs:
+        before an even quote no field is open. So a delimiter or line end before it ended a field,
+        and it opens the next; right after a quote that closed it makes that one a doubled quote,
+        and the field is open again. Up to the next quote, an odd one, the field stays open; that
+        one closes it. None if an even quote stands elsewhere.
+        """
+        import numpy as np
+
+        read = np.frombuffer(text, np.uint8)
+        quotes = np.flatnonzero(read == ord(self._quote)) if self._quote else np.empty(0, np.intp)
+        opening = quotes[::2]
+        if not self._opens_after[read[opening[opening > 0] - 1]].all():
+            return None
+        ends = np.flatnonzero((read == ord("\n")) | (read == ord("\r")))
+        if quotes.size:
+            ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        if quotes.size % 2:
+            state = self._quote
+        elif not self._escape and quotes.size and quotes[-1] == len(text) - 1:
+            state = self._quote * 2  # one more would be a doubled quote
+        else:
+            state = _IN_FIELD if text and text[-1:] not in self._field_ends else b""
+        if not ends.size:
+            return Scan(0, 0, state)
+        return Scan(int(ends[0]) + 1, int(ends[-1]) + 1, state)
+
+    @cached_property
+    def _opens_after(self) -> NDArray[np.bool_]:
+        """The bytes after which an even quote opens a field, or goes on with an open one."""
+        import numpy as np
+
+        found = np.zeros(256, np.bool_)
+        found[list(self._field_ends + (b"" if self._escape else self._quote))] = True
+        return found
+
+    @property
+    def _field_ends(self) -> bytes:
+        return self.dialect.delimiter.encode() + b"\r\n"
+
+    def _by_definition(self, text: bytes) -> Scan:
+        """The scan of any text."""
+        first = last = 0
+        while found := self._record.match(text, last):
+            last = found.end()
+            first = first or last
+        rest = self._fields.sub(b"", text[last:], count=1)
+        state = next(state for pattern, state in self._states if pattern.fullmatch(rest))
+        return Scan(first, last, state)
+
+    @cached_property
+    def _record(self) -> re.Pattern[bytes]:
+        return re.compile(b"(?:%b%b)*%b[\r\n]" % (self._field, self._delimiter, self._field), re.S)
+
+    @cached_property
+    def _fields(self) -> re.Pattern[bytes]:
+        return re.compile(b"(?:%b%b)*" % (self._field, self._delimiter), re.S)
+
+    @cached_property
+    def _states(self) -> tuple[tuple[re.Pattern[bytes], bytes], ...]:
+        """What the last field may look like at the end of a text, and the state that it is in."""
+        quote, escape = self._quote, self._escape
+        states = [(b"", b"")]
+        if quote:
+            states += [(self._open, quote)]
+            if not escape:
+                states += [(self._open + re.escape(quote), quote * 2)]
+            else:
+                states += [(self._open + re.escape(escape), quote + escape)]
+        if escape:
+            states += [(self._field + re.escape(escape), escape)]
+        states += [(self._field, _IN_FIELD)]
+        return tuple((re.compile(pattern, re.S), state) for pattern, state in states)
+
+    def _ending(self, state: bytes) -> bytes:
+        """What ends the last record; an escape before the end of the file takes a line end."""
+        escaped = b"\n" if self._escape and state.endswith(self._escape) else b""
+        is_open = self._quote and state.startswith(self._quote) and state != self._quote * 2
+        return escaped + (self._quote if is_open else b"") + b"\n"
+
+    @property
+    def _delimiter(self) -> bytes:
+        return re.escape(self.dialect.delimiter.encode())
+
+    @property
+    def _open(self) -> bytes:
+        """A field up to its closing quote. What follows a part is never what it may begin with."""
+        quote, escape = re.escape(self._quote), re.escape(self._escape)
+        special = escape + b"." if escape else quote * 2
+        return b"%b[^%b%b]*+(?:%b[^%b%b]*+)*" % (quote, quote, escape, special, quote, escape)
+
+    @property
+    def _field(self) -> bytes:
+        """A field up to what ends it."""
+        quote, escape, delimiter = re.escape(self._quote), re.escape(self._escape), self._delimiter
+        plain = b"[^%b%b\r\n]*+" % (delimiter, escape)
+        if escape:
+            plain += b"(?:%b.%b)*" % (escape, plain)
+        if not quote:
+            return plain
+        closed = quote if escape else b"%b(?!%b)" % (quote, quote)
+        return b"(?:(?!%b)|%b%b)%b" % (quote, self._open, closed, plain)
