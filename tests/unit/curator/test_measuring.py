@@ -131,17 +131,6 @@ def test_a_damaged_gzip_file_is_not_counted_in_part(project, tmp_path):
         measured(path, tmp_path)
 
 
-def test_large_quoted_fields_are_one_record_each(project, tmp_path):
-    """A scanner that starts in the middle of the file would count the lines inside the notes."""
-    line = "{age},{sex},{town}"
-    inner = "\n".join(line.format(age=70, sex="Male", town="Süd") for _ in range(40))
-    record = f'34,Female,Nord,"{inner}"\n'
-    count = 20_000_000 // len(record)
-    people = "age,sex,town,note\n" + record * count
-    counts = true_counts(project(people=people), tmp_path)
-    assert counts.sum() == counts[1, 0, 0] == count
-
-
 @pytest.mark.parametrize("name", ["p[1].csv", "[x]/people.csv"])
 def test_a_file_whose_name_is_a_pattern_is_itself_and_no_other(project, tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -1,0 +1,216 @@
+"""Records of CSV, counted whole: fields of real sizes, every dialect, damaged files."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from synth.config import load_config
+from synth.curator import csv_source, parquet_source
+from synth.curator.csv_records import RECORD_LIMIT_BYTES
+from synth.curator.inference import infer
+from synth.errors import SourceError
+
+from .conftest import counts_of
+
+MB = 1_000_000
+HEADER = b"age,sex,town,note\n"
+ROW = b"34,Female,Nord,n\n"
+LINES = b"70,Male,S\xc3\xbcd,n\n"
+"""Within a quoted field; as records they would fall into another cell than ROW."""
+
+
+def of_size(unit, size):
+    return unit * (size // len(unit))
+
+
+def record_with(field, place):
+    """A record of the cell of ROW, with a large quoted field in a counted or another column."""
+    values = [b"34", b"Female", b"Nord", b"n"]
+    values[{"note": 3, "town": 2}[place]] = b'"' + field + b'"'
+    return b",".join(values) + b"\n"
+
+
+def packed(content, members=5):
+    """Gzip in several members, one after the other."""
+    step = len(content) // members + 1
+    parts = [content[start : start + step] for start in range(0, len(content), step)]
+    return b"".join(gzip.compress(part, 1) for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "place", "name"),
+    [
+        (64, 36, "note", "people.csv"),
+        (20, 63, "note", "people.csv"),
+        (0, 100, "note", "people.csv.gz"),
+        (31, 33, "town", "people.csv"),
+        (63.9, 33, "town", "people.csv.gz"),
+        (31.9, 15, "note", "people.csv"),
+        (47, 16.7, "note", "people.csv.gz"),
+    ],
+)
+def test_a_large_quoted_field_is_one_record_or_none(project, tmp_path, before, size, place, name):
+    """An engine that reads in blocks of its own would count the lines inside the field."""
+    path = project(people=None, source={"path": name})
+    rows, after = of_size(ROW, int(before * MB)), ROW * 1000
+    content = HEADER + rows + record_with(of_size(LINES, int(size * MB)), place) + after
+    (tmp_path / name).write_bytes(packed(content) if name.endswith(".gz") else content)
+    counts = counts_of(path)
+    is_counted = size * MB < RECORD_LIMIT_BYTES - 100
+    assert counts.sum() == (len(rows) + len(after)) // len(ROW) + is_counted
+    assert counts[1, 0, 0] == counts.sum()
+
+
+def test_many_large_fields_are_one_record_each(project):
+    """Each within the limit, quoted and with lines inside, so that every boundary is met."""
+    fields = [of_size(LINES, size) for size in (300, MB, 3 * MB, 7 * MB, 300, 15 * MB, 2 * MB)]
+    records = [record_with(field, "note") for field in fields]
+    path = project(people=HEADER + ROW.join(records))
+    counts = counts_of(path)
+    assert counts.sum() == counts[1, 0, 0] == 2 * len(records) - 1
+
+
+@pytest.mark.parametrize("header", [b"note,age,sex,town\n", b"town,age,sex,place\n"])
+def test_a_field_of_hundreds_of_megabytes_stops_no_run(project, tmp_path, header):
+    """Nor is it ever in memory as a whole, whether its column is counted or not."""
+    path = project(people=None, source={"path": "people.csv.gz"})
+    part = gzip.compress(b"x" * (50 * MB), 1)
+    row = b",34,Female,Nord\n"
+    (tmp_path / "people.csv.gz").write_bytes(
+        gzip.compress(header + row + b'"') + part * 9 + gzip.compress(b'"' + row + row)
+    )
+    assert counts_of(path).sum() == 2
+
+
+RECORDS = {
+    "a quoted word where another quote is meant": (
+        {"quote": "'"}, b"34,Female,the \"Inn\"\n", (1, 0, 2),
+    ),
+    "a quote that is doubled": ({"quote": "'"}, b"34,Female,'the ''Inn'''\n", (1, 0, 2)),
+    "an escape at the end of a field": ({"escape": "\\"}, b"34,Female,Nord\\,\n", (1, 0, 2)),
+    "an escaped quote": ({"escape": "\\"}, b'34,Female,"No\\"rd,\n"\n', (1, 0, 2)),
+    "an escape without quotes": ({"quote": "", "escape": "\\"}, b'34,Female,"No\\,\n', (1, 0, 2)),
+    "a quote where none is meant": ({"quote": ""}, b'34,Female,"Nord\n', (1, 0, 2)),
+    "a quote that is opened once more": ({}, b'34,"Fe"ma"le",Nord\n', (1, 2, 0)),
+    "text after a closing quote": ({}, b'34,"Fe"male,Nord\n', (1, 0, 0)),
+    "a quote within a field": ({}, b'34,Female,5" Nord\n', (1, 0, 2)),
+    "further fields": ({}, b'34,Female,Nord,"x\ny",z\n', (1, 0, 0)),
+    "a carriage return": ({}, b"34,Female,Nord\r", (1, 0, 0)),
+    "NUL": ({}, b"34,Female,Nord\0\n", (1, 0, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_one_record_more_is_one_count_more(project, kind):
+    """The relation of neighbours, in every dialect, beside many other records."""
+    dialect, record, cell = RECORDS[kind]
+    header, others = b"age,sex,town\n", b"67,Male,S\xc3\xbcd\n" * 300
+    without = counts_of(project(people=header + others * 2, source=dialect))
+    beside = counts_of(project(people=header + others + record + others, source=dialect))
+    expected = np.zeros_like(without)
+    expected[cell] = 1
+    assert np.array_equal(beside - without, expected)
+    assert without.sum() == 600
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ids_that_look_alike_as_text_are_two_persons(project, tmp_path, kind):
+    """The character U+F00FF, and a byte FF that is none: at most two records of each."""
+    ids = ["\U000f00ff".encode(), b"\xff"]
+    path = project(
+        people=None,
+        source={"path": f"people.{kind}"},
+        privacy={"unit": {"column": "id", "max_records": 2}},
+    )
+    if kind == "csv":
+        rows = b"".join(each + b",34,Female,Nord\n" for each in ids * 3)
+        (tmp_path / "people.csv").write_bytes(b"id,age,sex,town\n" + rows)
+    else:
+        raw = pa.array(ids * 3, pa.binary())
+        texts = pa.Array.from_buffers(pa.string(), 6, raw.buffers())
+        rest = {"age": [34] * 6, "sex": ["Female"] * 6, "town": ["Nord"] * 6}
+        pq.write_table(pa.table({"id": texts, **rest}), tmp_path / "people.parquet")
+    assert counts_of(path).sum() == 4
+
+
+@pytest.mark.parametrize("damage", ["a checksum", "the end is gone", "a bit", "no gzip behind it"])
+def test_a_file_that_is_damaged_far_behind_its_header_is_refused(project, tmp_path, damage):
+    """What was read before would be counted as the whole; so does a draft refuse it."""
+    rng = np.random.default_rng(5)
+    towns = rng.integers(0, 1 << 62, 300_000)
+    rows = b"".join(b"34,Female,%d\n" % town for town in towns)
+    content = bytearray(gzip.compress(b"age,sex,town\n" + rows, 1))
+    assert len(rows) > 2 * csv_source.HEADER_BYTES + csv_source.CHUNK_BYTES
+    if damage == "a checksum":
+        content[-8] ^= 1
+    elif damage == "the end is gone":
+        del content[-100:]
+    elif damage == "a bit":
+        content[len(content) * 9 // 10] ^= 4
+    else:
+        content += b"and more"
+    path = project(people=None, source={"path": "people.csv.gz"})
+    (tmp_path / "people.csv.gz").write_bytes(content)
+    with pytest.raises(SourceError, match="damaged or incomplete file"):
+        counts_of(path)
+    source = load_config(path).source
+    with pytest.raises(SourceError, match="damaged or incomplete file"):
+        infer(source, [tmp_path / "people.csv.gz"], directory=tmp_path, max_levels=5)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(5, "broken"), ValueError("a value")])
+def test_a_failure_while_reading_is_no_whole_file(project, monkeypatch, error):
+    """A part of the records may not pass for all of them."""
+    path = project(people=b"age,sex,town\n" + b"34,Female,Nord\n" * 200_000)
+    exact = csv_source.readable_utf8
+    texts = iter(range(6))  # the header takes two chunks, and the records begin anew
+
+    def fails(text):
+        if next(texts) == 5:
+            raise error
+        return exact(text)
+
+    monkeypatch.setattr(csv_source, "readable_utf8", fails)
+    with pytest.raises(SourceError, match="could not be read") as caught:
+        counts_of(path)
+    assert "a value" not in str(caught.value)
+
+
+def test_parquet_texts_that_arrow_cannot_keep_at_once_are_read_as_they_are(
+    project, tmp_path, monkeypatch
+):
+    """It keeps the texts of a row group, 2 GiB of them; here the limit of a column is lower."""
+    path = project(
+        people=None,
+        source={"path": "people.parquet"},
+        privacy={"unit": {"column": "id", "max_records": 2}},
+    )
+    ids = [letter * (3 << 20) for letter in "abc"] + ["d"]
+    table = pa.table({"id": ids * 3, "age": [34] * 12, "sex": ["Female"] * 12,
+                      "town": ["Nord", "Nord", "N" * (5 << 20)] * 4})  # fmt: skip
+    pq.write_table(table, tmp_path / "people.parquet", compression="zstd")
+    metadata = pq.read_metadata(tmp_path / "people.parquet")
+    names = ["id", "sex", "town"]
+    assert parquet_source._read_once(metadata, names) == names
+    as_usual = counts_of(path)
+    assert as_usual.sum() == 8
+    monkeypatch.setattr(parquet_source, "LARGE_COLUMN_BYTES", 4 << 20)
+    assert parquet_source._read_once(metadata, names) == ["sex"]
+    assert np.array_equal(counts_of(path), as_usual)
+
+
+def test_every_encoding_of_parquet_texts_is_read(project, tmp_path):
+    """Some hold more text than they take in the file, and cannot be kept at once."""
+    path = project(people=None, source={"path": "part-*.parquet"})
+    table = pa.table({"age": [34] * 3, "sex": ["Female"] * 3, "town": ["Nord", "Nordost", None]})
+    for encoding in ("PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"):
+        pq.write_table(
+            table, tmp_path / f"part-{encoding}.parquet",
+            use_dictionary=False, column_encoding={"sex": encoding, "town": encoding},
+        )  # fmt: skip
+    counts = counts_of(path)
+    assert counts[1, 0, 0] == 3
+    assert counts.sum() == 9
