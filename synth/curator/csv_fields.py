@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from synth.config.types import Dialect
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyarrow.csv import InvalidRow
 
 
-@dataclass(frozen=True)
+@dataclass
 class FieldParser:
     """Takes some fields out of every record, by their places.
 
@@ -26,6 +26,11 @@ class FieldParser:
     width: int
     """How many fields a record has at least."""
     places: tuple[int, ...]
+    _usual: int = field(init=False)
+    """How many fields most records had of late: Arrow is quick for these. It changes no result."""
+
+    def __post_init__(self) -> None:
+        self._usual = self.width
 
     def table(self, block: bytes) -> pa.Table:
         """One row for every record of the block that has fields enough, in any order.
@@ -34,18 +39,20 @@ class FieldParser:
         """
         import pyarrow as pa
 
-        wide: dict[int, list[str]] = {}
+        others: dict[int, list[str]] = {}
 
-        def leave_out(row: InvalidRow) -> str:
-            if row.actual_columns > self.width:
-                wide.setdefault(row.actual_columns, []).append(row.text)
+        def set_aside(row: InvalidRow) -> str:
+            if row.actual_columns >= self.width:
+                others.setdefault(row.actual_columns, []).append(row.text)
             return "skip"
 
-        tables = [self._parsed(block, self.width, leave_out)]
-        for width, rows in wide.items():
+        tables = [self._parsed(block, self._usual, set_aside)]
+        for width, rows in others.items():
+            if len(rows) > tables[0].num_rows:
+                self._usual = width
             # Arrow may have taken a last "\r" off that an escape before it made a character.
             text = "".join(f"{row}\r\n" for row in rows)
-            tables.append(self._parsed(text.encode(), width, lambda _: "error"))
+            tables.append(self._parsed(text.encode(), width, lambda _: "skip"))
         return pa.concat_tables(tables)
 
     def _parsed(self, block: bytes, width: int, handle: Callable[[InvalidRow], str]) -> pa.Table:

@@ -176,5 +176,10 @@ def test_a_record_of_the_limit_is_counted_and_a_longer_one_left_out(extra, quote
 
 
 def test_a_delimiter_at_the_end_of_every_record_changes_nothing():
+    """Whatever number of fields the records before had."""
     block = b"1,2,\n3,4\n5\n6,7,8,9\n"
-    assert fields_of([block], Dialect(), 2) == Counter([("1", "2"), ("3", "4"), ("6", "7")])
+    expected = Counter([("1", "2"), ("3", "4"), ("6", "7")])
+    assert fields_of([block], Dialect(), 2) == expected
+    for line in (b"0,0\n", b"0,0,\n", b"0,0,,0\n"):
+        found = fields_of([block, line * 9, block, block], Dialect(), 2)
+        assert found == Counter(dict.fromkeys(expected, 3) | {("0", "0"): 9})
