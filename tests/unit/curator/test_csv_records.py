@@ -2,7 +2,9 @@
 
 import csv
 import io
+import tracemalloc
 from collections import Counter
+from itertools import chain
 
 import pytest
 from hypothesis import example, given, settings
@@ -173,6 +175,19 @@ def test_a_record_of_the_limit_is_counted_and_a_longer_one_left_out(extra, quote
     assert sorted(v for b in blocks for v in parser.table(b)["c0"].to_pylist()) == [
         *(["1"] if extra == 0 else []), "a", "c",
     ]  # fmt: skip
+
+
+def test_of_a_record_that_is_too_long_nothing_is_kept():
+    """A field of any length, in memory that does not grow with it."""
+    chunks = chain([b'a\n"'], (bytes([n % 90 + 35]) * 1000 for n in range(9999)), [b'"\nb\n'])
+    tracemalloc.start()
+    try:
+        blocks = list(RecordSplitter(Dialect(), limit=5000).blocks(chunks))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert b"".join(blocks).split() == [b"a", b"b"]
+    assert peak < 1_000_000
 
 
 def test_a_delimiter_at_the_end_of_every_record_changes_nothing():
