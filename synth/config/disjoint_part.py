@@ -7,7 +7,7 @@ from typing import Any
 
 from synth.config.checks import value_at
 from synth.config.problems import Report, quoted
-from synth.config.rules import PERIOD
+from synth.config.rules import PERIOD, as_read
 from synth.config.scalars import Invalid
 from synth.config.source_kind import PARQUET_FILES
 
@@ -98,7 +98,7 @@ def _check_parts(part: dict[str, Any], report: Report) -> None:
         return
     first: dict[str, str] = {}
     for number, name in enumerate(parts):
-        same = first.setdefault("".join(name.split()).casefold(), name)
+        same = first.setdefault(as_read(name), name)
         if same is not name:
             report.add(
                 (*_PLACE, "parts", number),

@@ -9,7 +9,7 @@ from synth.config.limits import DELTA_MEANS, MAX_DELTA, MIN_EPSILON_PER_RECORD, 
 from synth.config.rules import NOT_EMPTY, ONE_LINE
 from synth.config.scalars import Choice, Exact, Text, Whole
 from synth.config.shapes import Key, ListOf, Record
-from synth.config.texts import line, name, prose
+from synth.config.texts import name, people, prose
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -67,12 +67,12 @@ PRIVACY = Record(
 DISJOINT_PART = Record(
     "The part of the population that the source is about, where nobody belongs to two parts",
     (
-        Key("name", line("One of the parts; may hold {period}"), required=True),
+        Key("name", people("One of the parts; may hold {period}"), required=True),
         Key(
             "parts",
             ListOf(
                 "All parts, now and later; every release names the same ones",
-                line("The name of one part"),
+                people("The name of one part"),
                 minimum=2,
                 maximum=1_000,
                 noun="parts",
@@ -96,7 +96,11 @@ LEDGER = Record(
             required=True,
             private=True,
         ),
-        Key("population", line("The name of the people that the budget protects"), required=True),
+        Key(
+            "population",
+            people("The name of the people that the budget protects"),
+            required=True,
+        ),
         Key(
             "epsilon_cap",
             Exact(

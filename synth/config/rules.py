@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from synth.config.scalars import Rule
 
 PERIOD = "{period}"
 PERIOD_PATTERN = r"^[a-z0-9-]{1,40}$"
 
 NOT_EMPTY = Rule(r"\S", "text that is not empty")
+
+NO_BLANK_ENDS = Rule(
+    r"^\S(?:[\s\S]*\S)?$",
+    "text without blanks at its ends",
+    why="they cannot be seen, and another spelling would be another account",
+)
 
 ONE_LINE = Rule(
     "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]*$",
@@ -103,3 +111,14 @@ ENCODINGS = (
     *(f"iso-8859-{part}" for part in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)),
 )
 """Encodings in which the bytes of ASCII mean ASCII, so that delimiters can be found."""
+
+
+def as_read(name: str) -> str:
+    """A name of people without what a reader overlooks; who is the same has one of them.
+
+    Blanks and marks of no width go, and so do capital letters and the ways in which Unicode
+    writes one letter (NFKC).
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    seen = (letter for letter in folded if unicodedata.category(letter) != "Cf")
+    return "".join("".join(seen).split())
