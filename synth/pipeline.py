@@ -34,7 +34,7 @@ from synth.preconditions import (
     require_resources,
     require_same_configuration,
 )
-from synth.privacy import Budget
+from synth.privacy import Budget, Promise
 from synth.progress import while_raw_data_are_open
 from synth.stage_log import Log, StageLog
 
@@ -231,6 +231,7 @@ def measure(
                 population=charged.population,
                 cap=Budget(charged.epsilon_cap, charged.delta_cap),
                 events=events if schedule is None else schedule.events,
+                promise=Promise.of(config.privacy),
                 delta=config.privacy.delta,
                 disjoint_part=charged.disjoint_part,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from synth.ledger.creation import DIVIDED_SINCE, SCHEMA_VERSION, SCHEMA_VERSIONS
+from synth.ledger.creation import DIVIDED_SINCE, PROMISED_SINCE, SCHEMA_VERSION, SCHEMA_VERSIONS
 from synth.ledger.event import GENESIS, LedgerEvent
 from synth.ledger.run import (
     NEXT_STATE,
@@ -21,7 +21,7 @@ from synth.ledger.standing import (
     same_division,
     spent_on,
 )
-from synth.privacy import Budget, total_budget
+from synth.privacy import Budget, Promise, total_budget
 
 
 class BrokenChainError(Exception):
@@ -40,6 +40,8 @@ class Book:
     head: str = GENESIS
     runs: dict[str, RunRecord] = field(default_factory=dict)
     voided: list[RunRecord] = field(default_factory=list)
+    hashes: set[str] = field(default_factory=set)
+    """Those of all events."""
     schema_version: int = 0
     """That of the newest event which states one; 0 before the first event."""
 
@@ -54,12 +56,17 @@ class Book:
         except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
             raise BrokenChainError(f"event {event.seq} makes no sense here") from error
         self.seq, self.head = event.seq, event.hash
+        self.hashes.add(event.hash)
 
     def charged(self, population: str) -> list[RunRecord]:
         """The runs that count against the population's cap, in the order of reservation."""
         return [
             run for run in self.runs.values() if run.population == population and run.is_charged
         ]
+
+    def charged_populations(self) -> tuple[str, ...]:
+        """The populations that a charge counts against, sorted."""
+        return tuple(sorted({run.population for run in self.runs.values() if run.is_charged}))
 
     def spent(self, population: str) -> Budget:
         """What the population's charges come to; with disjoint parts, less than their sum."""
@@ -99,12 +106,19 @@ class Book:
             or not (division is None or same_division(part, division))
         ):
             raise ValueError("a part of another division, or of none")
+        promise = Promise.from_plain(payload["promise"]) if "promise" in payload else None
+        if (promise is None) != (self.schema_version < PROMISED_SINCE):
+            raise ValueError("a promise in an old ledger, or none in a new one")
+        if part is not None and promise is not None and promise.neighbours != "add-remove":
+            raise ValueError("a part of which somebody may be replaced by one of another")
         position = position_for(
             charged,
             population=event.population,
             cap=budget_from_plain(payload["cap"]),
             charge=charge,
             part=part,
+            promise=promise,
+            reservation_hash=event.hash,
         )
         run = RunRecord(
             release_id=event.release_id,
@@ -114,7 +128,6 @@ class Book:
             charge=charge,
             position=position,
             reserved_on=event.day,
-            reservation_hash=event.hash,
             token=str(payload["token"]),
             part=part,
         )

@@ -10,11 +10,13 @@ from synth.errors import OutputError
 from synth.ledger.event import GENESIS, LedgerEvent
 from synth.measurements.durable import create_durably, make_private_directory
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA_VERSIONS = range(1, SCHEMA_VERSION + 1)
 """Those that are read; an older one becomes the newest when an event needs it."""
 DIVIDED_SINCE = 2
 """The first one in which a reservation may be about a part of a population."""
+PROMISED_SINCE = 3
+"""The first one in which every reservation says which unit and neighbours it is charged for."""
 APPLICATION_ID = 0x53594E54
 """`SYNT`: tells a ledger from any other SQLite file."""
 

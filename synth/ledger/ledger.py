@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +13,7 @@ from synth.config.types import DisjointPart
 from synth.errors import BugError, LedgerError
 from synth.ledger.book import Book
 from synth.ledger.check import check_totals, fold_all
-from synth.ledger.creation import DIVIDED_SINCE, SCHEMA_VERSION, create_ledger_file
+from synth.ledger.creation import PROMISED_SINCE, SCHEMA_VERSION, create_ledger_file
 from synth.ledger.event import LedgerEvent
 from synth.ledger.file import LedgerFile, damaged
 from synth.ledger.lock import RunLock
@@ -21,9 +21,13 @@ from synth.ledger.position import PopulationPosition
 from synth.ledger.refusal import (
     check_division,
     check_done_once,
+    check_promise,
     check_same_release,
+    check_spelling,
     check_step,
     check_voidable,
+    ledger_behind,
+    ledger_gone,
     over_the_cap,
 )
 from synth.ledger.run import (
@@ -33,10 +37,24 @@ from synth.ledger.run import (
     budget_to_plain,
     tables_to_plain,
 )
-from synth.ledger.standing import divided_account, division_of, exceeds, part_to_plain, position_for
-from synth.ledger.token import MEASUREMENTS, new_token, require_token
+from synth.ledger.standing import (
+    divided_account,
+    division_of,
+    exceeds,
+    part_to_plain,
+    position_for,
+    promise_of,
+)
+from synth.ledger.token import (
+    MEASUREMENTS,
+    Trace,
+    keep_head,
+    new_token,
+    require_token,
+    traces_beside,
+)
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import Budget, PrivacyEvent, total_budget
+from synth.privacy import Budget, PrivacyEvent, Promise, total_budget
 
 BUSY_TIMEOUT_SECONDS = 30.0
 NO_DELTA = Fraction(0)
@@ -59,12 +77,14 @@ class Ledger:
         self._file = file
         self._today = today
         self._book = Book()
+        traces = traces_beside(file.path)  # before the events: nobody takes an event back
         with file.reading():
             self._follow()
             check_totals(self._book, file.events_after(0))
             version = file.schema_version()
         if version != self._book.schema_version:
             raise damaged(file.path, "its schema is not the one that its events tell of")
+        self._require_whole(traces)
 
     @classmethod
     def open(
@@ -76,12 +96,14 @@ class Ledger:
     ) -> Ledger:
         """Open the ledger at `path`, making it if nothing is there.
 
-        Raises: LedgerError if the file is damaged, foreign or of another schema; OutputError
-        if it cannot be made; BusyError.
+        Raises: LedgerError if the file is damaged, foreign or of another schema, or if it is gone
+        and runs beside it were charged; OutputError if it cannot be made; BusyError.
         """
         if not path.exists():
             if path.with_name(f"{path.name}-journal").exists():
                 raise damaged(path, "the file is gone, its journal is still there")
+            if traces := traces_beside(path):
+                raise ledger_gone(path, traces[0].release_id)
             create_ledger_file(path, day=today())
         return cls.open_existing(path, today=today, busy_timeout_seconds=busy_timeout_seconds)
 
@@ -124,34 +146,47 @@ class Ledger:
         population: str,
         cap: Budget,
         events: Sequence[PrivacyEvent],
+        promise: Promise,
         delta: Fraction = NO_DELTA,
         disjoint_part: DisjointPart | None = None,
     ) -> tuple[RunState, LedgerPosition]:
         """Charge a release to its population, durably, before its source may be opened.
 
         Privacy: the filter of the publisher. A charge that would bring the sum of all charges
-        of the population over `cap` is refused; the comparison is exact. Events with Gaussian
+        of the population over `cap` is refused; the comparison is exact. The first charge of a
+        population binds it to the unit and the neighbours of its `promise`: charges in other
+        terms would not add up. Events with Gaussian
         noise are charged at `delta`; pure events alone cost none. With a `disjoint_part` it is
         charged to that part alone, and the largest part counts; see `parallel_total`.
         Ensures: a release that is known with the same configuration is charged no second
         time; its state is returned with the position of its reservation. If it is still
         `reserved`, this start is recorded as a further attempt: no noise has left its process.
-        Raises: BudgetRefusedError, also for a part of another division than that which earlier
-        releases of the population were charged by; PublishedDifferentlyError if the release id
-        is taken by another configuration, population or set of tables; OutputError if the run's
-        directory is not the one of the reservation.
+        Raises: BudgetRefusedError, also for another promise or a part of another division than
+        those which earlier releases of the population were charged by, and for a new population
+        that differs from one that is there in its spelling alone; PublishedDifferentlyError if
+        the release id is taken by another configuration, population or set of tables;
+        OutputError if the run's directory is not the one of the reservation.
         """
         charge = total_budget(events, delta=delta)
         if charge.epsilon <= 0:
             raise BugError("a release without measured tables cannot be charged")
+        if disjoint_part is not None and promise.neighbours != "add-remove":
+            raise BugError("parts are disjoint only if neighbours are one added or removed")
         with self._file.writing():
             self._follow()
             run = self._book.runs.get(release_id)
             if run is None or not run.is_charged:
                 charged = self._book.charged(population)
+                check_spelling(self._book.charged_populations(), population)
+                check_promise(charged, promise, population)
                 check_division(division_of(charged), disjoint_part, population)
                 position = position_for(
-                    charged, population=population, cap=cap, charge=charge, part=disjoint_part
+                    charged,
+                    population=population,
+                    cap=cap,
+                    charge=charge,
+                    part=disjoint_part,
+                    promise=promise,
                 )
                 if exceeds(position):
                     raise over_the_cap(position)
@@ -161,19 +196,20 @@ class Ledger:
                     "charge": budget_to_plain(charge),
                     "cap": budget_to_plain(cap),
                     "tables": tables_to_plain(events),
+                    "promise": promise.to_plain(),
                 }
                 if disjoint_part is not None:
                     payload["disjoint_part"] = part_to_plain(disjoint_part)
-                    self._migrate()
+                self._migrate()
                 self._append("reserve", population, release_id, payload)
             else:
                 check_same_release(
-                    run, configuration_hash, population, tuple(events), disjoint_part
+                    run, configuration_hash, population, tuple(events), disjoint_part, promise
                 )
                 if run.state is RunState.RESERVED:
                     require_token(self._file.path, run)
                     self._append("attempt", population, release_id, {})
-        self._follow()
+        self._keep_head(release_id)
         run = self._book.runs[release_id]
         return run.state, run.position
 
@@ -203,7 +239,7 @@ class Ledger:
             check_step(run, state)
             payload = {"details": dict(details or {})}
             self._append(state.value, run.population, release_id, payload)
-        self._follow()
+        self._keep_head(release_id)
 
     def void(self, release_id: str, reason: str) -> None:
         """Free the charge of a run that never reached `measured`, for a stated reason.
@@ -218,13 +254,14 @@ class Ledger:
             raise LedgerError("a run is voided for a reason", fix='give one: --reason "..."')
         self._known(release_id)
         lock = RunLock.for_run(self._file.path, release_id)
-        with lock, self._file.writing():
-            self._follow()
-            run = self._known(release_id)
-            check_voidable(run, noise_exists=(lock.path.parent / MEASUREMENTS).exists())
-            require_token(self._file.path, run)
-            self._append("void", run.population, release_id, {"reason": reason})
-        self._follow()
+        with lock:
+            with self._file.writing():
+                self._follow()
+                run = self._known(release_id)
+                check_voidable(run, noise_exists=(lock.path.parent / MEASUREMENTS).exists())
+                require_token(self._file.path, run)
+                self._append("void", run.population, release_id, {"reason": reason})
+            self._keep_head(release_id)
 
     def history(self, population: str | None = None) -> list[LedgerEvent]:
         """All events in order, or those of one population."""
@@ -245,6 +282,7 @@ class Ledger:
             spent=self._book.spent(population),
             runs=runs,
             divided=divided_account(self._book.charged(population)),
+            promise=promise_of(self._book.charged(population)),
         )
 
     def populations(self) -> tuple[str, ...]:
@@ -268,9 +306,24 @@ class Ledger:
     def _follow(self) -> None:
         fold_all(self._book, self._file.events_after(self._book.seq), path=self._file.path)
 
+    def _keep_head(self, release_id: str) -> None:
+        """Note in the run's directory how far the chain has come, once that is durable."""
+        self._follow()
+        keep_head(self._file.path, release_id, self._book.head)
+
+    def _require_whole(self, traces: Iterable[Trace]) -> None:
+        """Refuse a ledger that lacks what run directories beside it hold traces of."""
+        for trace in traces:
+            if trace.head is None:
+                is_known = not trace.is_measured or trace.release_id in self._book.runs
+            else:
+                is_known = trace.head in self._book.hashes
+            if not is_known:
+                raise ledger_behind(self._file.path, trace.release_id)
+
     def _migrate(self) -> None:
-        """Bring an old ledger to the schema in which parts can be charged, in this transaction."""
-        if self._book.schema_version >= DIVIDED_SINCE:
+        """Bring an old ledger to the schema that keeps promises, in this transaction."""
+        if self._book.schema_version >= PROMISED_SINCE:
             return
         self._file.migrate(self._next("migrated", "", "", {"schema_version": SCHEMA_VERSION}))
 

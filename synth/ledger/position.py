@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from synth.ledger.run import RunRecord
 from synth.measurements.divided_account import DividedAccount
-from synth.privacy import Budget
+from synth.privacy import Budget, Promise
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,9 @@ class PopulationPosition:
     """The latest reservation of every release, voided ones included."""
     divided: DividedAccount | None = None
     """What everybody and each part were charged, if parts were declared disjoint."""
+    promise: Promise | None = None
+    """The promise of its first charged release, which binds unit and neighbours; None if nothing
+    is charged, or it was charged before ledgers kept promises."""
 
     @property
     def left(self) -> Budget | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from synth.config.rules import as_read
 from synth.config.types import DisjointPart
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.ledger.run import NEXT_STATE, RunRecord, RunState
-from synth.ledger.standing import same_division
+from synth.ledger.standing import promise_of, same_division
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import PrivacyEvent
+from synth.privacy import PrivacyEvent, Promise
 
 
 def over_the_cap(position: LedgerPosition) -> BudgetRefusedError:
@@ -39,18 +43,83 @@ def check_division(known: DisjointPart | None, asked: DisjointPart | None, popul
     )
 
 
+def check_promise(charged: Sequence[RunRecord], asked: Promise, population: str) -> None:
+    """Raise BudgetRefusedError unless `asked` adds up with what the population is bound to."""
+    if not charged:
+        return
+    known = promise_of(charged)
+    if known is None:
+        raise BudgetRefusedError(
+            f"population {population} was charged before the ledger kept the privacy unit and the "
+            "neighbouring relation of its releases",
+            why="epsilons add up only for one unit and one relation, and which these were cannot "
+            "be told from their charges",
+            fix="charge a population of its own; if unit and relation are those of the earlier "
+            "releases, give it a cap of what those left",
+        )
+    if known.adds_up_with(asked):
+        return
+    raise BudgetRefusedError(
+        f"population {population} is bound to {known} by its earlier releases, and this one "
+        f"promises something else: {asked}",
+        why="epsilons add up only for one privacy unit and one neighbouring relation: a person has "
+        "several records, and replacing is removing and adding",
+        fix="set privacy.unit and privacy.neighbours as the earlier releases have them, or charge "
+        "a population of its own (ledger.population)",
+    )
+
+
+def check_spelling(known: Iterable[str], population: str) -> None:
+    """Raise BudgetRefusedError if `population` is one of those `known`, spelled otherwise."""
+    others = [name for name in known if as_read(name) == as_read(population)]
+    if population in others or not others:
+        return
+    raise BudgetRefusedError(
+        f"population {population!r} is in the ledger under another spelling: {others[0]!r}",
+        why="the same people would have two accounts, each with a cap of its own",
+        fix=f"write ledger.population as {others[0]!r}, or choose a name that differs in more than "
+        "blanks, capital letters and ways of writing one letter",
+    )
+
+
+def ledger_gone(path: Path, release_id: str) -> LedgerError:
+    """The error for a ledger that is not there, although runs beside it were charged."""
+    return LedgerError(
+        f"{path}: the ledger is gone: `runs` beside it shows charges, that of {release_id} for one",
+        why="a new ledger would take what was spent for nothing",
+        fix="restore the ledger from its backup. A ledger for other populations goes into a "
+        "directory of its own; `runs` may be moved away only if nothing that was measured there "
+        "was kept or published",
+    )
+
+
+def ledger_behind(path: Path, release_id: str) -> LedgerError:
+    """The error for a ledger that lacks what a run directory beside it has recorded."""
+    return LedgerError(
+        f"{path}: the ledger does not hold what the run directory of {release_id} beside it "
+        "recorded last",
+        why="it was restored from an older backup or belongs elsewhere, so what was spent is not "
+        "known for certain",
+        fix="restore the newest ledger; a run directory may be moved away only if another ledger "
+        "charged it",
+    )
+
+
 def check_same_release(
     run: RunRecord,
     configuration_hash: str,
     population: str,
     tables: tuple[PrivacyEvent, ...],
     part: DisjointPart | None,
+    promise: Promise,
 ) -> None:
     """Raise PublishedDifferentlyError unless `run` may be taken up again as asked for."""
     if (run.configuration_hash, run.population) != (configuration_hash, population):
         what = "another configuration"
     elif run.part != part:
         what = "another part of the population"
+    elif run.promise not in (None, promise):
+        what = "another privacy unit or neighbouring relation"
     elif run.state is RunState.RESERVED and run.tables != tables:
         what = "other measured tables"
     else:

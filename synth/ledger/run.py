@@ -10,7 +10,15 @@ from typing import Any
 
 from synth.config.types import DisjointPart
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import Budget, OpenTableEvent, PrivacyEvent, SelectionEvent, TableEvent
+from synth.privacy import (
+    Budget,
+    Charge,
+    OpenTableEvent,
+    PrivacyEvent,
+    Promise,
+    SelectionEvent,
+    TableEvent,
+)
 
 
 class RunState(StrEnum):
@@ -46,8 +54,6 @@ class RunRecord:
     """What the ledger said at the reservation; never changes afterwards."""
     reserved_on: str
     """The UTC day, ISO 8601."""
-    reservation_hash: str
-    """The hash of the reservation in the chain: pins everything before it."""
     token: str
     """Binds the charge to the run's directory; see `token.py`."""
     attempts: int = 1
@@ -62,6 +68,16 @@ class RunRecord:
     def population(self) -> str:
         """The population that was charged."""
         return self.position.population
+
+    @property
+    def promise(self) -> Promise | None:
+        """The unit and the relation it was charged for; None before ledgers kept them."""
+        return self.position.promise
+
+    @property
+    def as_charge(self) -> Charge:
+        """What it adds to the account of its population."""
+        return Charge(self.charge, self.promise, None if self.part is None else self.part.name)
 
     @property
     def is_charged(self) -> bool:

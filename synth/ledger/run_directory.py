@@ -11,11 +11,9 @@ from pathlib import Path
 from synth.config.types import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError, SourceError
 from synth.ledger.run import RunState
-from synth.ledger.token import MEASUREMENTS, run_directory_of
+from synth.ledger.token import MEASUREMENTS, RECEIPT, run_directory_of
 from synth.measurements.durable import replace_durably
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
-
-RECEIPT = "receipt.json"
 
 
 def run_directory(config: Config) -> Path:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from synth.config.types import DisjointPart
 from synth.ledger.run import RunRecord
 from synth.measurements.divided_account import DividedAccount
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import Budget
-
-NOTHING = Budget(Fraction(0), Fraction(0))
+from synth.privacy import Budget, Promise
+from synth.privacy.population import common_promise, population_total, sums_of_parts
 
 
 def division_of(charged: Iterable[RunRecord]) -> DisjointPart | None:
@@ -25,14 +23,17 @@ def same_division(part: DisjointPart, other: DisjointPart) -> bool:
     return (part.parts, part.source) == (other.parts, other.source)
 
 
-def spent_on(charged: Sequence[RunRecord], part: DisjointPart | None = None) -> Budget:
-    """What the charged releases of one population cost together.
+def promise_of(charged: Iterable[RunRecord]) -> Promise | None:
+    """The promise that the population is bound to by its charged releases.
 
-    Privacy: the sum; with disjoint parts the releases about everybody and the most expensive
-    part, see `parallel_total`.
+    Raises: ValueError if they are not of one promise.
     """
-    divided = _divided(charged, part)
-    return _sum(charged) if divided is None else divided.spent
+    return common_promise(run.promise for run in charged)
+
+
+def spent_on(charged: Iterable[RunRecord]) -> Budget:
+    """What the charged releases of one population cost together; see `population_total`."""
+    return population_total(run.as_charge for run in charged)
 
 
 def divided_account(charged: Sequence[RunRecord]) -> DividedAccount | None:
@@ -47,19 +48,25 @@ def position_for(
     cap: Budget,
     charge: Budget,
     part: DisjointPart | None,
+    promise: Promise | None,
+    reservation_hash: str = "",
 ) -> LedgerPosition:
     """The position of a population that a reservation of `charge` would find.
 
     Requires: `charged` are the charged releases of the population, in their order; `part`, if
-    any, is of their division.
+    any, is of their division; `promise` adds up with theirs.
+    Raises: ValueError if the promises do not add up.
     """
+    common_promise([*(run.promise for run in charged), promise])
     return LedgerPosition(
         population=population,
         cap=cap,
-        spent_before=spent_on(charged, part),
+        spent_before=spent_on(charged),
         spent_now=charge,
         earlier_releases=tuple(run.release_id for run in charged),
         divided=_divided(charged, part),
+        promise=promise,
+        reservation_hash=reservation_hash,
     )
 
 
@@ -89,16 +96,10 @@ def _divided(charged: Sequence[RunRecord], part: DisjointPart | None) -> Divided
     division = division_of(charged) or part
     if division is None:
         return None
+    whole, parts = sums_of_parts((run.as_charge for run in charged), division.parts)
     return DividedAccount(
         source=division.source,
         part=None if part is None else part.name,
-        whole=_sum(run for run in charged if run.part is None),
-        parts=tuple(
-            (name, _sum(run for run in charged if run.part is not None and run.part.name == name))
-            for name in division.parts
-        ),
+        whole=whole,
+        parts=parts,
     )
-
-
-def _sum(charged: Iterable[RunRecord]) -> Budget:
-    return sum((run.charge for run in charged), NOTHING)

@@ -36,6 +36,13 @@ class DividedAccount:
         """The most that one person can have lost; see `parallel_total`."""
         return parallel_total(self.whole, (budget for _, budget in self.parts))
 
+    @property
+    def lost(self) -> Budget:
+        """The most that one person of the part was charged; without a part, as `spent`."""
+        if self.part is None:
+            return self.spent
+        return parallel_total(self.whole, [dict(self.parts)[self.part]])
+
     def charged(self, charge: Budget) -> DividedAccount:
         """The account after `charge` for the release."""
         if self.part is None:

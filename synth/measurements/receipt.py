@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from synth.measurements.divided_account import DividedAccount
-from synth.privacy import Budget
+from synth.privacy import Budget, Charge, Promise, population_total
 
 SOURCE_KEPT = "The source files were left where they are, under the curator's access rules."
 SOURCE_ABSENT = (
@@ -42,6 +42,11 @@ class LedgerPosition:
     earlier_releases: tuple[str, ...]
     divided: DividedAccount | None = None
     """The account before this release, if the population has parts that were declared disjoint."""
+    promise: Promise | None = None
+    """What this release promises, as the earlier ones do; None: charged before that was kept."""
+    reservation_hash: str = ""
+    """The hash of the reservation in the ledger's chain, which pins everything before it; empty
+    while nothing is reserved."""
 
     def __post_init__(self) -> None:
         if self.divided is not None and self.divided.spent != self.spent_before:
@@ -50,9 +55,16 @@ class LedgerPosition:
     @property
     def spent_after(self) -> Budget:
         """The sum with this release; with disjoint parts, the largest part counts."""
-        if self.divided is None:
-            return self.spent_before + self.spent_now
-        return self.divided.charged(self.spent_now).spent
+        if self.divided is not None:
+            return self.divided.charged(self.spent_now).spent
+        return population_total(
+            Charge(budget, self.promise) for budget in (self.spent_before, self.spent_now)
+        )
+
+    @property
+    def lost_before(self) -> Budget:
+        """What those whom this release is about can have lost before: with parts, of its part."""
+        return self.spent_before if self.divided is None else self.divided.lost
 
     @property
     def left(self) -> Budget:
@@ -117,6 +129,8 @@ class Receipt:
                 "spent_now": budget(self.ledger.spent_now),
                 "earlier_releases": list(self.ledger.earlier_releases),
                 "divided": self.ledger.divided and self.ledger.divided.to_plain(),
+                "promise": self.ledger.promise and self.ledger.promise.to_plain(),
+                "reservation_hash": self.ledger.reservation_hash,
             },
             "self_tests": [{"name": t.name, "passed": t.passed} for t in self.self_tests],
             "disposal": None
@@ -151,6 +165,8 @@ class Receipt:
                 spent_now=budget(ledger["spent_now"]),
                 earlier_releases=tuple(ledger["earlier_releases"]),
                 divided=_divided(ledger.get("divided")),
+                promise=_promise(ledger["promise"]),
+                reservation_hash=ledger["reservation_hash"],
             ),
             self_tests=tuple(SelfTest(t["name"], t["passed"]) for t in plain["self_tests"]),
             disposal=None
@@ -161,3 +177,7 @@ class Receipt:
 
 def _divided(plain: dict[str, Any] | None) -> DividedAccount | None:
     return None if plain is None else DividedAccount.from_plain(plain)
+
+
+def _promise(plain: dict[str, Any] | None) -> Promise | None:
+    return None if plain is None else Promise.from_plain(plain)

@@ -9,15 +9,20 @@ from synth.privacy.accounting import (
     total_budget,
 )
 from synth.privacy.concentrated import largest_rho, rho_to_epsilon
+from synth.privacy.population import Charge, population_total
+from synth.privacy.promise import Promise
 from synth.privacy.sensitivity import sensitivity_l1, sensitivity_l2_squared
 
 __all__ = [
     "Budget",
+    "Charge",
     "OpenTableEvent",
     "PrivacyEvent",
+    "Promise",
     "SelectionEvent",
     "TableEvent",
     "largest_rho",
+    "population_total",
     "rho_to_epsilon",
     "sensitivity_l1",
     "sensitivity_l2_squared",

@@ -198,7 +198,7 @@ def test_measurements_of_another_ledger_are_not_taken_for_ours(project):
     other = project(ledger={"path": "state/other.sqlite"}, privacy={"epsilon": "1/2"})
     refused = synth("run", other)
     assert refused.returncode == 1
-    assert "this ledger did not charge" in refused.stderr
+    assert "the ledger is gone: `runs` beside it shows charges" in refused.stderr
 
 
 def killed_after_the_noise_is_durable(path: Path) -> None:

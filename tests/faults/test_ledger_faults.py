@@ -14,7 +14,7 @@ import pytest
 
 from synth.errors import BudgetRefusedError, OutputError
 from synth.ledger import Ledger, RunState
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
 CAP = Budget(Fraction(1), Fraction(0))
 TABLES = [TableEvent(("age",), 3, 1, Fraction(1, 2))]
@@ -25,13 +25,14 @@ from fractions import Fraction
 from pathlib import Path
 from synth.errors import SynthError
 from synth.ledger import Ledger, RunState
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
 path = Path(sys.argv[1])
 
 def reserve(ledger, release_id):
     return ledger.reserve(release_id=release_id, configuration_hash="c", population="people",
-        cap=Budget(Fraction(1), Fraction(0)), events=[TableEvent(("age",), 3, 1, Fraction(1, 2))])
+        promise=Promise("add-remove", None, None), cap=Budget(Fraction(1), Fraction(0)),
+        events=[TableEvent(("age",), 3, 1, Fraction(1, 2))])
 """
 
 DIE_AT_EVERY_STATEMENT = (
@@ -99,6 +100,7 @@ def reserve(ledger: Ledger, release_id: str):
         release_id=release_id,
         configuration_hash="c",
         population="people",
+        promise=Promise("add-remove", None, None),
         cap=CAP,
         events=TABLES,
     )
@@ -348,6 +350,7 @@ def test_a_torn_commit_is_rolled_back_from_its_journal(tmp_path):
                 release_id="b",
                 configuration_hash="c",
                 population="people",
+                promise=Promise("add-remove", None, None),
                 cap=CAP,
                 events=[TableEvent(("age",), 3, 1, Fraction(3, 5))],
             )

@@ -16,7 +16,7 @@ from synth.config import load_config
 from synth.errors import BusyError, LedgerError, OutputError, SourceError, SynthError
 from synth.ledger import Ledger, RunLock, RunState
 from synth.ledger.run_directory import run_directory
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 from synth.release import verify_release
 from tests.command_line import synth
 
@@ -91,6 +91,7 @@ def test_a_lost_journal_of_a_torn_commit_is_not_taken_for_a_ledger(tmp_path):
             release_id=f"r{number}",
             configuration_hash="c",
             population="people",
+            promise=Promise("add-remove", None, None),
             cap=Budget(Fraction(1), Fraction(0)),
             events=table,
         )
@@ -118,6 +119,7 @@ def test_a_clock_set_back_changes_no_order_and_no_sum(tmp_path):
                 release_id=name,
                 configuration_hash="c",
                 population="people",
+                promise=Promise("add-remove", None, None),
                 cap=Budget(Fraction(1), Fraction(0)),
                 events=[TableEvent(("age",), 3, 1, Fraction(1, 2))],
             )

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from synth.config.types import DisjointPart
 from synth.ledger import Ledger, RunState
+from synth.ledger.creation import create_ledger_file
+from synth.ledger.event import LedgerEvent
+from synth.ledger.file import LedgerFile
+from synth.ledger.run import tables_to_plain
+from synth.ledger.standing import part_to_plain
+from synth.ledger.token import new_token
 from synth.measurements import LedgerPosition
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
+RECORDS = Promise("add-remove", None, None)
 Reserve = Callable[..., tuple[RunState, LedgerPosition]]
 
 
@@ -33,6 +41,7 @@ def reserve(ledger: Ledger) -> Reserve:
         cap: str = "4",
         configuration_hash: str = "c0ffee",
         population: str = "people",
+        promise: Promise = RECORDS,
     ) -> tuple[RunState, LedgerPosition]:
         return ledger.reserve(
             release_id=release_id,
@@ -40,6 +49,48 @@ def reserve(ledger: Ledger) -> Reserve:
             population=population,
             cap=Budget(Fraction(cap), Fraction(0)),
             events=[TableEvent(("age", "sex"), 6, 1, Fraction(epsilon))],
+            promise=promise,
         )
 
     return charge
+
+
+MakeOld = Callable[..., Path]
+
+
+@pytest.fixture
+def make_old(path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeOld:
+    """A ledger of an older schema, with charges to `people` as its versions wrote them."""
+
+    def make(version: int, charges: dict[str, str], part: DisjointPart | None = None) -> Path:
+        with monkeypatch.context() as patch:
+            patch.setattr("synth.ledger.creation.SCHEMA_VERSION", version)
+            create_ledger_file(path, day="2025-01-31")
+        file = LedgerFile(path, busy_timeout_seconds=1)
+        for release_id, epsilon in charges.items():
+            event = TableEvent(("age",), 6, 1, Fraction(epsilon))
+            payload = {
+                "token": new_token(path, release_id),
+                "configuration_hash": "c0ffee",
+                "charge": {"epsilon": epsilon, "delta": "0"},
+                "cap": {"epsilon": "2", "delta": "0"},
+                "tables": tables_to_plain([event]),
+            }
+            if part is not None:
+                payload["disjoint_part"] = part_to_plain(part)
+            with file.writing():
+                seq, head = file.last()
+                reserved = LedgerEvent.chained(
+                    seq=seq + 1,
+                    previous_hash=head,
+                    kind="reserve",
+                    population="people",
+                    release_id=release_id,
+                    day="2025-01-31",
+                    payload=payload,
+                )
+                file.append(reserved)
+        file.close()
+        return path
+
+    return make

@@ -10,7 +10,7 @@ import pytest
 from synth.errors import LedgerError
 from synth.ledger import Ledger, LedgerEvent, RunState
 from synth.ledger.creation import INSERT
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
 TRIGGERS = ("events_no_update", "events_no_delete", "events_only_at_end")
 
@@ -26,6 +26,7 @@ def content(tmp_path_factory):
                 release_id=release_id,
                 configuration_hash="c0ffee",
                 population="people",
+                promise=Promise("add-remove", None, None),
                 cap=Budget(Fraction(4), Fraction(0)),
                 events=[TableEvent(("age", "sex"), 6, 1, Fraction(epsilon))],
             )

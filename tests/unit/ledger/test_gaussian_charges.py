@@ -10,7 +10,7 @@ from synth.ledger import Ledger
 from synth.ledger.event import LedgerEvent
 from synth.ledger.recount import recount
 from synth.ledger.run import tables_from_plain, tables_to_plain
-from synth.privacy import Budget, OpenTableEvent, SelectionEvent, TableEvent, total_budget
+from synth.privacy import Budget, OpenTableEvent, Promise, SelectionEvent, TableEvent, total_budget
 
 DELTA = Fraction(1, 10**9)
 CAP = Budget(Fraction(4), Fraction(1, 10**8))
@@ -45,6 +45,7 @@ def reserve(ledger, events=EVENTS, *, release_id="a", delta=DELTA, cap=CAP):
         release_id=release_id,
         configuration_hash="c",
         population="people",
+        promise=Promise("add-remove", None, None),
         cap=cap,
         events=events,
         delta=delta,

@@ -9,7 +9,7 @@ from synth.errors import BudgetRefusedError
 from synth.ledger.event import LedgerEvent
 from synth.ledger.recount import recount
 from synth.ledger.run import tables_from_plain, tables_to_plain
-from synth.privacy import Budget, TableEvent, total_budget
+from synth.privacy import Budget, Promise, TableEvent, total_budget
 
 HALF = Fraction(1, 2 * 10**9)
 WIDE = 10**30
@@ -35,6 +35,7 @@ def charge(ledger, *events, cap=CAP, release_id="a"):
         release_id=release_id,
         configuration_hash="c",
         population="people",
+        promise=Promise("add-remove", None, None),
         cap=cap,
         events=events,
         delta=DELTA,

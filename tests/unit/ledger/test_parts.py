@@ -12,7 +12,7 @@ from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyEr
 from synth.ledger import Ledger, RunState
 from synth.ledger.event import LedgerEvent
 from synth.ledger.recount import recount
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
 NAMES = ("north", "south", "west")
 SOURCE = "Everybody has one main residence on 1 January"
@@ -22,11 +22,12 @@ def part(name, names=NAMES, source=SOURCE):
     return None if name is None else DisjointPart(name, tuple(names), source)
 
 
-def charge(ledger, release_id, epsilon, disjoint_part, cap="2"):
+def charge(ledger, release_id, epsilon, disjoint_part, cap="2", population="people"):
     return ledger.reserve(
         release_id=release_id,
         configuration_hash="c0ffee",
-        population="people",
+        population=population,
+        promise=Promise("add-remove", None, None),
         cap=Budget(Fraction(cap), Fraction(0)),
         events=[TableEvent(("age",), 6, 1, Fraction(epsilon))],
         disjoint_part=disjoint_part,
@@ -102,6 +103,7 @@ def test_another_population_has_its_own_parts(ledger):
         release_id="f",
         configuration_hash="c",
         population="firms",
+        promise=Promise("add-remove", None, None),
         cap=Budget(Fraction(1), Fraction(0)),
         events=[TableEvent(("age",), 6, 1, Fraction(1))],
         disjoint_part=part("small", ("large", "small")),
@@ -149,13 +151,9 @@ def test_any_sequence_against_every_persons_own_sum(tmp_path_factory, charges):
 
 
 @pytest.fixture
-def old(path, monkeypatch):
+def old(make_old):
     """The path of a ledger of schema 1 with one charge."""
-    with monkeypatch.context() as patch:
-        patch.setattr("synth.ledger.creation.SCHEMA_VERSION", 1)
-        with Ledger.open(path) as ledger:
-            charge(ledger, "before", "1/2", None)
-    return path
+    return make_old(1, {"before": "1/2"})
 
 
 def version_of(path):
@@ -165,20 +163,26 @@ def version_of(path):
     return version
 
 
-def test_an_old_ledger_stays_old_until_a_part_is_charged(old):
+def test_an_old_ledger_moves_on_with_its_next_charge(old):
     with Ledger.open(old) as ledger:
-        charge(ledger, "all", "1/2", None)
-        assert version_of(old) == 1
         before = ledger.history()
-        charge(ledger, "n", "1", part("north"))
+        assert spent(ledger) == Fraction(1, 2)
+        assert version_of(old) == 1
+        charge(ledger, "n", "1", part("north"), population="firms")
         assert [event.kind for event in ledger.history()[len(before) :]] == ["migrated", "reserve"]
         assert ledger.history()[: len(before)] == before
-        assert version_of(old) == 2
-        assert spent(ledger) == 2
+        assert version_of(old) == 3
     with Ledger.open(old) as ledger:
-        charge(ledger, "s", "1", part("south"))
+        charge(ledger, "s", "1", part("south"), population="firms")
         assert [event.kind for event in ledger.history()].count("migrated") == 1
-        assert spent(ledger) == 2
+        assert spent(ledger) == Fraction(1, 2)
+        assert ledger.position("firms").spent.epsilon == 1
+
+
+def test_an_old_ledger_with_parts_is_read_as_it_is(make_old):
+    with Ledger.open(make_old(2, {"a": "1/2", "b": "1/3"}, part("north"))) as ledger:
+        assert spent(ledger) == Fraction(5, 6)
+        assert dict(ledger.position("people").divided.parts)["south"].epsilon == 0
 
 
 def test_a_charge_that_fails_leaves_an_old_ledger_old(old, monkeypatch):
@@ -188,14 +192,14 @@ def test_a_charge_that_fails_leaves_an_old_ledger_old(old, monkeypatch):
             "synth.ledger.file.LedgerFile.append", lambda *_: (_ for _ in ()).throw(OSError())
         )
         with pytest.raises(OSError, match=r"^$"):
-            charge(ledger, "n", "1", part("north"))
+            charge(ledger, "n", "1", part("north"), population="firms")
         assert ledger.history() == before
     assert version_of(old) == 1
     with Ledger.open(old) as ledger:
         assert ledger.history() == before
 
 
-@pytest.mark.parametrize(("found", "advice"), [(3, "or a newer one"), (0, "from a backup")])
+@pytest.mark.parametrize(("found", "advice"), [(4, "or a newer one"), (0, "from a backup")])
 def test_an_unknown_schema_is_refused_with_what_to_do(old, found, advice):
     connection = sqlite3.connect(old)
     connection.execute(f"PRAGMA user_version = {found}")
@@ -268,10 +272,8 @@ def test_a_reservation_that_makes_no_sense_is_refused_even_with_a_fresh_hash(pat
 
 
 def test_an_old_schema_knows_no_parts(old):
-    with Ledger.open(old) as ledger:
-        charge(ledger, "x", "1/2", None)
     forged(old, into_part("north", list(NAMES)))
-    with pytest.raises(LedgerError, match="event 3 makes no sense here"):
+    with pytest.raises(LedgerError, match="event 2 makes no sense here"):
         Ledger.open(old)
 
 
@@ -279,7 +281,7 @@ def test_an_old_schema_knows_no_parts(old):
 @pytest.mark.parametrize("seq", [1, 2, 3, 4])
 def test_any_change_of_any_event_breaks_the_chain(old, seq, column):
     with Ledger.open(old) as ledger:
-        charge(ledger, "n", "1", part("north"))
+        charge(ledger, "n", "1", part("north"), population="firms")
         assert [event.kind for event in ledger.history()] == [
             "created", "reserve", "migrated", "reserve",
         ]  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from synth.errors import BudgetRefusedError, BugError, PublishedDifferentlyError
 from synth.ledger import Ledger, RunState
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
 ZERO = Fraction(0)
 
@@ -68,6 +68,7 @@ def test_several_tables_are_summed(ledger):
         release_id="a",
         configuration_hash="c",
         population="people",
+        promise=Promise("add-remove", None, None),
         cap=Budget(Fraction(1), ZERO),
         events=tables,
     )
@@ -138,6 +139,7 @@ def test_a_release_without_tables_is_a_bug(ledger):
             release_id="a",
             configuration_hash="c",
             population="people",
+            promise=Promise("add-remove", None, None),
             cap=Budget(Fraction(4), ZERO),
             events=[],
         )

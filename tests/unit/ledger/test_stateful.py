@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.ledger import Ledger, RunState
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
 CAP = Fraction(1)
 RELEASES = st.sampled_from(["a", "b", "c", "d"])
@@ -47,6 +47,7 @@ class LedgerAgainstDictionary(RuleBasedStateMachine):
             release_id=name,
             configuration_hash=configuration,
             population=POPULATIONS[name],
+            promise=Promise("add-remove", None, None),
             cap=Budget(CAP, Fraction(0)),
             events=[TableEvent(("age",), 3, 1, epsilon)],
         )
