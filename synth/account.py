@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synth.config.types import Config, LedgerConfig
-from synth.errors import BugError, SynthError
+from synth.errors import BugError, SynthError, VerificationError
 
 if TYPE_CHECKING:
     from synth.ledger import Ledger, RunState
@@ -27,6 +29,24 @@ def open_ledger(config: Config) -> tuple[Ledger, str]:
     from synth.ledger import Ledger
 
     return Ledger.open_existing(ledger_of(config).path), ledger_of(config).population
+
+
+def require_anchored(ledger: Ledger, releases: Sequence[Path]) -> None:
+    """Check what published releases state of the ledger: its chain must hold their reservations.
+
+    Raises: VerificationError for the first release of which it does not.
+    """
+    from synth.ledger.anchor import anchor_findings
+    from synth.release.published import published_manifest
+
+    for release in releases:
+        if findings := list(anchor_findings(ledger, published_manifest(release))):
+            raise VerificationError(
+                release.name,
+                findings,
+                fix="verify the release (synth verify); if it stands, restore the newest ledger, "
+                "and charge nothing until what was spent is known",
+            )
 
 
 def state_of(config: Config) -> RunState | None:

@@ -256,12 +256,17 @@ def ledger(
     action: Annotated[LedgerAction | None, typer.Argument(help="Free a charge.")] = None,
     release_id: Annotated[str, typer.Argument(metavar="[RUN]", help="The run to void.")] = "",
     reason: Annotated[str, typer.Option(help="Why it is voided; kept in the ledger.")] = "",
+    release: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="Check that it holds what this release states of it."),
+    ] = None,
     period: Period = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what was spent, on what, and what is left; or `void RUN --reason TEXT`."""
     from rich.console import Console
 
+    from synth.account import require_anchored
     from synth.config import load_config
     from synth.ledger.report import ledger_report, render_ledger
     from synth.pipeline import open_ledger, void
@@ -271,10 +276,13 @@ def ledger(
         void(accepted, release_id, reason)
     opened, population = open_ledger(accepted)
     with opened:
+        require_anchored(opened, release or ())
         if as_json:
             print_json(ledger_report(opened, population))
         else:
             render_ledger(opened, population, Console())
+            for folder in release or ():
+                print(f"{folder.name}: its reservation is in the chain, as published.")
 
 
 @app.command()

@@ -13,7 +13,7 @@ from synth.domain import format_number
 from synth.explained_parts import over_parts, plain_part
 from synth.measurements.divided_account import DividedAccount
 from synth.plan import plan_events, plan_schedule
-from synth.privacy import Budget, total_budget
+from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.exact_numbers import PRECISION, decimal, significant_up
 from synth.privacy.meaning import at_least, at_most
 from synth.release.manifest.meaning import build_meaning
@@ -33,6 +33,10 @@ class Spending:
     cap: Budget
     spent: Budget | None
     charged: bool
+    promise: Promise | None = None
+    """What the ledger is bound to; None where nothing is charged, or none is at hand."""
+    refuses: bool = False
+    """Whether it takes no release with the promise of this one."""
     divided: DividedAccount | None = None
     """What everybody and each part were charged, where parts are disjoint and a ledger is there."""
 
@@ -64,6 +68,9 @@ class Explanation:
                 "cap": _plain_budget(spending.cap),
                 "spent": None if spending.spent is None else _plain_budget(spending.spent),
                 "this_release_is_included": spending.charged,
+                "promise": Promise.of(self.config.privacy).to_plain(),
+                "bound_to": spending.promise and spending.promise.to_plain(),
+                "this_release_is_refused": spending.refuses,
                 "what_the_cap_means": self.meaning_of_cap,
                 "disjoint_part": plain_part(ledger_of(self.config).disjoint_part),
                 "disjoint_parts": spending.divided and spending.divided.to_plain(),
@@ -102,7 +109,13 @@ def _spending(config: Config) -> Spending:
         position = ledger.position(population)
         record = ledger.state(config.release.id, population)
     charged = record is not None and record.state is not RunState.VOIDED
-    return Spending(population, cap, position.spent, charged, position.divided)
+    bound = position.promise
+    refuses = bool(position.spent.epsilon) and not (
+        bound is not None and bound.adds_up_with(Promise.of(config.privacy))
+    )
+    return Spending(
+        population, cap, position.spent, charged, bound, refuses and not charged, position.divided
+    )
 
 
 def render_explanation(explanation: Explanation) -> str:
@@ -240,7 +253,8 @@ def _over_releases(explanation: Explanation) -> list[str]:
     tenth = next(each for each in explanation.meaning_of_cap["posteriors"] if each["prior"] == 0.1)
     found = [
         f'Losses of releases about the same people add up. The ledger of "{spending.population}" '
-        f"refuses a release that would bring the sum above epsilon {_up(cap.epsilon)}{delta}. "
+        f"refuses a release that would bring the sum above epsilon {_up(cap.epsilon)}{delta}, and "
+        f"every release with another promise than this: {Promise.of(explanation.config.privacy)}. "
         f"Should all of it be spent, a suspicion of 10 % can grow to at most "
         f"{at_most(tenth['largest'])}."
     ]
@@ -250,6 +264,9 @@ def _over_releases(explanation: Explanation) -> list[str]:
         here = "this release included" if spending.charged else "this release not included"
         spent_delta = f", delta {format_number(spending.spent.delta)}" if cap.delta else ""
         found.append(f"Spent so far ({here}): epsilon {_up(spending.spent.epsilon)}{spent_delta}.")
+    if spending.refuses:
+        bound = spending.promise or "a promise that it did not keep"
+        found.append(f"The ledger will refuse this release: its population is bound to {bound}.")
     found += over_parts(ledger_of(explanation.config).disjoint_part, spending.divided)
     found.append("Releases that are made without this ledger are not counted.")
     return found

@@ -118,8 +118,8 @@ def check_same_release(
         what = "another configuration"
     elif run.part != part:
         what = "another part of the population"
-    elif run.promise not in (None, promise):
-        what = "another privacy unit or neighbouring relation"
+    elif run.state is RunState.RESERVED and run.promise != promise:
+        what = "another privacy unit or neighbouring relation, or none was kept yet"
     elif run.state is RunState.RESERVED and run.tables != tables:
         what = "other measured tables"
     else:

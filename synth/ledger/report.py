@@ -8,9 +8,16 @@ from synth.domain import format_number
 from synth.ledger.ledger import Ledger
 from synth.ledger.run import RunRecord, budget_to_plain
 from synth.measurements.divided_account import DividedAccount
+from synth.privacy import Promise
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+RIGHT = ("records", "epsilon", "cap")
+UNKNOWN_PROMISE = (
+    "charged before the ledger kept privacy unit and neighbouring relation: no release can be added"
+)
 
 
 def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
@@ -26,6 +33,7 @@ def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
         "cap": None if position.cap is None else budget_to_plain(position.cap),
         "spent": budget_to_plain(position.spent),
         "left": None if position.left is None else budget_to_plain(position.left),
+        "promise": position.promise and _terms(position.promise),
         "disjoint_parts": position.divided and position.divided.to_plain(),
         "runs": [_run_to_plain(run) for run in position.runs],
         "chain": {"events": len(history), "hash": history[-1].hash},
@@ -46,13 +54,15 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     console.print(Text(f"population {population}", style="bold"))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     part = [] if position.divided is None else ["part"]
-    for heading in ("release", *part, "state", "epsilon", "cap", "day"):
-        justify: Literal["left", "right"] = "right" if heading in ("epsilon", "cap") else "left"
+    most = [] if position.promise is None or position.promise.person_column is None else ["records"]
+    for heading in ("release", *part, *most, "state", "epsilon", "cap", "day"):
+        justify: Literal["left", "right"] = "right" if heading in RIGHT else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for run in position.runs:
         table.add_row(
             Text(run.release_id),
             *(Text("everybody" if run.part is None else run.part.name) for _ in part),
+            *("" if run.promise is None else str(run.promise.max_records) for _ in most),
             run.state.value,
             format_number(run.charge.epsilon),
             format_number(run.position.cap.epsilon),
@@ -62,6 +72,14 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     for run in position.runs:
         if not run.is_charged:
             console.print(Text(f"{run.release_id} was voided: {run.void_reason}"))
+    if position.spent.epsilon:
+        console.print(
+            Text(
+                UNKNOWN_PROMISE
+                if position.promise is None
+                else f"every release protects {position.promise}, so that their epsilons add up"
+            )
+        )
     if position.divided is not None:
         console.print(Text(_of_parts(position.divided)))
     console.print(
@@ -83,6 +101,13 @@ def _of_parts(account: DividedAccount) -> str:
     )
 
 
+def _terms(promise: Promise) -> dict[str, Any]:
+    """What the account is bound to; the bound of records is that of a release."""
+    plain = promise.to_plain()
+    plain.pop("max_records", None)
+    return plain
+
+
 def _run_to_plain(run: RunRecord) -> dict[str, Any]:
     return {
         "release_id": run.release_id,
@@ -92,6 +117,8 @@ def _run_to_plain(run: RunRecord) -> dict[str, Any]:
         "charge": budget_to_plain(run.charge),
         "cap": budget_to_plain(run.position.cap),
         "spent_before": budget_to_plain(run.position.spent_before),
+        "promise": run.promise and run.promise.to_plain(),
+        "reservation_hash": run.position.reservation_hash,
         "reserved_on": run.reserved_on,
         "attempts": run.attempts,
         "void_reason": run.void_reason or None,

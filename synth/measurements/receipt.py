@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from synth.measurements.divided_account import DividedAccount
-from synth.privacy import Budget, Charge, Promise, population_total
+from synth.privacy import Budget, Charge, Promise, left_of, population_total
 
 SOURCE_KEPT = "The source files were left where they are, under the curator's access rules."
 SOURCE_ABSENT = (
@@ -65,6 +65,11 @@ class LedgerPosition:
     def lost_before(self) -> Budget:
         """What those whom this release is about can have lost before: with parts, of its part."""
         return self.spent_before if self.divided is None else self.divided.lost
+
+    @property
+    def left_to_lose(self) -> Budget:
+        """What the cap leaves for those whom this release is about, after it."""
+        return left_of(self.cap, (self.lost_before, self.spent_now), self.promise)
 
     @property
     def left(self) -> Budget:

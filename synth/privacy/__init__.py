@@ -9,7 +9,7 @@ from synth.privacy.accounting import (
     total_budget,
 )
 from synth.privacy.concentrated import largest_rho, rho_to_epsilon
-from synth.privacy.population import Charge, population_total
+from synth.privacy.population import Charge, left_of, population_total
 from synth.privacy.promise import Promise
 from synth.privacy.sensitivity import sensitivity_l1, sensitivity_l2_squared
 
@@ -22,6 +22,7 @@ __all__ = [
     "SelectionEvent",
     "TableEvent",
     "largest_rho",
+    "left_of",
     "population_total",
     "rho_to_epsilon",
     "sensitivity_l1",

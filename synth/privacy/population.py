@@ -61,6 +61,12 @@ def population_total(charges: Iterable[Charge]) -> Budget:
     return parallel_total(whole, (budget for _, budget in of_parts))
 
 
+def left_of(cap: Budget, spent: Iterable[Budget], promise: Promise | None) -> Budget:
+    """What is left of `cap` after all of `spent`, on the same people; below 0 if it is too much."""
+    total = population_total(Charge(budget, promise) for budget in spent)
+    return Budget(cap.epsilon - total.epsilon, cap.delta - total.delta)
+
+
 def common_promise(promises: Iterable[Promise | None]) -> Promise | None:
     """The first of promises that all add up; None if there is none, or none was kept.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from synth.errors import VerificationError
 from synth.release.contents import MANIFEST, SIGNATURE
 from synth.release.manifest.canonical import canonical_hash
 from synth.release.signing import MAX_BYTES, parse_signature
@@ -26,6 +28,22 @@ def published_configuration_hash(folder: Path) -> str | None:
     if not isinstance(manifest.get("configuration"), dict):
         return None
     return canonical_hash(manifest["configuration"])
+
+
+def published_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a release, unverified.
+
+    Raises: VerificationError if `folder` is not a release.
+    """
+    try:
+        manifest = parse_json(Folder(folder).read(MANIFEST))
+    except (FolderError, JsonError):
+        manifest = None
+    if not isinstance(manifest, dict) or "manifest_version" not in manifest:
+        raise VerificationError(
+            folder.name, ["there is no release here"], fix=VerificationError.NO_RELEASE
+        )
+    return manifest
 
 
 def published_signer(folder: Path) -> PublicKey | None:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +18,7 @@ from synth.domain.sparse_counts import SparseCounts
 from synth.errors import BugError, OutputError, VerificationError
 from synth.measurements import Measurements, Receipt, read_measurements
 from synth.measurements.durable import sync_directory, translate_write_errors
-from synth.privacy import total_budget
+from synth.privacy import Budget, Promise, total_budget
 from synth.progress import Stage, stage
 from synth.release.checksums import CHECKSUMS, checksum_lines, file_sha256
 from synth.release.columns import published_columns
@@ -181,7 +182,9 @@ def _measurements(path: Path, config: Config, receipt: Receipt) -> Measurements:
         raise OutputError("the measurements belong to another configuration", fix=fix)
     account, total = receipt.ledger, total_budget(measurements.events, delta=config.privacy.delta)
     configured = config.public["ledger"]
-    if (account.population, account.spent_now) != (configured["population"], total):
+    cap = Budget(Fraction(configured["epsilon_cap"]), Fraction(configured["delta_cap"]))
+    told = account.population, account.cap, account.spent_now, account.promise
+    if told != (configured["population"], cap, total, Promise.of(config.privacy)):
         raise OutputError("the receipt tells of another charge than the measurements", fix=fix)
     return measurements
 

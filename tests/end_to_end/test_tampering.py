@@ -353,15 +353,20 @@ def test_more_spent_than_the_cap_allows_is_found(release):
     manifest = manifest_of(release)
     ledger = manifest["accounting"]["ledger"]
     ledger["spent_now"]["epsilon"] = {"fraction": "5/2", "decimal": "2.5"}
+    ledger["earlier_release_ids"] = ["small", "other", "other"]
     reseal(release, manifest)
     found = findings_of(release)
     assert "accounting.ledger: more epsilon was spent than the cap allows" in found
     assert "accounting.ledger.spent_now.epsilon: found 5/2, expected 1/2 from the events" in found
+    assert "accounting.ledger.earlier_release_ids: a release is listed twice" in found
 
 
-def test_the_position_of_the_ledger_is_not_published(release):
+def test_the_position_of_the_ledger_is_published_without_other_populations(release):
     ledger = manifest_of(release)["accounting"]["ledger"]
-    assert set(ledger) == {"population", "cap", "spent_now"}
+    assert set(ledger) == {
+        *("population", "promise", "cap", "spent_before", "spent_now", "left"),
+        *("earlier_release_ids", "reservation_hash"),
+    }
 
 
 @pytest.mark.parametrize("name", METADATA)

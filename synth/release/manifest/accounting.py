@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from synth.config.types import Config
 from synth.domain import Universe
-from synth.measurements import MeasuredTable, Measurements
+from synth.measurements import LedgerPosition, MeasuredTable, Measurements
 from synth.plan import CANDIDATES_RULE
-from synth.privacy import Budget, total_budget
+from synth.privacy import Budget, Promise, left_of, total_budget
 from synth.privacy.accounting import (
     GAUSSIAN,
     LAPLACE,
@@ -53,6 +54,24 @@ SELECTED = (
     "from the configuration alone, and nothing else was tuned on the raw data. Candidates: "
     f"{CANDIDATES_RULE}"
 )
+
+
+RELEASE_ID = r"^[a-z0-9][a-z0-9-]*$"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the ledger said when the release was charged, and nothing published can rebuild."""
+
+    spent_before: Budget
+    """On those whom the release is about: on everybody, and on its part if it has one."""
+    earlier_releases: tuple[str, ...]
+    reservation_hash: str
+
+    @staticmethod
+    def of(position: LedgerPosition) -> Account:
+        """What is published of the position that a reservation found."""
+        return Account(position.lost_before, position.earlier_releases, position.reservation_hash)
 
 
 def _budget(description: str) -> Schema:
@@ -137,11 +156,38 @@ ACCOUNTING = record(
         "What was chosen by looking at the raw data before the noise, and what it cost."
     ),
     ledger=record(
-        "The account that was charged. What else was charged to it, and when, is the curator's.",
+        "The account that was charged, as the ledger stood. All its releases are about the same "
+        "neighbours, for whom their epsilons and deltas add up.",
         ("disjoint_part",),
         population=text("The population that the account is about."),
+        promise=record(
+            "What every release of the account promises, and this one too.",
+            ("person_column", "max_records"),
+            neighbours=one_of("The neighbouring relation.", "add-remove", "replace-one"),
+            unit=one_of("The privacy unit.", "record", "person"),
+            person_column=text("The column whose values are the persons."),
+            max_records=whole(
+                "The most records of a person that this release counts; other releases may have "
+                "another bound.",
+                minimum=1,
+            ),
+        ),
         cap=_budget("The most that may ever be spent on the population."),
+        spent_before=_budget(
+            "Spent by earlier releases on those whom this one is about: by those about everybody "
+            "and, if it is about a part, by those about that part."
+        ),
         spent_now=_budget("Charged for this release."),
+        left=_budget("What the cap leaves for them after this release."),
+        earlier_release_ids=listing(
+            "The releases of the population that were charged before, published or not.",
+            text("A release's id.", pattern=RELEASE_ID),
+        ),
+        reservation_hash=text(
+            "The hash of this release's reservation in the chain of the ledger; it pins every "
+            "event before it. `synth ledger CONFIG --release FOLDER` finds it there.",
+            pattern="^[0-9a-f]{64}$",
+        ),
         disjoint_part=DISJOINT_PART,
     ),
     basis=basis("public"),
@@ -188,11 +234,13 @@ def _event(measured: MeasuredTable, universe: Universe) -> dict[str, Any]:
     return plain | {"variance": measured.variance}
 
 
-def build_accounting(config: Config, measurements: Measurements) -> dict[str, Any]:
-    """The section `accounting`; of the ledger it says what the configuration and the events do."""
+def build_accounting(config: Config, measurements: Measurements, stated: Account) -> dict[str, Any]:
+    """The section `accounting`; what came before is `stated` by the ledger."""
     account = config.public["ledger"]
     cap = Budget(Fraction(account["epsilon_cap"]), Fraction(account["delta_cap"]))
     total = total_budget(measurements.events, delta=config.privacy.delta)
+    promise = Promise.of(config.privacy)
+    left = left_of(cap, (stated.spent_before, total), promise)
     return {
         "composition": CONCENTRATED if total.delta else PURE,
         "events": [_event(table, config.universe) for table in measurements.tables],
@@ -217,8 +265,13 @@ def build_accounting(config: Config, measurements: Measurements) -> dict[str, An
         ),
         "ledger": {
             "population": account["population"],
+            "promise": promise.to_plain(),
             "cap": exact_budget(cap),
+            "spent_before": exact_budget(stated.spent_before),
             "spent_now": exact_budget(total),
+            "left": exact_budget(left),
+            "earlier_release_ids": list(stated.earlier_releases),
+            "reservation_hash": stated.reservation_hash,
             **(
                 {"disjoint_part": build_disjoint_part(account["disjoint_part"])}
                 if "disjoint_part" in account

@@ -39,7 +39,7 @@ SCHEMA_FILE = "manifest.schema.json"
 
 @dataclass(frozen=True)
 class Attested:
-    """What nobody can rebuild from the measurements: dates, self-tests, software, disposal.
+    """What nobody can rebuild from the measurements: dates, tests, software, disposal, account.
 
     Only the checksums (and a signature over them) protect these fields.
     """
@@ -50,6 +50,7 @@ class Attested:
     disposal: Disposal
     software: Software
     arithmetic_fingerprint: str
+    account: accounting.Account
     signature_key_id: str | None = None
 
 
@@ -68,6 +69,7 @@ def attest(
         disposal=disposal,
         software=installed_software(),
         arithmetic_fingerprint=arithmetic_fingerprint(),
+        account=accounting.Account.of(receipt.ledger),
         signature_key_id=signature_key_id,
     )
 
@@ -131,7 +133,7 @@ def build_manifest(
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": meaning.build_meaning(guarantee.promised_budget(config, measurements)),
         "deployment_model": deployment.build_deployment(config.release),
-        "accounting": accounting.build_accounting(config, measurements),
+        "accounting": accounting.build_accounting(config, measurements, attested.account),
         "domain": build_domain(config, columns),
         "implementation": build_implementation(
             config,

@@ -40,8 +40,8 @@ def build_deployment(release: ReleaseConfig) -> dict[str, Any]:
         "threat_model": [
             "the attacker sees everything published, knows this program and every other unit's "
             "data, has unlimited time, and combines the release with any other knowledge",
-            "all releases about the population charge one ledger; the guarantee of several is "
-            "their sum",
+            "all releases about the population charge one ledger, which takes only those of one "
+            "privacy unit and one neighbouring relation; the guarantee of several is their sum",
             "out of scope: access to the curator's machine, its memory or its power use, and "
             "observing the measuring process while it runs",
         ],

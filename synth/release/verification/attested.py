@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
+from fractions import Fraction
 from typing import Any
 
 from synth.measurements import Disposal, SelfTest
+from synth.privacy import Budget
+from synth.release.manifest.accounting import Account
 from synth.release.manifest.build import Attested
 from synth.release.manifest.software import COMMIT, LIBRARIES, Software
 
@@ -25,6 +28,8 @@ MOST_CHARACTERS = 200
 ATTESTED_ONLY = (
     "identity.date_published",
     "life_cycle.measured_on",
+    "accounting.ledger.earlier_release_ids[*]",
+    "accounting.ledger.reservation_hash",
     "implementation.self_tests[*].name",
     "implementation.commit",
     "implementation.versions.*",
@@ -36,13 +41,15 @@ ATTESTED_ONLY = (
 
 ATTESTED_NOTE = (
     "stated by the curator or publisher and protected by the checksums alone, for nothing can "
-    f"rebuild it: {', '.join(ATTESTED_ONLY)}, and which sentences stand in "
+    f"rebuild it: {', '.join(ATTESTED_ONLY)}, how accounting.ledger.spent_before and left "
+    "share the cap, and which sentences stand in "
     "security_and_disposal.disposal.checks"
 )
 
 
 def read_attested(manifest: dict[str, Any]) -> Attested:
-    """The attested fields. Raises: ValueError if one is malformed."""
+    """The attested fields. Raises: ValueError or ZeroDivisionError if one is malformed."""
+    account = manifest["accounting"]["ledger"]
     implementation = manifest["implementation"]
     disposal = manifest["security_and_disposal"]["disposal"]
     published = manifest["identity"]["date_published"]
@@ -63,6 +70,11 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
             implementation.get("commit"),
         ),
         arithmetic_fingerprint=implementation["arithmetic_fingerprint"],
+        account=Account(
+            _budget(account["spent_before"]),
+            tuple(account["earlier_release_ids"]),
+            account["reservation_hash"],
+        ),
         signature_key_id=manifest["identity"].get("signature_key_id"),
     )
 
@@ -111,3 +123,7 @@ def attested_findings(manifest: dict[str, Any]) -> list[str]:
                 f"{expected!r} from the configuration"
             )
     return findings
+
+
+def _budget(plain: dict[str, Any]) -> Budget:
+    return Budget(Fraction(plain["epsilon"]["fraction"]), Fraction(plain["delta"]["fraction"]))

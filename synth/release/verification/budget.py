@@ -101,7 +101,7 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
             "guarantee.privacy_parameters: promises less privacy loss than the events have in "
             f"all, epsilon {total[0]} and delta {total[1]}"
         )
-    yield from _ledger_findings(accounting["ledger"], manifest["configuration"]["ledger"], total)
+    yield from _ledger_findings(accounting["ledger"], manifest["configuration"], total)
 
 
 def _total_findings(spent: Spent, epsilon: Fraction, delta: Fraction) -> Iterator[str]:
@@ -121,22 +121,50 @@ def _total_findings(spent: Spent, epsilon: Fraction, delta: Fraction) -> Iterato
 
 
 def _ledger_findings(
-    ledger: dict[str, Any], configured: dict[str, Any], total: tuple[Fraction, Fraction]
+    ledger: dict[str, Any], configuration: dict[str, Any], total: tuple[Fraction, Fraction]
 ) -> Iterator[str]:
     place = "accounting.ledger"
+    configured = configuration["ledger"]
     if ledger["population"] != configured["population"]:
         yield f"{place}.population: is not that of the configuration"
+    yield from _history_findings(ledger, configuration)
     for name, spent in zip(("epsilon", "delta"), total, strict=True):
-        cap, now = (exact_value(ledger[key][name]) for key in ("cap", "spent_now"))
-        if cap is None or now is None:
+        cap, before, now, left = (
+            exact_value(ledger[key][name]) for key in ("cap", "spent_before", "spent_now", "left")
+        )
+        if cap is None or before is None or now is None or left is None or before < 0:
             yield f"{place}: the {name}s are not exact fractions"
             continue
         if cap != _fraction(configured[f"{name}_cap"]):
             yield f"{place}.cap.{name}: is not the cap of the configuration"
         if now != spent:
             yield f"{place}.spent_now.{name}: found {now}, expected {spent} from the events"
-        if now > cap:
+        if left != cap - before - now:
+            yield f"{place}.left.{name}: found {left}, expected {cap - before - now}"
+        if before + now > cap:
             yield f"{place}: more {name} was spent than the cap allows"
+
+
+def _history_findings(ledger: dict[str, Any], configuration: dict[str, Any]) -> Iterator[str]:
+    """Contradictions of what came before this release, and in which terms it is added up."""
+    place = "accounting.ledger"
+    privacy, unit = configuration["privacy"], configuration["privacy"]["unit"]
+    terms = {"neighbours": privacy["neighbours"], "unit": "record"}
+    if isinstance(unit, dict):
+        terms |= {"unit": "person", "person_column": unit["column"]}
+        terms |= {"max_records": unit["max_records"]}
+    if ledger["promise"] != terms:
+        yield f"{place}.promise: is not that of the configuration"
+    earlier = ledger["earlier_release_ids"]
+    if len(set(earlier)) < len(earlier):
+        yield f"{place}.earlier_release_ids: a release is listed twice"
+    if configuration["release"]["id"] in earlier:
+        yield f"{place}.earlier_release_ids: this release is not earlier than itself"
+    before = [exact_value(ledger["spent_before"][name]) for name in ("epsilon", "delta")]
+    if any(before) and not earlier:
+        yield f"{place}.spent_before: is not zero, but no earlier release is listed"
+    if earlier and not before[0] and "disjoint_part" not in ledger:
+        yield f"{place}.spent_before: is zero, but earlier releases are listed"
 
 
 def _budget(number: dict[str, Any]) -> tuple[Fraction, Fraction] | None:

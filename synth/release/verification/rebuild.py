@@ -149,8 +149,8 @@ class Rebuild:
     def _check_manifest(self) -> None:
         try:
             attested = read_attested(self.manifest)
-        except ValueError as error:
-            self.findings.found.append(f"{MANIFEST}: a date is malformed: {error}")
+        except (ValueError, ZeroDivisionError) as error:
+            self.findings.found.append(f"{MANIFEST}: a date or fraction is malformed: {error}")
             return
         expected = build_manifest(self.config, self.measurements, self.derived, attested)
         if all(name in self.folder.sizes for name in listed_files(self.config)):

@@ -24,7 +24,7 @@ from synth.measurements import (
     write_measurements,
 )
 from synth.measurements.metadata import MOST_BYTES, read_metadata
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 
 UNIVERSE = Universe(
     (
@@ -192,6 +192,8 @@ RECEIPT = Receipt(
         Budget(Fraction(1, 3), Fraction(0)),
         Budget(Fraction(1), Fraction(0)),
         ("r-0",),
+        promise=Promise("add-remove", "id", 5),
+        reservation_hash="ab" * 32,
     ),
     self_tests=(SelfTest("cipher", passed=True),),
     disposal=Disposal("delete", "", ("gone",)),

@@ -27,7 +27,7 @@ from synth.measurements import (
 )
 from synth.measurements.receipt import NO_CORE_DUMP, NO_TEMPORARY_FILE, SOURCE_KEPT
 from synth.plan import forecast, plan_events
-from synth.privacy import Budget, TableEvent, total_budget
+from synth.privacy import Budget, Promise, TableEvent, total_budget
 from synth.privacy.accounting import GAUSSIAN
 from synth.release import write_release
 from synth.release.derivation import BINS, ROUNDING, Derivation
@@ -149,15 +149,23 @@ def measured(tmp_path: Path, project: Callable[..., Path]) -> Callable[..., Made
         )
         path = tmp_path / "measurements.parquet"
         write_measurements(path, measurements)
-        zero = Budget(Fraction(0), Fraction(0))
         cap = Budget(config.ledger.epsilon_cap, config.ledger.delta_cap)
         spent = total_budget(events, delta=config.privacy.delta)
+        before = Budget((cap.epsilon - spent.epsilon) / 2, Fraction(0))
         receipt = Receipt(
             release_id=config.release.id,
             configuration_hash=config.hash,
             measurements_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
             measured_on="2026-01-30",
-            ledger=LedgerPosition(config.ledger.population, cap, zero, spent, ("old",)),
+            ledger=LedgerPosition(
+                config.ledger.population,
+                cap,
+                before,
+                spent,
+                ("old",) if before.epsilon else (),
+                promise=Promise.of(config.privacy),
+                reservation_hash="5a" * 32,
+            ),
             self_tests=(SelfTest("the table of the sampler is exact", True),),
             disposal=Disposal(
                 "keep",

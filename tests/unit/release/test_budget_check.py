@@ -71,15 +71,36 @@ def manifest(*events, epsilon, delta=0, unit="record", neighbours="add-remove", 
             "total": deepcopy(total),
             "ledger": {
                 "population": "nobody",
+                "promise": promise(unit, neighbours),
                 "cap": cap,
+                "spent_before": {"epsilon": exact(1), "delta": exact(0)},
                 "spent_now": deepcopy(total),
+                "left": {
+                    "epsilon": exact(99 - Fraction(epsilon)),
+                    "delta": exact(Fraction(1, 1000) - Fraction(delta)),
+                },
+                "earlier_release_ids": ["earlier"],
+                "reservation_hash": "0" * 64,
             },
         },
         "guarantee": {"privacy_parameters": deepcopy(total)},
         "configuration": {
+            "release": {"id": "this"},
             "privacy": {"unit": unit, "neighbours": neighbours},
             "ledger": {"population": "nobody", "epsilon_cap": "100", "delta_cap": "0.001"},
         },
+    }
+
+
+def promise(unit, neighbours):
+    if unit == "record":
+        return {"neighbours": neighbours, "unit": "record"}
+    most = unit["max_records"]
+    return {
+        "neighbours": neighbours,
+        "unit": "person",
+        "person_column": unit["column"],
+        "max_records": most,
     }
 
 
@@ -226,10 +247,11 @@ def test_a_promise_below_the_total_is_found():
 def test_the_delta_of_the_ledger_is_that_of_the_total():
     made = manifest(gaussian(RHO), epsilon=EPSILON, delta=DELTA)
     made["accounting"]["ledger"]["spent_now"]["delta"] = exact(0)
-    (finding,) = budget_findings(made)
-    assert finding == (
+    spent, left = budget_findings(made)
+    assert spent == (
         "accounting.ledger.spent_now.delta: found 0, expected 1/1000000000 from the events"
     )
+    assert left.startswith("accounting.ledger.left.delta: found ")
 
 
 def test_numbers_of_any_size_are_findings_and_no_crash():
@@ -287,3 +309,60 @@ def test_the_threshold_of_a_selection_must_pay_for_its_delta(sensitivity):
     assert "the mechanism has none" in findings(
         laplace("1/2") | {"delta": exact(DELTA)}, epsilon=0.5
     )
+
+
+def other_account(**changes):
+    made = manifest(laplace(1), epsilon=1)
+    made["accounting"]["ledger"] |= changes
+    return "\n".join(budget_findings(made))
+
+
+def budget(epsilon, delta=0):
+    return {"epsilon": exact(epsilon), "delta": exact(delta)}
+
+
+def test_an_account_that_adds_up_is_accepted():
+    assert other_account() == ""
+    alone = {"earlier_release_ids": [], "spent_before": budget(0), "left": budget(99, "1/1000")}
+    assert other_account(**alone) == ""
+    assert other_account(earlier_release_ids=["a", "b"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"left": budget(97, "1/1000")}, "left.epsilon: found 97, expected 98"),
+        ({"left": budget(98)}, "left.delta: found 0, expected 1/1000"),
+        ({"spent_before": budget(2)}, "left.epsilon: found 98, expected 97"),
+        (
+            {"spent_before": budget(100), "left": budget(-1, "1/1000")},
+            "more epsilon was spent than the cap allows",
+        ),
+        (
+            {"spent_before": budget(0, "1/100"), "left": budget(99, "-9/1000")},
+            "more delta was spent than the cap allows",
+        ),
+        ({"spent_before": budget(-1), "left": budget(100, "1/1000")}, "are not exact fractions"),
+        (
+            {"spent_before": {"epsilon": {"fraction": "1/0"}, "delta": exact(0)}},
+            "are not exact fractions",
+        ),
+        ({"earlier_release_ids": ["a", "a"]}, "a release is listed twice"),
+        ({"earlier_release_ids": ["a", "this"]}, "is not earlier than itself"),
+        ({"earlier_release_ids": []}, "is not zero, but no earlier release is listed"),
+        (
+            {"spent_before": budget(0), "left": budget(99, "1/1000")},
+            "is zero, but earlier releases are listed",
+        ),
+        (
+            {"promise": promise("record", "replace-one")},
+            "promise: is not that of the configuration",
+        ),
+        (
+            {"promise": promise({"column": "id", "max_records": 1}, "add-remove")},
+            "promise: is not that of the configuration",
+        ),
+    ],
+)
+def test_an_account_that_does_not_add_up_is_found(changes, finding):
+    assert finding in other_account(**changes)

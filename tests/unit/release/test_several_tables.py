@@ -24,7 +24,7 @@ from synth.privacy import SelectionEvent
 from synth.release.checksums import checksum_lines
 from synth.release.contents import METADATA
 from synth.release.data_card import render_data_card
-from synth.release.manifest.accounting import build_accounting
+from synth.release.manifest.accounting import Account, build_accounting
 from synth.release.manifest.build import manifest_schema
 from synth.release.manifest.canonical import write_json
 from synth.release.manifest.fit import build_fit
@@ -203,9 +203,11 @@ def test_selections_are_told_and_paid_for(several):
     """Whether a selection of this epsilon was made is the business of the measuring side."""
     choices = (SelectionEvent(12, Fraction(1, 20)), SelectionEvent(11, Fraction(1, 20)))
     measurements = replace(several.measurements, selections=choices)
-    told = build_accounting(several.config, measurements)
+    told = build_accounting(several.config, measurements, Account.of(several.receipt.ledger))
     assert [each["candidates"] for each in told["selections"]] == [12, 11]
-    plain = build_accounting(several.config, several.measurements)
+    plain = build_accounting(
+        several.config, several.measurements, Account.of(several.receipt.ledger)
+    )
     totals = [Fraction(each["total"]["epsilon"]["fraction"]) for each in (told, plain)]
     assert totals[0] - totals[1] == Fraction(1, 10)
     assert (
