@@ -49,6 +49,30 @@ class DuckDBEngine:
         self._source, self._files, self._codes = source, files, codes
         self._sent: tuple[CsvFile, ...] = ()
         self._lookups = 0
+        self._ended_by: type[BaseException] | None = None
+
+    def stream(self, name: str, reader: pa.RecordBatchReader) -> None:
+        """Make a table of batches that are read once.
+
+        DuckDB asks for them in this thread too, where a signal arrives; it makes an error of its
+        own of the interrupt, and of running out of memory. So what ended the batches is kept.
+        """
+        import pyarrow as pa
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from reader
+            except (KeyboardInterrupt, MemoryError) as error:
+                self._ended_by = type(error)
+                raise
+
+        self.connection.register(name, pa.RecordBatchReader.from_batches(reader.schema, batches()))
+
+    def failure(self) -> BaseException:
+        """What is said of an error of DuckDB or Arrow."""
+        if self._ended_by is KeyboardInterrupt:
+            return KeyboardInterrupt()
+        return _no_memory() if self._ended_by is MemoryError else SourceError.cut_short()
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -94,7 +118,7 @@ class DuckDBEngine:
         opened = []
         for number, stream in enumerate(streams):
             name = f"parquet_{number}"
-            self.connection.register(name, stream.reader())
+            self.stream(name, stream.reader())
             table = ibis.table(ibis.Schema.from_pyarrow(stream.schema), name=name)
             kinds = {
                 column: "int64" if table[column].type().is_integer() else str(table[column].type())
@@ -110,7 +134,7 @@ class DuckDBEngine:
         source = self._source
         stream = open_csv(source.shown, self._files, columns, source.dialect)
         self._sent = stream.files
-        self.connection.register("csv", stream.reader())
+        self.stream("csv", stream.reader())
         table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
         return [Records(table, partial(as_number, table))]
 
@@ -132,20 +156,25 @@ def duckdb_engine(
     import pyarrow as pa
 
     connection = _private_connection(scratch)
-    failure: SynthError
+    engine = DuckDBEngine(connection, source, files, codes)
+    failure: BaseException
     try:
-        yield DuckDBEngine(connection, source, files, codes)
+        yield engine
         return
     except (duckdb.OutOfMemoryException, MemoryError):
-        failure = SynthError(
-            "there was not enough memory or spill space to count the records",
-            fix="run on a larger machine, or declare fewer or coarser attributes",
-        )
+        failure = _no_memory()
     except (OSError, duckdb.Error, pa.ArrowException):
-        failure = SourceError.cut_short()
+        failure = engine.failure()
     finally:
         connection.close()
     raise failure
+
+
+def _no_memory() -> SynthError:
+    return SynthError(
+        "there was not enough memory or spill space to count the records",
+        fix="run on a larger machine, or declare fewer or coarser attributes",
+    )
 
 
 def _private_connection(scratch: Path) -> duckdb.DuckDBPyConnection:

@@ -140,7 +140,7 @@ def _records(
     with duckdb_engine(place, (), scratch) as engine, texts.streams(names) as readers:
         streams = [f"stream_{number}" for number in range(len(readers))]
         for stream, reader in zip(streams, readers, strict=True):
-            engine.connection.register(stream, reader)
+            engine.stream(stream, reader)
         _create_view(engine, streams, names)
         yield engine.connection
 

@@ -11,7 +11,7 @@ from synth.config import load_config
 from synth.curator import csv_source, parquet_source
 from synth.curator.csv_records import RECORD_LIMIT_BYTES
 from synth.curator.inference import infer
-from synth.errors import SourceError
+from synth.errors import SourceError, SynthError
 
 from .conftest import counts_of
 
@@ -161,9 +161,17 @@ def test_a_file_that_is_damaged_far_behind_its_header_is_refused(project, tmp_pa
         infer(source, [tmp_path / "people.csv.gz"], directory=tmp_path, max_levels=5)
 
 
-@pytest.mark.parametrize("error", [MemoryError(), OSError(5, "broken"), ValueError("a value")])
-def test_a_failure_while_reading_is_no_whole_file(project, monkeypatch, error):
-    """A part of the records may not pass for all of them."""
+FAILURES = [
+    (MemoryError(), SynthError, "not enough memory"),
+    (OSError(5, "broken"), SourceError, "could not be read"),
+    (ValueError("a value"), SourceError, "could not be read"),
+    (KeyboardInterrupt(), KeyboardInterrupt, None),
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "words"), FAILURES)
+def test_a_failure_while_reading_is_no_whole_file(project, monkeypatch, error, kind, words):
+    """A part of the records may not pass for all of them; a stop is no failure of the source."""
     path = project(people=b"age,sex,town\n" + b"34,Female,Nord\n" * 200_000)
     exact = csv_source.readable_utf8
     texts = iter(range(6))  # the header takes two chunks, and the records begin anew
@@ -174,7 +182,7 @@ def test_a_failure_while_reading_is_no_whole_file(project, monkeypatch, error):
         return exact(text)
 
     monkeypatch.setattr(csv_source, "readable_utf8", fails)
-    with pytest.raises(SourceError, match="could not be read") as caught:
+    with pytest.raises(kind, match=words) as caught:
         counts_of(path)
     assert "a value" not in str(caught.value)
 
