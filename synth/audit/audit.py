@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-from synth.audit.canaries import Canaries, Randomness
-from synth.audit.guesses import RULES
+from synth.audit.canaries import RULES, Canaries, Randomness
+from synth.audit.composition import audit_composition
 from synth.audit.lists import audit_list
 from synth.audit.report import AuditReport, Finding
 from synth.audit.tables import Streams, audit_tables, planned_tables
-from synth.audit.together import audit_together
 from synth.config.types import Config
 from synth.noise import NoiseStream
 from synth.plan import plan_events, plan_schedule
@@ -59,7 +58,7 @@ def audit(
         )
     if tables:
         findings.append(
-            audit_together(
+            audit_composition(
                 tables,
                 canaries,
                 epsilon=float(config.privacy.epsilon),

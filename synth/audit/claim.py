@@ -1,4 +1,4 @@
-"""What a claim allows: the share of right guesses, and how many guesses come near to it."""
+"""What a claim allows: the share of right guesses; and exact bounds of a share that was seen."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ SPARE_DEVIATIONS = 2.5
 _STEPS = 60
 _WIDE_SIGMA = 64.0
 _SLACK = 1e-9
+"""Far more than what floating point leaves open in a bound, relative to it."""
 
 
 @dataclass(frozen=True)
@@ -182,3 +183,31 @@ def difference_masses(sigma_squared: float, values: NDArray[np.int64]) -> NDArra
             for value in values.tolist()
         ]
     )
+
+
+def at_least(successes: int, trials: int, miss: float) -> float:
+    """A bound that is above the true probability with probability at most `miss`.
+
+    Formula: the p for which P(Binomial(trials, p) >= successes) = miss; 0 without successes. It
+    also holds for trials that depend on each other, as long as each succeeds with at most the
+    true probability whatever the others gave.
+    Rounding: down.
+    """
+    from scipy.stats import beta
+
+    if not successes:
+        return 0.0
+    return float(beta.ppf(miss, successes, trials - successes + 1)) * (1 - _SLACK)
+
+
+def at_most(successes: int, trials: int, miss: float) -> float:
+    """A bound that is below the true probability with probability at most `miss`.
+
+    Formula: the p for which P(Binomial(trials, p) <= successes) = miss; 1 if all succeeded.
+    Rounding: up.
+    """
+    from scipy.stats import beta
+
+    if successes == trials:
+        return 1.0
+    return min(1.0, float(beta.isf(miss, successes + 1, trials - successes)) * (1 + _SLACK))

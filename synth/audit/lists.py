@@ -6,10 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from synth.audit.canaries import Canaries, Randomness, coins
-from synth.audit.claim import PureClaim
-from synth.audit.guesses import OWN_COUNT, Tally, laplace_evidence, tally
-from synth.audit.proportion import at_least, at_most
+from synth.audit.canaries import (
+    OWN_COUNT,
+    Canaries,
+    Randomness,
+    Tally,
+    coins,
+    laplace_evidence,
+    tally,
+)
+from synth.audit.claim import PureClaim, at_least, at_most
 from synth.audit.report import Finding
 from synth.audit.tables import Streams, wanted_canaries
 from synth.curator.sensitive import Sensitive

@@ -7,20 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from synth.audit.canaries import Canaries, Randomness, coins
-from synth.audit.claim import Claim, PureClaim, claim_of
-from synth.audit.guesses import (
+from synth.audit.canaries import (
     NEXT_CELL,
     OTHER_RUN,
     OTHER_TABLE,
     OWN_COUNT,
     RULES,
+    Canaries,
+    Randomness,
     Tally,
+    coins,
     gaussian_evidence,
     laplace_evidence,
     tally,
 )
-from synth.audit.proportion import at_least
+from synth.audit.claim import Claim, PureClaim, at_least, claim_of
 from synth.audit.report import Finding
 from synth.curator.boundary import measure_table
 from synth.curator.sensitive import Sensitive

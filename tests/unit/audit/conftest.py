@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from synth.audit import audit as audit_configuration
-from synth.audit import lists, tables, together
+from synth.audit import composition, lists, tables
 from synth.config import load_config
 from synth.noise import NoiseStream
 
@@ -27,9 +27,9 @@ def small_audits(monkeypatch):
     """Enough canaries to see a fault, in little time."""
     monkeypatch.setattr(tables, "MOST_CANARIES", 1 << 15)
     monkeypatch.setattr(tables, "RUNS_AS_PLANNED", 2)
-    monkeypatch.setattr(together, "CANARIES", 1 << 14)
-    monkeypatch.setattr(together, "CHOOSING_RUNS", 1)
-    monkeypatch.setattr(together, "RUNS", 1)
+    monkeypatch.setattr(composition, "CANARIES", 1 << 14)
+    monkeypatch.setattr(composition, "CHOOSING_RUNS", 1)
+    monkeypatch.setattr(composition, "RUNS", 1)
     monkeypatch.setattr(lists, "MOST_CELLS", 1 << 14)
     monkeypatch.setattr(lists, "MOST_RUNS", 1)
     monkeypatch.setattr(lists, "LONE_RUNS", 1)

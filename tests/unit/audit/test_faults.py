@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from synth.audit import lists, tables
-from synth.audit.canaries import Canaries
-from synth.audit.guesses import OTHER_RUN, OTHER_TABLE
+from synth.audit.canaries import OTHER_RUN, OTHER_TABLE, Canaries
 from synth.config import load_config
 from synth.domain import Attribute, Universe
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from synth.audit import render
-from synth.audit.canaries import Canaries, coins
-from synth.audit.guesses import OWN_COUNT, tally
+from synth.audit.canaries import OWN_COUNT, Canaries, coins, tally
 
 from .conftest import keyed_bytes
 

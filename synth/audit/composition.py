@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from synth.audit.canaries import Canaries, Randomness, coins
-from synth.audit.guesses import gaussian_evidence, laplace_evidence
-from synth.audit.proportion import at_least, at_most
+from synth.audit.canaries import Canaries, Randomness, coins, gaussian_evidence, laplace_evidence
+from synth.audit.claim import at_least, at_most
 from synth.audit.report import Finding
 from synth.audit.tables import Streams
 from synth.curator.boundary import measure_table
@@ -61,7 +60,7 @@ class Shares:
         return max(0.0, math.log(right / wrong)) if right > 0 else 0.0
 
 
-def audit_together(
+def audit_composition(
     events: Sequence[tuple[int, TableEvent]],
     canaries: Canaries,
     *,
