@@ -1,21 +1,76 @@
-"""The audit of a configuration: what its noise gives away of made-up units."""
+"""The audit of a configuration: its counting, its noise and its choices, on made-up units."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from synth.audit.canaries import RULES, Canaries, Randomness
+from synth.audit.choices import audit_choice, distinct_rounds
 from synth.audit.composition import audit_composition
-from synth.audit.lists import audit_list
-from synth.audit.report import AuditReport, Finding
+from synth.audit.counting import MOST_RECORDS, audit_counting
+from synth.audit.lists import audit_list, bounds_of_list
+from synth.audit.report import AuditReport, CountingReport, Finding
 from synth.audit.tables import Streams, audit_tables, planned_tables
+from synth.audit.whole_run import audit_whole_run
 from synth.config.types import Config
 from synth.noise import NoiseStream
-from synth.plan import plan_events, plan_schedule
+from synth.plan import Schedule, plan_events, plan_schedule
+from synth.plan.adaptive_schedule import Round
 from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN
 
 CONFIDENCE = 0.999
 """All lower bounds of a report hold together with at least this probability."""
+MOST_CANDIDATE_CELLS = 1 << 16
+"""Of the candidates of an adaptive plan whose counting is audited, in all."""
+
+
+@dataclass(frozen=True)
+class AuditedPlan:
+    """What is measured, and which parts of it each audit looks at."""
+
+    schedule: Schedule | None
+    """None unless tables are chosen in the run."""
+    events: tuple[TableEvent, ...]
+    """All measured tables, in the order of a run; a chosen one is the first candidate."""
+    counted: tuple[TableEvent, ...]
+    """The tables whose counting is audited: each once, and candidates."""
+    choices: tuple[Round, ...]
+    """One of every kind of private choice."""
+
+    @classmethod
+    def of(cls, config: Config) -> AuditedPlan:
+        """The plan of a configuration. Raises: ConfigError for noise that cannot be drawn."""
+        schedule = plan_schedule(config)
+        if schedule is None:
+            events = plan_events(config)
+            return cls(None, events, events, ())
+        chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
+        counted, cells = list(schedule.first), 0
+        for candidate in schedule.candidates if schedule.rounds else ():
+            cells += candidate.cells
+            if cells <= MOST_CANDIDATE_CELLS:
+                counted.append(schedule.rounds[0].event(candidate))
+        return cls(
+            schedule,
+            (*schedule.first, *chosen),
+            tuple(counted),
+            tuple(distinct_rounds(schedule)),
+        )
+
+    @property
+    def lists(self) -> list[tuple[int, TableEvent]]:
+        """The tables of which only heavy cells are told, with their numbers."""
+        return [(n, event) for n, event in enumerate(self.events) if event.threshold is not None]
+
+    def bounds(self, canaries: Canaries) -> int:
+        """How many sampled bounds there are at most: so many parts the allowed error has."""
+        tables = len(planned_tables(self.events))
+        lists = sum(bounds_of_list(event, canaries) for _, event in self.lists)
+        whole_run, together = 1, bool(tables)
+        return len(RULES) * tables + lists + len(self.choices) + whole_run + together
 
 
 def audit(
@@ -25,28 +80,30 @@ def audit(
     streams: Streams = NoiseStream.from_operating_system,
     randomness: Randomness = os.urandom,
 ) -> AuditReport:
-    """Lower bounds of the privacy loss of the planned tables, from made-up neighbours.
+    """What made-up neighbours show of the planned counting, noise and choices.
 
-    Units that are there or not by secret coins are measured by the code and the noise of a real
-    run; the coins are guessed from the noisy counts, and the number of right guesses gives a lower
-    bound (Steinke, Nasr, Jagielski 2023; Clopper, Pearson 1934). A bound above the claim shows a
-    fault; one below it proves nothing.
+    Exact: made-up sources that differ by one unit are counted by the code of a run, and every
+    table must change by no more than its noise is made for. Statistical: units that are there or
+    not by secret coins are measured by the code and the noise of a real run; the coins are guessed
+    from the noisy counts, or from the choices, and the number of right guesses gives a lower bound
+    (Steinke, Nasr, Jagielski 2023; Clopper, Pearson 1934). A bound above the claim shows a fault;
+    one below it proves nothing.
 
-    Privacy: opens no data and spends nothing.
+    Privacy: opens no data but what it made up itself, and spends nothing.
     Ensures: if the noise is what is claimed, some bound is above its claim with probability at
-    most 1 - `confidence`.
-    Raises: ConfigError for noise that cannot be drawn.
+    most 1 - `confidence`: the error is split evenly over all sampled bounds.
+    Raises: ConfigError for noise that cannot be drawn; SourceError, SynthError if made-up files
+    cannot be written or counted.
     """
-    events, choices = audited_events(config)
+    plan = AuditedPlan.of(config)
     canaries = Canaries.of(config.privacy)
-    tables = planned_tables(events)
-    lists = [(number, event) for number, event in enumerate(events) if event.threshold is not None]
-    bounds = len(RULES) * len(tables) + 2 * len(lists) + bool(tables)
-    miss = (1 - confidence) / bounds
+    tables = planned_tables(plan.events)
+    miss = (1 - confidence) / plan.bounds(canaries)
+    counting = audit_counting(config, plan.counted, randomness=randomness)
     findings: list[Finding] = audit_tables(
         tables, canaries, miss=miss, streams=streams, randomness=randomness
     )
-    for number, event in lists:
+    for number, event in plan.lists:
         findings += audit_list(
             number,
             event,
@@ -56,6 +113,22 @@ def audit(
             streams=streams,
             randomness=randomness,
         )
+    findings += [
+        audit_choice(
+            plan.schedule, each, canaries, miss=miss, streams=streams, randomness=randomness
+        )
+        for each in plan.choices
+        if plan.schedule is not None
+    ]
+    whole_run = audit_whole_run(
+        config,
+        plan.schedule or plan.events,
+        canaries=canaries,
+        miss=miss,
+        streams=streams,
+        randomness=randomness,
+    )
+    findings += [] if whole_run is None else [whole_run]
     if tables:
         findings.append(
             audit_composition(
@@ -68,16 +141,30 @@ def audit(
                 randomness=randomness,
             )
         )
-    return AuditReport(config.release.id, confidence, tuple(findings), choices)
+    missing = not_covered(plan, counting, whole_run=whole_run is not None)
+    return AuditReport(config.release.id, confidence, counting, tuple(findings), tuple(missing))
 
 
-def audited_events(config: Config) -> tuple[tuple[TableEvent, ...], int]:
-    """All tables that a run measures, in its order, and the number of private choices.
-
-    A table that is chosen in the run stands for any: it is audited over the first candidate.
-    """
-    schedule = plan_schedule(config)
-    if schedule is None:
-        return plan_events(config), 0
-    chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
-    return (*schedule.first, *chosen), len(schedule.rounds)
+def not_covered(plan: AuditedPlan, counting: CountingReport, *, whole_run: bool) -> Sequence[str]:
+    """What the audit of this plan says nothing of, in sentences."""
+    found = ["Records other than those made up here; timing; the ledger; what is published."]
+    if counting.in_place_of:
+        found.append(f"How {counting.in_place_of} reads its records: files stood in for it.")
+    if not counting.is_bounding_reached:
+        found.append(
+            f"The bound on the records of a person: none of more than {2 * MOST_RECORDS:,} records "
+            "is made up."
+        )
+    if not whole_run:
+        found.append("Canaries as records of a source: no table has cells that they could fill.")
+    if any(event.mechanism == GAUSSIAN for event in plan.events):
+        found.append(
+            "The delta of Gaussian tables: it follows from rho by a formula that is proved, and "
+            "only rho, and epsilon at that delta, are bounded."
+        )
+    if any(event.delta for _, event in plan.lists):
+        found.append(
+            "Whether an empty cell is listed by partition selection is looked at in the audited "
+            "lists only."
+        )
+    return found

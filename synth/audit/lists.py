@@ -17,6 +17,7 @@ from synth.audit.canaries import (
 )
 from synth.audit.claim import PureClaim, at_least, at_most
 from synth.audit.report import Finding
+from synth.audit.selection import LISTED, audit_selection, listed_codes, patterns
 from synth.audit.tables import Streams, wanted_canaries
 from synth.curator.sensitive import Sensitive
 from synth.curator.sparse_boundary import measure_list
@@ -24,8 +25,8 @@ from synth.curator.sparse_tabulate import FilledCells
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words
 from synth.domain.sparse_counts import is_possible
-from synth.noise import NoiseStream
 from synth.privacy import TableEvent
+from synth.privacy.accounting import PARTITION_SELECTION
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 18
 """Of one run."""
 MOST_RUNS = 12
-LONE_RUNS = 4
-LISTED = "whether it is listed"
+LONE_CANARIES = 1 << 20
+MOST_LONE_RUNS = 64
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,47 @@ class ListRun:
     bits: Bits
     outputs: list[NDArray[np.int64]]
     listed: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list of the plan, and the cells in which canaries are put."""
+
+    number: int
+    event: TableEvent
+    universe: Universe
+    canaries: Canaries
+    cells: list[NDArray[np.int64]]
+    streams: Streams
+    randomness: Randomness
+
+    def run(self, background: int) -> ListRun:
+        """Measure the list once, with so many records in every cell besides the canaries."""
+        import numpy as np
+
+        canaries, size = self.canaries, len(self.cells[0])
+        bits = coins(size // canaries.cells_each, self.randomness)
+        counts = canaries.counts(bits, size, background)
+        filled = counts > 0
+        stream = self.streams()
+        try:
+            table = measure_list(
+                Sensitive(FilledCells(tuple(c[filled] for c in self.cells), counts[filled])),
+                self.event,
+                self.universe,
+                number=self.number,
+                stream=stream,
+            )
+        finally:
+            stream.close()
+        codes = listed_codes(table)
+        noisy = np.full(size, (self.event.threshold or 1) - 1, dtype=np.int64)
+        places, found = _places(self.cells, list(codes.T), self.universe)
+        noisy[places] = table.noisy_counts[found]
+        listed = np.zeros(size, dtype=bool)
+        listed[places] = True
+        outputs, step = canaries.split(noisy, len(bits)), canaries.cells_each
+        return ListRun(bits, outputs, listed[: step * len(bits) : step])
 
 
 def audit_list(
@@ -59,57 +101,68 @@ def audit_list(
     streams: Streams,
     randomness: Randomness,
 ) -> list[Finding]:
-    """Two lower bounds: of epsilon where cells are heavy, and of delta where a unit is alone.
+    """Lower bounds of epsilon where cells are heavy, and of delta where a unit is alone.
 
-    The first runs put as many records as the threshold into every canary's cells, so that the
-    threshold hides little; the attacker knows that. In the last ones a canary is alone: it may be
-    listed with probability e^epsilon times that of an empty cell, and delta more.
+    Each of them is wrong with at most `miss`; there are at most `bounds_of_list`. For epsilon every
+    canary's cells hold as many records as the threshold, so that it hides little; the attacker
+    knows that.
     """
     cells = spread_cells(universe, MOST_CELLS)
+    listing = Listing(number, event, universe, canaries, cells, streams, randomness)
     claim = PureClaim(float(event.epsilon or 0))
     each = max(1, len(cells[0]) // canaries.cells_each)
     runs = min(MOST_RUNS, math.ceil(wanted_canaries(claim, canaries, miss) / each))
     threshold = event.threshold or 1
-    guesses, there, gone = Tally(), Tally(), Tally()
-    for background in [threshold] * runs + [0] * LONE_RUNS:
-        run = _run(number, event, universe, canaries, cells, background, streams(), randomness)
-        if background:
-            evidence = laplace_evidence(canaries, [one - background for one in run.outputs])
-            enough = canaries.records * canaries.cells_each
-            guesses += tally(evidence, run.bits, enough=enough)
-        else:
-            there += Tally(int(run.listed[run.bits].sum()), int(run.bits.sum()))
-            gone += Tally(int(run.listed[~run.bits].sum()), int((~run.bits).sum()))
+    guesses = Tally()
+    for _ in range(runs):
+        run = listing.run(threshold)
+        evidence = laplace_evidence(canaries, [one - threshold for one in run.outputs])
+        enough = canaries.records * canaries.cells_each
+        guesses += tally(evidence, run.bits, enough=enough)
     share = at_least(guesses.right, guesses.made, miss)
-    delta = float(event.delta or 0)
+    finding = Finding(
+        subject="list of heavy cells",
+        mechanism=event.mechanism,
+        symbol="epsilon",
+        claimed=claim.epsilon,
+        lower_bound=claim.lower_bound(share),
+        exceeded=share > claim.share_right * (1 + 1e-9),
+        canaries=runs * each,
+        guesses=guesses.made,
+        right=guesses.right,
+        rule=OWN_COUNT,
+    )
+    if event.mechanism == PARTITION_SELECTION:
+        return [finding, *audit_selection(number, event, canaries, miss=miss, streams=streams)]
+    return [finding, _alone_among_all(listing, claim, miss)]
+
+
+def bounds_of_list(event: TableEvent, canaries: Canaries) -> int:
+    """How many sampled bounds `audit_list` may give."""
+    return 1 + (len(patterns(canaries)) if event.mechanism == PARTITION_SELECTION else 1)
+
+
+def _alone_among_all(listing: Listing, claim: PureClaim, miss: float) -> Finding:
+    """Without delta: a unit that is alone is listed e^epsilon times as often as an empty cell."""
+    there, gone = Tally(), Tally()
+    for _ in range(min(MOST_LONE_RUNS, math.ceil(LONE_CANARIES / len(listing.cells[0])))):
+        run = listing.run(0)
+        there += Tally(int(run.listed[run.bits].sum()), int(run.bits.sum()))
+        gone += Tally(int(run.listed[~run.bits].sum()), int((~run.bits).sum()))
     told = at_least(there.right, there.made, miss / 2)
     told -= math.exp(min(claim.epsilon, 700.0)) * at_most(gone.right, gone.made, miss / 2)
-    return [
-        Finding(
-            subject="list of heavy cells",
-            mechanism=event.mechanism,
-            symbol="epsilon",
-            claimed=claim.epsilon,
-            lower_bound=claim.lower_bound(share),
-            exceeded=share > claim.share_right * (1 + 1e-9),
-            canaries=runs * each,
-            guesses=guesses.made,
-            right=guesses.right,
-            rule=OWN_COUNT,
-        ),
-        Finding(
-            subject="list, of a unit that is alone",
-            mechanism=event.mechanism,
-            symbol="delta",
-            claimed=delta,
-            lower_bound=max(0.0, told),
-            exceeded=told > delta,
-            canaries=there.made + gone.made,
-            guesses=there.made,
-            right=there.right,
-            rule=LISTED,
-        ),
-    ]
+    return Finding(
+        subject="list, of a unit that is alone",
+        mechanism=listing.event.mechanism,
+        symbol="delta",
+        claimed=0.0,
+        lower_bound=max(0.0, told),
+        exceeded=told > 0,
+        canaries=there.made + gone.made,
+        guesses=there.made,
+        right=there.right,
+        rule=LISTED,
+    )
 
 
 def spread_cells(universe: Universe, most: int) -> list[NDArray[np.int64]]:
@@ -124,44 +177,6 @@ def spread_cells(universe: Universe, most: int) -> list[NDArray[np.int64]]:
     ]
     possible = is_possible(columns, universe)
     return [column[possible] for column in columns]
-
-
-def _run(
-    number: int,
-    event: TableEvent,
-    universe: Universe,
-    canaries: Canaries,
-    cells: list[NDArray[np.int64]],
-    background: int,
-    stream: NoiseStream,
-    randomness: Randomness,
-) -> ListRun:
-    import numpy as np
-
-    size = len(cells[0])
-    bits = coins(size // canaries.cells_each, randomness)
-    counts = canaries.counts(bits, size, background)
-    filled = counts > 0
-    try:
-        table = measure_list(
-            Sensitive(FilledCells(tuple(c[filled] for c in cells), counts[filled])),
-            event,
-            universe,
-            number=number,
-            stream=stream,
-        )
-    finally:
-        stream.close()
-    codes = table.codes
-    if codes is None:
-        raise ValueError("a list has the codes of its cells")
-    noisy = np.full(size, (event.threshold or 1) - 1, dtype=np.int64)
-    places, found = _places(cells, list(codes.T), universe)
-    noisy[places] = table.noisy_counts[found]
-    listed = np.zeros(size, dtype=bool)
-    listed[places] = True
-    outputs = canaries.split(noisy, len(bits))
-    return ListRun(bits, outputs, listed[: canaries.cells_each * len(bits) : canaries.cells_each])
 
 
 def _places(

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from synth.audit import audit as audit_configuration
-from synth.audit import composition, lists, tables
+from synth.audit import choices, composition, counting, lists, selection, tables, whole_run
 from synth.config import load_config
 from synth.noise import NoiseStream
 
@@ -32,7 +32,13 @@ def small_audits(monkeypatch):
     monkeypatch.setattr(composition, "RUNS", 1)
     monkeypatch.setattr(lists, "MOST_CELLS", 1 << 14)
     monkeypatch.setattr(lists, "MOST_RUNS", 1)
-    monkeypatch.setattr(lists, "LONE_RUNS", 1)
+    monkeypatch.setattr(lists, "LONE_CANARIES", 1 << 14)
+    monkeypatch.setattr(counting, "GROUPS", 1)
+    monkeypatch.setattr(counting, "CROWD", 40)
+    monkeypatch.setattr(selection, "WANTED", 4)
+    monkeypatch.setattr(choices, "STREAMS", 4)
+    monkeypatch.setattr(choices, "CHOICES", 1 << 8)
+    monkeypatch.setattr(whole_run, "MOST_RUNS", 2)
 
 
 @pytest.fixture

@@ -18,21 +18,20 @@ TABLES = {"tables": [["age"], ["sex", "town"]]}
 def test_every_claim_holds_and_nearly_is_reached(run_audit, neighbours, unit, delta):
     privacy = {"epsilon": 4, "neighbours": neighbours, "unit": unit, "delta": delta}
     report = run_audit(privacy=privacy, strategy=TABLES, ledger={"delta_cap": "1/10"})
-    assert len(report.findings) == 3
+    assert len(report.findings) == 4
     assert not report.exceeded
     for finding in report.findings[:2]:
         assert finding.rule == OWN_COUNT
         assert 0.8 <= finding.share <= 1
         assert ("gaussian" in finding.mechanism) == (finding.symbol == "rho")
-    assert 0 < report.findings[2].lower_bound < 4
+    assert 0 < report.findings[-1].lower_bound < 4
 
 
 @pytest.mark.parametrize("strategy", ["identity", "adaptive"])
 def test_every_strategy_is_audited(run_audit, strategy):
     report = run_audit(strategy=strategy, privacy={"epsilon": 8}, ledger={"epsilon_cap": 9})
     assert not report.exceeded
-    assert (report.choices > 0) == (strategy == "adaptive")
-    assert ("private choices are not audited" in render(report)) == (strategy == "adaptive")
+    assert ("private choices" in render(report)) == (strategy == "adaptive")
     assert max(finding.lower_bound for finding in report.findings) > 0
 
 
@@ -42,8 +41,9 @@ def test_lists_are_audited(run_audit, delta):
     report = run_audit(privacy=privacy, strategy="sparse", ledger={"delta_cap": "1/10"})
     assert not report.exceeded
     lists = [one for one in report.findings if one.subject.startswith("list")]
-    assert [one.symbol for one in lists] == ["epsilon", "delta"]
-    assert lists[1].lower_bound <= lists[1].claimed
+    deltas = ["delta"] if delta == "0" else ["delta", "delta"]
+    assert [one.symbol for one in lists] == ["epsilon", *deltas]
+    assert all(one.lower_bound <= one.claimed for one in lists)
 
 
 def test_canaries_stand_in_cells_of_their_own():

@@ -1,0 +1,232 @@
+"""Made-up sources: small files of awkward records, written from the public domain alone."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from synth.config.source_files import is_gzip, is_parquet
+from synth.config.types import Config, Dialect, FileSource, PersonUnit
+from synth.domain import Attribute
+from synth.domain.attribute import format_number
+
+Record = tuple[str, ...]
+"""One text per column of a source."""
+
+AWKWARD = (
+    "", " ", "nowhere", "NA", "NULL", "nan", "-inf", "infinity", "1e999", "-1e999", "1e-999", "-0",
+    "9" * 400, "0x10", "1_000", " 12 ", "+7", "007", "1,5", "\\", "=1+1", "it's", 'an "Inn"', '"',
+    "a comma, a; semicolon\tand a | bar", "two\nlines", "two\r\nlines", "nul\0byte",
+    "e\N{COMBINING ACUTE ACCENT} \N{LINE SEPARATOR}\N{GRINNING FACE}", "x" * 5_000,
+)  # fmt: skip
+"""Values that are in no domain, or are only just."""
+AWKWARD_SHARE = 0.4
+LONG_ID = "y" * 1_100
+"""Longer than what the bounding of contributions hashes."""
+
+
+@dataclass(frozen=True)
+class MadeUpSource:
+    """Where made-up records are written, in the format and the dialect of the configuration."""
+
+    source: FileSource
+    columns: tuple[str, ...]
+    in_place_of: str
+    """The kind of source that files stand in for; empty for files."""
+
+    @classmethod
+    def of(cls, config: Config) -> MadeUpSource:
+        """The source of a configuration, without anything that is in it."""
+        unit, source = config.privacy.unit, config.source
+        person = [unit.column] if isinstance(unit, PersonUnit) else []
+        columns = tuple(dict.fromkeys([*config.universe.names, *person]))
+        if isinstance(source, FileSource):
+            return cls(source, columns, "")
+        stand_in = FileSource(Path("made-up.csv"), Dialect(), "keep", "")
+        kind = type(source).__name__.removesuffix("Source") if source else "an unnamed source"
+        return cls(stand_in, columns, {"Postgres": "PostgreSQL"}.get(kind, kind))
+
+    @property
+    def format(self) -> str:
+        """What kind of file is written."""
+        return "Parquet" if is_parquet(self.source.path) else "CSV"
+
+    def holds(self, text: str) -> bool:
+        """Whether the format can hold the text as the value of one field."""
+        if self.format == "Parquet":
+            return True
+        dialect = self.source.dialect
+        try:
+            text.encode(dialect.encoding)
+        except (UnicodeEncodeError, LookupError):
+            return False
+        special = {dialect.delimiter, dialect.escape, '"', "\r", "\n"}
+        return bool(dialect.quote) or (
+            bool(text) and not any(one in text for one in special if one)
+        )
+
+    def write(self, directory: Path, records: Sequence[Record]) -> tuple[FileSource, list[Path]]:
+        """The records in two files of the directory, which it then names as its source.
+
+        Which file a record is in depends on its place among `records`.
+        """
+        ending = ".parquet" if self.format == "Parquet" else ".csv"
+        ending += ".gz" if is_gzip(self.source.path) else ""
+        files = [directory / f"made-up-{number}{ending}" for number in range(2)]
+        for number, path in enumerate(files):
+            part = records[number::2]
+            if self.format == "Parquet":
+                self._write_parquet(path, part, typed=bool(number))
+            else:
+                self._write_csv(path, part, plain=not number)
+        return replace(self.source, path=directory / f"made-up-*{ending}"), files
+
+    def _write_csv(self, path: Path, records: Sequence[Record], *, plain: bool) -> None:
+        """With `plain`, only fields that need quotes have them."""
+        dialect = self.source.dialect
+        quoting: Literal[0, 1, 3] = csv.QUOTE_ALL
+        if not dialect.quote:
+            quoting = csv.QUOTE_NONE
+        elif plain and dialect.quote == dialect.escape:
+            quoting = csv.QUOTE_MINIMAL
+        text = io.StringIO(newline="")
+        writer = csv.writer(
+            text,
+            delimiter=dialect.delimiter,
+            quotechar=dialect.quote or None,
+            doublequote=dialect.quote == dialect.escape,
+            escapechar=None if dialect.quote == dialect.escape else dialect.escape or None,
+            quoting=quoting,
+            lineterminator="\r\n" if plain else "\n",
+        )
+        writer.writerow(self.columns)
+        writer.writerows(records)
+        content = text.getvalue().encode(dialect.encoding)
+        path.write_bytes(gzip.compress(content, 1) if is_gzip(path) else content)
+
+    def _write_parquet(self, path: Path, records: Sequence[Record], *, typed: bool) -> None:
+        """Texts; with `typed`, each of them stored once."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = {}
+        for place, column in enumerate(self.columns):
+            texts = [record[place] for record in records]
+            table[column] = pa.array(texts, pa.string())
+        if typed:
+            table = {name: values.dictionary_encode() for name, values in table.items()}
+        pq.write_table(pa.table(table), path)
+
+
+@dataclass(frozen=True)
+class MadeUpRecords:
+    """Random records and units of a configuration's public domain."""
+
+    config: Config
+    source: MadeUpSource
+    random: Random
+    most_records: int
+    """More than so many of one person are not written, whatever `max_records` is."""
+
+    def record(self, person: str = "") -> Record:
+        """One record: of each attribute a level or bin, or something awkward."""
+        texts = [self._value(attribute) for attribute in self.config.universe.attributes]
+        return self._with_person(texts, person)
+
+    def unit(self, number: int) -> list[Record]:
+        """The records of one unit, which no other number has.
+
+        A person has few records or more than are counted, in one cell or in many.
+        """
+        unit = self.config.privacy.unit
+        if not isinstance(unit, PersonUnit):
+            return [self.record()]
+        most = min(unit.max_records, self.most_records)
+        person = self.person(number)
+        count = self.random.choice([1, most, most + 1, 2 * most + 3])
+        if self.random.random() < 0.4:
+            return [self.record(person)] * count
+        return [self.record(person) for _ in range(count)]
+
+    def nobodys(self, *, many: bool) -> list[Record]:
+        """A unit whose records name nobody: any of them may be those of one person."""
+        unit = self.config.privacy.unit
+        if not isinstance(unit, PersonUnit):
+            return [self.record()]
+        most = min(unit.max_records, self.most_records)
+        return [self.record("") for _ in range((8 if many else 1) * (2 * most + 3))]
+
+    def whole_unit(self, number: int) -> list[Record]:
+        """A unit that changes the counts as much as is allowed: all its records are countable."""
+        unit = self.config.privacy.unit
+        if not isinstance(unit, PersonUnit):
+            return [self.record()]
+        person = self.person(number)
+        count = min(unit.max_records, self.most_records) + 1
+        return [self.record(person) for _ in range(count)]
+
+    def person(self, number: int) -> str:
+        """An id that no other number has; ids differ by case, blanks, or after many characters."""
+        ways: tuple[Callable[[int], str], ...] = (
+            "p{}".format, "P{}".format, " p{}".format, "p{} ".format, (LONG_ID + "{}").format,
+            "p-\N{LATIN SMALL LETTER E WITH ACUTE}{}".format, "{}".format,
+        )  # fmt: skip
+        text = ways[number % len(ways)](number // len(ways))
+        return text if self.source.holds(text) else f"other-{number}"
+
+    def _value(self, attribute: Attribute) -> str:
+        if self.random.random() < AWKWARD_SHARE:
+            texts = [text for text in awkward_texts(attribute, self.random) if self._fits(text)]
+            if texts:
+                return self.random.choice(texts)
+        for _ in range(20):
+            text = text_of(attribute, self.random.randrange(attribute.size))
+            if text is not None and self._fits(text):
+                return text
+        return "0"
+
+    def _fits(self, text: str) -> bool:
+        return self.source.holds(text)
+
+    def _with_person(self, texts: Sequence[str], person: str) -> Record:
+        unit = self.config.privacy.unit
+        if not isinstance(unit, PersonUnit):
+            return tuple(texts)
+        row = dict(zip(self.config.universe.names, texts, strict=True)) | {unit.column: person}
+        return tuple(row[column] for column in self.source.columns)
+
+
+def text_of(attribute: Attribute, code: int) -> str | None:
+    """A text that counts for this code by the public rules; None if none is known."""
+    if code == attribute.missing_code:
+        return attribute.missing[0]
+    if not attribute.is_ordered:
+        return attribute.levels[code]
+    low, high = attribute.edges[code], attribute.edges[code + 1]
+    if attribute.kind == "integer":
+        first, last = attribute.integer_bounds(code)
+        texts = [str(value) for value in range(first, min(last, first + 9) + 1)]
+    else:
+        texts = [repr(float(low + (high - low) * part / 8)) for part in (4, 3, 5, 2)]
+    return next((text for text in texts if text not in attribute.missing), None)
+
+
+def awkward_texts(attribute: Attribute, random: Random) -> list[str]:
+    """Missing tokens, edges and what lies just beside them, levels written otherwise, and worse."""
+    texts = [*AWKWARD, *attribute.missing]
+    if attribute.is_ordered:
+        edges = random.sample(attribute.edges, min(4, len(attribute.edges)))
+        for edge in (attribute.edges[0], attribute.edges[-1], *edges):
+            texts += [format_number(edge), repr(float(edge) - 1e-9), repr(float(edge) + 1e-9)]
+            texts += [format_number(edge - 1), format_number(edge + 1), f"{float(edge):e}"]
+        return texts
+    levels = random.sample(attribute.levels, min(4, len(attribute.levels)))
+    for level in levels:
+        texts += [level.upper(), level.lower(), f"{level} ", f" {level}", level[:-1]]
+    return texts

@@ -1,0 +1,221 @@
+"""Canaries that are records of a made-up source: read, counted and measured as in a run."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from synth.audit.canaries import (
+    OWN_COUNT,
+    Canaries,
+    Randomness,
+    Tally,
+    coins,
+    gaussian_evidence,
+    laplace_evidence,
+    tally,
+)
+from synth.audit.claim import PureClaim, at_least, claim_of
+from synth.audit.made_up_sources import MadeUpSource, Record, text_of
+from synth.audit.report import Finding
+from synth.audit.tables import Streams, wanted_canaries
+from synth.config.types import Config, PersonUnit
+from synth.curator.measuring import measure
+from synth.domain import Attribute
+from synth.measurements import Measurements
+from synth.plan import Schedule
+from synth.privacy import TableEvent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_RECORDS = 1 << 15
+"""Of one source."""
+MOST_CANARIES = 1 << 18
+MOST_RUNS = 24
+MOST_CELLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class CountableTable:
+    """A measured table, and records that count in given cells of it."""
+
+    event: TableEvent
+    number: int
+    codes: tuple[tuple[int, ...], ...]
+    """For each attribute of the table, for each group that a text is known for: one code of it."""
+    groups: tuple[tuple[int, ...], ...]
+    """The number of that group."""
+    strides: tuple[int, ...]
+    """Cells of the table between neighbouring groups."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells records can be made up for."""
+        return math.prod(map(len, self.codes))
+
+    def places(self, chosen: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+        """The numbers of some cells in the table, and for each attribute a code in each of them."""
+        numbers, columns = [0] * len(chosen), []
+        left = list(chosen)
+        attributes = list(zip(self.codes, self.groups, self.strides, strict=True))
+        for codes, groups, stride in reversed(attributes):
+            columns.append([codes[each % len(codes)] for each in left])
+            numbers = [
+                number + groups[each % len(codes)] * stride
+                for number, each in zip(numbers, left, strict=True)
+            ]
+            left = [each // len(codes) for each in left]
+        return numbers, columns[::-1]
+
+
+def audit_whole_run(
+    config: Config,
+    plan: Sequence[TableEvent] | Schedule,
+    *,
+    canaries: Canaries,
+    miss: float,
+    streams: Streams,
+    randomness: Randomness,
+) -> Finding | None:
+    """A lower bound for the table with most cells, from canaries that come as records of files.
+
+    So whatever happens to a record between the source and the noisy count shows in it. None if
+    records cannot be made up for cells of any table: they are listed, too many, or over the column
+    of the persons.
+    """
+    import numpy as np
+
+    table = countable_table(config, plan)
+    step = canaries.cells_each
+    if table is None or table.cells < step:
+        return None
+    random = Random(int.from_bytes(randomness(16)))  # noqa: S311 - chooses cells only
+    claim = claim_of(table.event, canaries)
+    pure = isinstance(claim, PureClaim)
+    evidence = laplace_evidence if pure else gaussian_evidence
+    each = max(1, min(table.cells // step, MOST_RECORDS // canaries.records))
+    wanted = min(MOST_CANARIES, wanted_canaries(claim, canaries, miss))
+    runs = min(MOST_RUNS, math.ceil(wanted / each))
+    guesses = Tally()
+    with tempfile.TemporaryDirectory(prefix="synth-audit-") as directory:
+        for _ in range(runs):
+            bits = coins(each, randomness)
+            chosen = random.sample(range(table.cells), each * step)
+            numbers, codes = table.places(chosen)
+            there = np.zeros(each * step, dtype=bool)
+            there[::step] = bits
+            if canaries.replaced:
+                there[1::step] = ~bits
+            records = _records(config, table.event, canaries, codes, there, random)
+            source, files = MadeUpSource.of(config).write(Path(directory), records)
+            measured = measure(
+                config,
+                source,
+                plan,
+                files=files,
+                stream=streams(),
+                directory=Path(directory),
+                fit=_NothingKnown(config.universe.size),
+            )
+            noisy = measured.tables[table.number].noisy_counts[numbers].astype(np.int64)
+            enough = canaries.records * step if pure else None
+            outputs = canaries.split(noisy, each)
+            guesses += tally(evidence(canaries, outputs), bits, enough=enough)
+    share = at_least(guesses.right, guesses.made, miss)
+    name = ", ".join(table.event.table) or "all records"
+    return Finding(
+        subject=f"records of a source: {name}",
+        mechanism=table.event.mechanism,
+        symbol=claim.symbol,
+        claimed=claim.value,
+        lower_bound=claim.lower_bound(share),
+        exceeded=share > claim.share_right * (1 + 1e-9),
+        canaries=runs * each,
+        guesses=guesses.made,
+        right=guesses.right,
+        rule=OWN_COUNT,
+    )
+
+
+@dataclass(frozen=True)
+class _NothingKnown:
+    """A guess of the universe that knows nothing: every cell is empty."""
+
+    cells: int
+
+    def __call__(self, _: Measurements) -> NDArray[np.float64]:
+        import numpy as np
+
+        return np.zeros(self.cells)
+
+
+def countable_table(config: Config, plan: Sequence[TableEvent] | Schedule) -> CountableTable | None:
+    """The measured table with most cells that records can be made up for, if there is one."""
+    unit = config.privacy.unit
+    person = unit.column if isinstance(unit, PersonUnit) else None
+    events = plan.first if isinstance(plan, Schedule) else plan
+    able = [
+        (event.cells, -number)
+        for number, event in enumerate(events)
+        if event.threshold is None and event.cells <= MOST_CELLS and person not in event.table
+    ]
+    if not able:
+        return None
+    number = -max(able)[1]
+    event, source = events[number], MadeUpSource.of(config)
+    codes, groups, strides, stride = [], [], [], 1
+    for name, step in reversed(list(zip(event.table, event.coarsening, strict=True))):
+        attribute = config.universe.attribute(name)
+        group_of = attribute.groups(step)
+        known = {
+            group_of[code]: code
+            for code in range(attribute.size)
+            if _is_writable(attribute, code, source)
+        }
+        codes.append(tuple(known.values()))
+        groups.append(tuple(known))
+        strides.append(stride)
+        stride *= max(group_of) + 1
+    return CountableTable(
+        event, number, tuple(codes[::-1]), tuple(groups[::-1]), tuple(strides[::-1])
+    )
+
+
+def _is_writable(attribute: Attribute, code: int, source: MadeUpSource) -> bool:
+    text = text_of(attribute, code)
+    return text is not None and source.holds(text)
+
+
+def _records(
+    config: Config,
+    event: TableEvent,
+    canaries: Canaries,
+    codes: Sequence[Sequence[int]],
+    there: NDArray[np.bool_],
+    random: Random,
+) -> list[Record]:
+    """The records of all canaries that are there, in random order."""
+    import numpy as np
+
+    places = np.flatnonzero(there).tolist()
+    columns: dict[str, list[str]] = {}
+    for attribute in config.universe.attributes:
+        if attribute.name in event.table:
+            chosen = codes[event.table.index(attribute.name)]
+            texts = [text_of(attribute, code) or "" for code in range(attribute.size)]
+            columns[attribute.name] = [texts[chosen[place]] for place in places]
+        else:
+            columns[attribute.name] = [text_of(attribute, 0) or "0"] * len(places)
+    unit = config.privacy.unit
+    if isinstance(unit, PersonUnit):
+        columns[unit.column] = [f"canary {place}" for place in places]
+    rows = [row for row in zip(*columns.values(), strict=True) for _ in range(canaries.records)]
+    random.shuffle(rows)
+    return rows
