@@ -57,14 +57,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(MUTANTS))
     missed = 0
+    whole: dict[str, bool] = {}  # one audit for each configuration
     print("| mutant | whole program | exit code | processor seconds | first sentence |")
     print("|---|---|---|---|---|")
     for name in parser.parse_args().names:
-        whole, _ = report_of(name, broken=False)
+        changes = str(MUTANTS[name].changes)
+        if changes not in whole:
+            whole[changes] = report_of(name, broken=False)[0].exceeded
         report, seconds = report_of(name, broken=True)
-        missed += whole.exceeded or not report.exceeded
+        missed += whole[changes] or not report.exceeded
         first = report.faults[0] if report.faults else "-"
-        codes = [5 if each.exceeded else 0 for each in (whole, report)]
+        codes = [5 if exceeded else 0 for exceeded in (whole[changes], report.exceeded)]
         print(f"| {name} | {codes[0]} | {codes[1]} | {seconds:.0f} | {first} |", flush=True)
     if missed:
         sys.exit(f"{missed} of them are not as they should be")

@@ -1,4 +1,4 @@
-"""`synth audit`: what the configured noise gives away of made-up records."""
+"""`synth audit`: what counting, noise and choices give away of made-up records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from synth.options import AsJson, ConfigPath, Period
 
 
 def audit(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
-    """Attack the configured noise with made-up records; exit code 5 if it gives too much away."""
+    """Attack counting, noise and choices with made-up records; exit code 5 if a claim fails."""
     from synth.audit import audit as audit_configuration
     from synth.audit import render
     from synth.config import load_config

@@ -1,4 +1,4 @@
-"""The audit: what an attacker learns from the configured noise, measured on made-up tables."""
+"""The audit: made-up neighbours, counted and measured as in a run, and what an attacker learns."""
 
 from synth.audit.audit import CONFIDENCE, audit
 from synth.audit.report import AuditReport, Finding, render

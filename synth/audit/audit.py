@@ -162,9 +162,4 @@ def not_covered(plan: AuditedPlan, counting: CountingReport, *, whole_run: bool)
             "The delta of Gaussian tables: it follows from rho by a formula that is proved, and "
             "only rho, and epsilon at that delta, are bounded."
         )
-    if any(event.delta for _, event in plan.lists):
-        found.append(
-            "Whether an empty cell is listed by partition selection is looked at in the audited "
-            "lists only."
-        )
     return found

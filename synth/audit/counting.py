@@ -224,6 +224,8 @@ def _compare_subsets(
     first = number * (BASE_UNITS + UNITS)
     units = [records.unit(first + place) for place in range(BASE_UNITS + UNITS)]
     units[0], units[BASE_UNITS] = records.nobodys(many=False), records.nobodys(many=True)
+    for place in (-2, -1):  # these two change a table most, replaced by each other
+        units[place] = records.whole_unit(first + len(units) + place, in_one_cell=True)
     rows = [(place, row) for place, unit in enumerate(units) for row in unit]
     records.random.shuffle(rows)  # those of others keep their order, whoever else is there
     counter.start(with_noise=not number)

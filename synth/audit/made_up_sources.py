@@ -162,13 +162,15 @@ class MadeUpRecords:
         most = min(unit.max_records, self.most_records)
         return [self.record("") for _ in range((8 if many else 1) * (2 * most + 3))]
 
-    def whole_unit(self, number: int) -> list[Record]:
+    def whole_unit(self, number: int, *, in_one_cell: bool = False) -> list[Record]:
         """A unit that changes the counts as much as is allowed: all its records are countable."""
         unit = self.config.privacy.unit
         if not isinstance(unit, PersonUnit):
             return [self.record()]
         person = self.person(number)
         count = min(unit.max_records, self.most_records) + 1
+        if in_one_cell:
+            return [self.record(person)] * count
         return [self.record(person) for _ in range(count)]
 
     def person(self, number: int) -> str:

@@ -33,8 +33,8 @@ SCALED = Fraction(1, 10**5)
 """In its place the threshold that the same rule sets for this one is sampled."""
 WANTED = 64
 """Units that would be told of, on average, if delta were met."""
-MOST_CELLS = 1 << 20
-"""Of one run."""
+MOST_CELLS = 1 << 19
+"""Of one run: half of the made-up universe; the other half is empty."""
 SIDE = 1 << 10
 _BITS = 256
 
@@ -83,7 +83,7 @@ def audit_selection(
         sampled = replace(event, delta=SCALED, threshold=threshold)
         scaled = " (same rule, larger delta)"
     for pattern in patterns(canaries):
-        findings.append(_by_sampling(number, sampled, pattern, scaled, miss, streams))
+        findings += _by_sampling(number, sampled, pattern, scaled, miss, streams)
     return findings
 
 
@@ -111,7 +111,8 @@ def _by_law(event: TableEvent, pattern: Pattern) -> Finding:
 
 def _by_sampling(
     number: int, event: TableEvent, pattern: Pattern, scaled: str, miss: float, streams: Streams
-) -> Finding:
+) -> list[Finding]:
+    """How many of the units are told of; and a second finding if an empty cell is listed."""
     import numpy as np
 
     delta = float(event.delta or 0)
@@ -122,7 +123,7 @@ def _by_sampling(
     universe = made_up_universe()
     wide = replace(event, table=universe.names, cells=universe.size, coarsening=(0, 0))
     used = np.arange(each * pattern.cells, dtype=np.int64)
-    told = 0
+    told = empty = 0
     for _ in range(runs):
         columns = (used // SIDE, used % SIDE)
         counts = np.full(len(used), pattern.records, dtype=np.int64)
@@ -137,9 +138,13 @@ def _by_sampling(
             )
         finally:
             stream.close()
-        told += _units_told(listed_codes(table), pattern, each)
+        codes = listed_codes(table)
+        cells = codes[:, 0] * SIDE + codes[:, 1]
+        filled = cells < len(used)
+        told += len(np.unique(cells[filled] // pattern.cells))
+        empty += len(cells) - int(np.count_nonzero(filled))
     bound = at_least(told, runs * each, miss)
-    return Finding(
+    sampled = Finding(
         subject=f"list, {pattern.shown}{scaled}",
         mechanism=event.mechanism,
         symbol="delta",
@@ -151,18 +156,22 @@ def _by_sampling(
         right=told,
         rule=LISTED,
     )
-
-
-def _units_told(codes: NDArray[np.int64], pattern: Pattern, units: int) -> int:
-    """How many units have a cell that is listed; other cells of the universe are nobody's."""
-    import numpy as np
-
-    cells = codes[:, 0] * SIDE + codes[:, 1]
-    return len(np.unique(cells[cells < units * pattern.cells] // pattern.cells))
+    if not empty:
+        return [sampled]
+    untold = replace(
+        sampled,
+        subject="list, empty cells",
+        claimed=0.0,
+        lower_bound=empty / (runs * (universe.size - len(used))),
+        exceeded=True,
+        rule="those that were listed",
+        is_exact=True,
+    )
+    return [sampled, untold]
 
 
 def made_up_universe() -> Universe:
-    """Two attributes of SIDE levels each: twice as many cells as one run fills, or as many."""
+    """Two attributes of SIDE levels each: twice as many cells as one run fills."""
     levels = tuple(f"level {number}" for number in range(SIDE))
     names: Sequence[str] = ("row", "column")
     return Universe(tuple(Attribute(name, "categorical", levels) for name in names))

@@ -137,11 +137,20 @@ def test_a_format_without_quotes_holds_plain_texts_only(project):
 
 def test_large_tables_are_counted_by_filled_cells(project, monkeypatch):
     monkeypatch.setattr(counting, "MOST_CELLS", 10)
+    monkeypatch.setattr(counting, "GROUPS", 1)
     config = load_config(project(strategy="identity"))
     plan = AuditedPlan.of(config)
     report = audit_counting(config, plan.counted, randomness=keyed_bytes())
     assert [table.largest_l1 for table in report.tables] == [1]
-    assert report.sources == 18  # one group instead of six, and two crowds
+    assert report.sources == 18  # one group, and two crowds
+
+
+@pytest.mark.parametrize(("most", "wide", "groups"), [(1000, 1000, 6), (1000, 10, 2), (20, 10, 1)])
+def test_large_tables_are_counted_less_often(project, monkeypatch, most, wide, groups):
+    monkeypatch.setattr(counting, "MOST_CELLS", most)
+    monkeypatch.setattr(counting, "WIDE_CELLS", wide)
+    config = load_config(project(strategy={"tables": [["age", "sex"], ["age", "town"], ["age"]]}))
+    assert counting._groups(config, AuditedPlan.of(config).counted) == groups
 
 
 def test_the_error_is_split_over_all_bounds(project):

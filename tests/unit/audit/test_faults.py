@@ -12,6 +12,7 @@ import pytest
 
 from synth.audit import lists, tables
 from synth.audit.canaries import OTHER_RUN, OTHER_TABLE, Canaries
+from synth.audit.selection import audit_selection
 from synth.domain import Attribute, Universe
 from synth.noise import TableSampler
 from synth.plan import plan_events
@@ -20,6 +21,7 @@ from synth.privacy import TableEvent
 from .conftest import keyed_bytes, keyed_streams
 from .mutants import (
     TABLES,
+    alter,
     key_fixed,
     noise_halved,
     replacing_taken_for_adding,
@@ -170,6 +172,19 @@ class TestLists:
         assert any(finding.exceeded for finding in findings[law])
         assert any(finding.exceeded for finding in findings[sampled])
 
+    def test_empty_cells_listed_by_a_selection_are_seen(self, monkeypatch):
+        alter(
+            "synth.curator.sparse_boundary:measure_list",
+            ("if event.mechanism != PARTITION_SELECTION:", "if True:"),
+        )(monkeypatch)
+        event = listing(14, mechanism="partition-selection", delta=Fraction(1, 100))
+        findings = audit_selection(
+            0, event, Canaries(2, replaced=False), miss=1e-4, streams=keyed_streams()
+        )
+        found = [one for one in findings if one.exceeded]
+        assert {one.subject for one in found} == {"list, empty cells"}
+        assert "by those that were listed, and 0 is claimed" in found[-1].sentence
+
     def test_survivors_left_out_are_seen(self, monkeypatch):
         """Empty cells that are never listed, with a pure claim."""
         monkeypatch.setattr(
@@ -191,6 +206,7 @@ def test_the_command_needs_no_data(project):
     assert "age, sex, town" in done.stdout
 
 
+@pytest.mark.usefixtures("small_audits")
 def test_the_command_leaves_with_5_when_a_claim_is_exceeded(project, monkeypatch, capsys):
     import json
 
