@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,23 +13,11 @@ from synth.curator.encode import bound_contributions, split_into_words
 from synth.curator.engine import Engine, open_engine
 from synth.curator.lookup import encode_records
 from synth.curator.sensitive import Sensitive
-from synth.errors import BugError
 
 if TYPE_CHECKING:
     import ibis
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
-
-COUNT_LIMIT = 1 << 30
-"""The most records that one cell of 32-bit counts is counted for: leaves room for noise.
-
-A limit instead of an error, because an error would tell that one more record was there. A
-count below a limit moves by at most one with a record, as a count does.
-"""
-
-LIMIT_INTERVAL = COUNT_LIMIT - 1
-"""So many records more than the limit still fit into 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -47,62 +35,21 @@ def tabulate(
     """Count the records of every cell of the full universe.
 
     Privacy: exact counts; secret. Contributions are bounded first when the unit is a person.
+    Ensures: beside the counts, memory is bounded whatever the number of records.
     Shapes: int64, flat, one count per cell in C order, in records.
     """
     import numpy as np
 
     counts = np.zeros(config.universe.size, dtype=np.int64)
-    fill_counts(counts, config, source, files, scratch)
-    return Sensitive(counts)
-
-
-def fill_counts(
-    counts: NDArray[np.int32] | NDArray[np.int64],
-    config: Config,
-    source: SourceConfig,
-    files: Sequence[Path],
-    scratch: Path,
-) -> None:
-    """Write the count of every cell that holds records into `counts`, which may lie in a file.
-
-    Privacy: exact counts; secret. Contributions are bounded first when the unit is a person.
-    Counts of 32 bits end at COUNT_LIMIT; a noisy count that comes near it should be refused.
-    Requires: `counts` is zero everywhere.
-    Ensures: beside `counts`, memory is bounded whatever the number of records.
-    Shapes: flat, one count per cell in C order, in records.
-    """
-    import numpy as np
-
-    if counts.shape != (config.universe.size,) or counts.dtype not in (np.int32, np.int64):
-        raise BugError("counts must be 32-bit or 64-bit whole numbers, one per cell")
     with open_engine(source, files, scratch, config.universe) as engine:
         records = _bounded_records(engine, config)
         if engine.counts_where_records_lie:
             for batch in engine.batches(_counted(records)):
-                found = batch.column("records").to_numpy()
-                if counts.dtype == np.int32:
-                    found = np.minimum(found, COUNT_LIMIT)
-                counts[batch.column("word_0").to_numpy()] = found
+                counts[batch.column("word_0").to_numpy()] = batch.column("records").to_numpy()
         else:
-            _count_one_by_one(counts, engine.batches(records.select("word_0")))
-
-
-def _count_one_by_one(
-    counts: NDArray[np.int32] | NDArray[np.int64], batches: Iterable[pa.RecordBatch]
-) -> None:
-    import numpy as np
-
-    is_limited = counts.dtype == np.int32
-    one = counts.dtype.type(1)
-    since = 0  # records since the counts were last held to the limit: no count can overflow
-    for batch in batches:
-        since += batch.num_rows
-        if is_limited and since > LIMIT_INTERVAL:
-            np.minimum(counts, COUNT_LIMIT, out=counts)
-            since = batch.num_rows
-        np.add.at(counts, batch.column("word_0").to_numpy(), one)
-    if is_limited and since:
-        np.minimum(counts, COUNT_LIMIT, out=counts)
+            for batch in engine.batches(records.select("word_0")):
+                np.add.at(counts, batch.column("word_0").to_numpy(), 1)
+    return Sensitive(counts)
 
 
 @contextmanager

@@ -22,8 +22,6 @@ SHARED_CHUNK_CELLS = 1 << 18
 so chunks are longer than a thread alone would like for its cache. A multiple of CELLS_PER_BLOCK."""
 BLOCK_CELLS = 1 << 20
 """Cells that one thread works on before it takes the next ones."""
-_NARROW = np.iinfo(np.int32)
-Counts = NDArray[np.int64] | NDArray[np.int32]
 Told = Callable[[int], None]
 """Is told, in the calling thread, how many cells have their noise."""
 
@@ -75,7 +73,7 @@ class TableSampler:
 
     def add_to(
         self,
-        counts: Counts,
+        counts: NDArray[np.int64],
         stream: NoiseStream,
         *,
         table: int,
@@ -84,18 +82,16 @@ class TableSampler:
     ) -> None:
         """Add the noise of cells 0, 1, ... of a table to its counts, in place, on all processors.
 
-        Privacy: int32 counts stay at the ends of their type where a sum lies beyond it. A sum is
-        formed exactly, and what is done to it afterwards depends on nothing else, so it is
-        post-processing. Nothing fails, and no work is saved or added, for any count. Sums of
-        int64 are whole numbers modulo 2^64, which is a function of the sum as well.
-        Requires: `counts` is one-dimensional, int64 or int32; it may be mapped from a file.
+        Privacy: sums are whole numbers modulo 2^64, a function of the exact sum, so this is
+        post-processing. Nothing fails, and no work is saved or added, for any count.
+        Requires: `counts` is one-dimensional, int64; it may be mapped from a file.
         Ensures: the sums are those of `draw`, whatever the number of threads; that their working
         memory is less than 20 MB each, whatever the number of cells. When this raises, no thread of
         it is at work any more, and some counts have their noise.
         Raises: BugError if a cell's noise was drawn from this stream before.
         """
-        if counts.ndim != 1 or counts.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
-            raise BugError("noise is added to a flat array of int64 or int32 counts")
+        if counts.ndim != 1 or counts.dtype != np.int64:
+            raise BugError("noise is added to a flat array of int64 counts")
         stream.claim(table, 0, len(counts))
         starts = range(0, len(counts), BLOCK_CELLS)
         threads = min(threads or processors(), len(starts))
@@ -113,7 +109,7 @@ class TableSampler:
         )
 
     def _add_block(
-        self, counts: Counts, stream: NoiseStream, table: int, start: int, chunk: int
+        self, counts: NDArray[np.int64], stream: NoiseStream, table: int, start: int, chunk: int
     ) -> None:
         block = counts[start : start + BLOCK_CELLS]
         noise: NDArray[np.int64] | None = getattr(self._own, "noise", None)
@@ -121,14 +117,7 @@ class TableSampler:
             noise = self._own.noise = np.empty(len(block), dtype=np.int64)
         noise = noise[: len(block)]
         self._fill(noise, stream, table, start, chunk)
-        if block.dtype == np.int64:
-            block += noise
-            return
-        for first in range(0, len(block), chunk):
-            part = noise[first : first + chunk]
-            part += block[first : first + chunk]
-            np.clip(part, _NARROW.min, _NARROW.max, out=part)
-            block[first : first + chunk] = part
+        block += noise
 
     def _fill(
         self, noise: NDArray[np.int64], stream: NoiseStream, table: int, start: int, chunk: int

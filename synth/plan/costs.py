@@ -31,7 +31,7 @@ LARGE_CELLS = 20_000_000
 """Above so many cells the universe is estimated block by block."""
 LARGE_MEMORY_BASE_BYTES = 500_000_000
 LARGE_MEMORY_BYTES_PER_CELL = 8
-"""Counts of 32 bits in the measuring process; then noisy counts and what is looked up for them."""
+"""Counts in the measuring process; then noisy counts and what is looked up for them."""
 LARGE_SECONDS_BASE = 22.0
 LARGE_SECONDS_PER_CELL = 0.23e-6
 """The model is fitted by products of matrices, and a few passes over the cells."""

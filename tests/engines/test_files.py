@@ -123,25 +123,3 @@ def test_what_was_read_of_a_parquet_file_is_let_go(tmp_path):
     before = pa.total_allocated_bytes()
     held = [pa.total_allocated_bytes() - before for _ in stream.reader()]
     assert max(held) < size / 3
-
-
-def test_counts_of_32_bits_end_at_their_limit(monkeypatch):
-    """A count moves by at most one with a record, below the limit, at it and above it."""
-    from synth.curator import tabulate
-
-    monkeypatch.setattr(tabulate, "COUNT_LIMIT", 100)
-    monkeypatch.setattr(tabulate, "LIMIT_INTERVAL", 99)
-
-    def counted(records, kind):
-        counts = np.zeros(3, dtype=kind)
-        cells = np.repeat([0, 1, 2], records)
-        batches = [
-            pa.RecordBatch.from_arrays([pa.array(part)], names=["word_0"])
-            for part in np.array_split(cells, 20)
-        ]
-        tabulate._count_one_by_one(counts, batches)
-        return counts.tolist()
-
-    for records in ((99, 100, 101), (0, 250, 1), (1000, 98, 100)):
-        assert counted(records, np.int32) == [min(n, 100) for n in records]
-        assert counted(records, np.int64) == list(records)

@@ -35,16 +35,6 @@ def one_record_more(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def counts_wrap(patch: pytest.MonkeyPatch) -> None:
-    """Counts of 32 bits have no limit below their end."""
-
-    def count(counts, batches) -> None:
-        for batch in batches:
-            np.add.at(counts, batch.column("word_0").to_numpy(), counts.dtype.type(1))
-
-    patch.setattr(tabulate, "_count_one_by_one", count)
-
-
 def counted_narrow(patch: pytest.MonkeyPatch) -> None:
     """The tables of a run have counts of 32 bits."""
     exact = measuring.measure_table

@@ -15,19 +15,15 @@ import numpy as np
 import pytest
 
 from synth import pipeline
-from synth.curator import boundary
 from synth.errors import BugError
 from synth.ledger import Ledger
-from synth.noise import table_sampler
 from synth.plan.choice import choose
 from tests import conftest as fixtures
-from tests.engines import test_files
 from tests.exact.broken_runs import (
     a_cap_that_warns,
     charged_for,
     composed_of,
     counted_narrow,
-    counts_wrap,
     dearest,
     deletion_unchecked,
     error_with_its_cause,
@@ -45,11 +41,11 @@ from tests.exact.broken_runs import (
 from tests.exact.test_whole_plans import GAUSSIAN, PURE, check_choices, check_gaussian, check_pure
 from tests.exact.toy_runs import ONES, ZEROS
 from tests.secrecy import test_canaries
-from tests.unit.curator import test_measuring, test_narrow_counts, test_sparse
+from tests.unit.curator import test_margins, test_measuring, test_sparse
 from tests.unit.ledger import conftest as fixtures_of_ledger
 from tests.unit.ledger import test_reservation
 from tests.unit.measurements import test_count_column
-from tests.unit.noise import test_stream, test_threads
+from tests.unit.noise import test_stream
 
 pytestmark = pytest.mark.xdist_group("toy runs")
 
@@ -130,21 +126,10 @@ class Mutant:
 MUTANTS = {
     "no bound on the records of a person": Mutant(without_bound, people),
     "a record too many of a person": Mutant(one_record_more, people),
-    "sums of counts and noise wrap at 32 bits": Mutant(
-        lambda patch: patch.setattr(table_sampler, "_NARROW", np.iinfo(np.int64)),
-        run(test_threads.test_narrow_counts_stay_at_the_end_of_their_type, 2**31 - 1),
-    ),
-    "counts of 32 bits wrap": Mutant(
-        counts_wrap, patched(test_files.test_counts_of_32_bits_end_at_their_limit)
-    ),
-    "any noise on counts of 32 bits": Mutant(
-        lambda patch: patch.setattr(boundary, "fits_32_bits", lambda _: True),
-        run(test_narrow_counts.test_noise_that_could_leave_32_bits_is_refused_on_narrow_counts),
-    ),
     "tables summed in 32 bits": Mutant(
-        narrow_sums, run(test_narrow_counts.test_sums_beyond_32_bits_are_exact)
+        narrow_sums, run(test_margins.test_sums_beyond_32_bits_are_exact)
     ),
-    "runs counted in 32 bits": Mutant(counted_narrow, pure),
+    "runs counted in 32 bits": Mutant(counted_narrow, pure, BugError),
     "noisy counts read back in 32 bits": Mutant(
         read_back_narrow,
         patched(

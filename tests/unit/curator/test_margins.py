@@ -8,6 +8,7 @@ import pytest
 from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
+from synth.curator.boundary import measure_table
 from synth.curator.margins import margin_counts, margins_of
 from synth.curator.sensitive import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
@@ -146,6 +147,33 @@ def test_sums_are_those_of_the_slow_definition_at_every_resolution():
             place = int(np.ravel_multi_index(groups, margin.shape(UNIVERSE))) if groups else 0
             slow[place] += count
         assert found[number].tolist() == slow.tolist()
+
+
+def test_sums_beyond_32_bits_are_exact():
+    """A table wraps nowhere, although every count is near the end of 32 bits."""
+    universe = Universe(tuple(Attribute(name, "categorical", ("0", "1")) for name in "ab"))
+    largest = 2**31 - 1
+    counts = Sensitive(np.full(4, largest, dtype=np.int64))
+    margins = (Margin(("a",), (0,)), Margin((), ()), Margin(("a", "b"), (0, 0)))
+    found = {n: table.consume().tolist() for n, table in margin_counts(counts, margins, universe)}
+    assert found == {0: [2 * largest] * 2, 1: [4 * largest], 2: [largest] * 4}
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        np.zeros(5, np.int32),
+        np.zeros(5, np.uint64),
+        np.zeros(5),
+        np.zeros(6, int),
+        np.zeros((5, 1)),
+    ],
+    ids=lambda counts: f"{counts.dtype} {counts.shape}",
+)
+def test_counts_of_another_kind_get_no_noise(counts):
+    stream = NoiseStream(key=KEY)
+    with pytest.raises(BugError, match="whole numbers, one per cell"):
+        measure_table(Sensitive(counts), laplace(("age",), 5), number=0, stream=stream)
 
 
 def test_no_two_tables_share_memory():

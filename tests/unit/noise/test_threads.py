@@ -35,9 +35,8 @@ def whole(sampler, cells=CELLS):
     return sampler.draw(NoiseStream(key=KEY), table=4, start=0, count=cells)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32])
-def test_any_blocks_on_any_number_of_threads_give_the_same_sums(sampler, dtype, monkeypatch):
-    counts = np.arange(CELLS, dtype=dtype) % 1000
+def test_any_blocks_on_any_number_of_threads_give_the_same_sums(sampler, monkeypatch):
+    counts = np.arange(CELLS) % 1000
     expected = counts + whole(sampler)
     monkeypatch.setattr(table_sampler, "SHARED_CHUNK_CELLS", 1_032)  # several in most blocks
     fills = set()
@@ -55,20 +54,18 @@ def test_any_blocks_on_any_number_of_threads_give_the_same_sums(sampler, dtype, 
         monkeypatch.setattr(table_sampler, "BLOCK_CELLS", block)
         noisy = counts[:cells].copy()
         sampler.add_to(noisy, NoiseStream(key=KEY), table=4, threads=threads)
-        assert noisy.dtype == dtype
         assert np.array_equal(noisy, expected[:cells])
     assert (True, True) in fills
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32])
-def test_blocks_and_chunks_as_they_are_give_the_same_sums(dtype):
+def test_blocks_and_chunks_as_they_are_give_the_same_sums():
     """Three blocks and a bit, each of four chunks where threads share them."""
     sampler = TableSampler(LAWS["Laplace 0.001"])
     cells = 3 * table_sampler.BLOCK_CELLS + 12_345
     assert table_sampler.BLOCK_CELLS > table_sampler.SHARED_CHUNK_CELLS
     expected = whole(sampler, cells)
     for threads in (1, 2, 7):
-        noisy = np.zeros(cells, dtype=dtype)
+        noisy = np.zeros(cells, dtype=np.int64)
         sampler.add_to(noisy, NoiseStream(key=KEY), table=4, threads=threads)
         assert np.array_equal(noisy, expected)
 
@@ -107,10 +104,10 @@ def test_tiny_tables(count):
 
 
 @pytest.mark.parametrize(
-    "counts", [np.zeros(9), np.zeros(9, np.int16), np.zeros(9, np.uint32), np.zeros((3, 3), int)]
+    "counts", [np.zeros(9), np.zeros(9, np.int32), np.zeros(9, np.uint64), np.zeros((3, 3), int)]
 )
 def test_counts_of_another_kind_are_refused(counts):
-    with pytest.raises(BugError, match="int64 or int32"):
+    with pytest.raises(BugError, match="int64 counts"):
         TableSampler(LAWS["Laplace 1"]).add_to(counts, NoiseStream(key=KEY), table=0)
 
 
@@ -150,31 +147,19 @@ def test_cells_are_claimed_once_however_many_threads_ask():
     assert sorted(won) == list(range(0, 4_000, 10))
 
 
-@pytest.mark.parametrize("end", [2**31 - 1, -(2**31)])
-def test_narrow_counts_stay_at_the_end_of_their_type(end):
-    """The sum is formed exactly and then cut: a function of the noisy count alone."""
-    sampler = TableSampler(LAWS["Laplace 0.001"])
-    counts = np.full(CELLS, end, dtype=np.int32)
-    sampler.add_to(counts, NoiseStream(key=KEY), table=4)
-    exact = end + whole(sampler)
-    assert np.array_equal(counts, np.clip(exact, -(2**31), 2**31 - 1))
-    assert 0.4 < (counts == end).mean() < 0.6
-
-
 def test_counts_may_be_mapped_from_a_file(tmp_path):
     sampler = TableSampler(LAWS["Gaussian 1000"])
-    counts = np.memmap(tmp_path / "counts", dtype=np.int32, mode="w+", shape=CELLS)
+    counts = np.memmap(tmp_path / "counts", dtype=np.int64, mode="w+", shape=CELLS)
     sampler.add_to(counts, NoiseStream(key=KEY), table=4)
     counts.flush()
-    assert np.array_equal(np.fromfile(tmp_path / "counts", np.int32), whole(sampler))
+    assert np.array_equal(np.fromfile(tmp_path / "counts", np.int64), whole(sampler))
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32])
 @pytest.mark.parametrize("law", ["Laplace 1", "Laplace 0.001", "Gaussian 1000"])
-def test_memory_does_not_grow_with_the_table(law, dtype):
-    """10^7 cells beside counts of 40 or 80 MB: less than 20 MB for each of two threads."""
+def test_memory_does_not_grow_with_the_table(law):
+    """10^7 cells beside counts of 80 MB: less than 20 MB for each of two threads."""
     sampler, stream = TableSampler(LAWS[law]), NoiseStream(key=KEY)
-    counts = np.zeros(10_000_000, dtype=dtype)
+    counts = np.zeros(10_000_000, dtype=np.int64)
     tracemalloc.start()
     try:
         sampler.add_to(counts, stream, table=0, threads=2)
