@@ -6,15 +6,19 @@ listed, so nothing is paid for the size of the universe, but a cell that one uni
 that it is there: this may happen with probability delta (Korolova, Kenthapadi, Mishra, Ntoulas
 2009; Desfontaines, Voss, Gipson 2022).
 
-Proof. Let D and D' be neighbours that differ by at most s in L1 norm, and let N be the cells that
-are filled in D and empty in D', with counts v_j >= 1 that add up to at most s. Let g(v) =
-P(v + X >= t) = alpha^(t-v) / (1+alpha) for v < t. Under D a cell of N is listed with probability at
-most the sum of g(v_j); g is convex, so for k cells the sum is largest with one count of s-k+1 and
-k-1 of 1, and that is convex in k: the largest of all is g(s) or s g(1), which delta must reach.
-Otherwise no cell of N is listed, as always under D'. Cells that are filled in D' and empty in D are
-not listed under D, and not under D' with probability 1 - g(w_j), which is at least alpha^(w_j) if
-g(s) <= 1 - alpha. Every other cell changes a probability by a factor of alpha^-|difference| at
-most. So P(D in O) <= alpha^-s P(D' in O) + delta <= exp(epsilon) P(D' in O) + delta.
+Proof. Let D and D' be neighbours that differ by at most s in L1 norm. Let N be the cells that are
+filled in D and empty in D', with counts v_j >= 1, R those filled in D' and empty in D, with counts
+w_j >= 1, and C those filled in both: all v_j, w_j and the differences in C add up to at most s. Let
+g(v) = P(v + X >= t) = alpha^(t-v) / (1+alpha) for v < t. It is convex, so for k cells the sum of
+g over N and R is largest with one count of s-k+1 and k-1 of 1, and that is convex in k: G_N + G_R,
+the sums over N and R, are together at most the larger of g(s) and s g(1), which delta must reach.
+Let O be a set of outputs and O_C what those in which no cell of N or R is listed say of C. No cell
+of R is listed under D, and one of N with probability at most G_N; so P(D in O) <= G_N + P(D in
+O_C). No cell of N is listed under D', and none of R with probability at least 1 - G_R, whatever is
+said of C; so P(D' in O) >= (1 - G_R) P(D' in O_C). Every cell of C changes a probability by a
+factor of alpha^-|difference| at most, so P(D in O_C) <= min(1, z) with z = exp(epsilon) P(D' in
+O_C). And min(1, z) <= (1 - G_R) z + G_R, for any z >= 0: up to 1 because G_R z <= G_R, and from
+there on because the right side grows. So P(D in O) <= exp(epsilon) P(D' in O) + G_N + G_R.
 
 For a replaced unit only one of the two units fills cells that are empty in the neighbour; counting
 both in s is safe.
@@ -58,7 +62,7 @@ def is_private(law: DiscreteLaplace, *, threshold: int, delta: Fraction) -> bool
     changed = law.sensitivity_l1
     if threshold <= changed:
         return False
-    return _reaches(law, threshold - changed, min(delta, 1 - law.alpha)) and _reaches(
+    return _reaches(law, threshold - changed, delta) and _reaches(
         law, threshold - 1, delta / changed
     )
 

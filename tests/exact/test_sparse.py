@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from synth.noise import DiscreteLaplace, partition_selection, survivors
+from synth.noise import DiscreteLaplace, NoiseStream, partition_selection, survivors
 from synth.noise.one_sided import BASE, BelowThreshold, Beyond, Digits, Geometric
 
 CELLS = 4
@@ -151,6 +151,32 @@ def test_the_list_has_the_law_of_noise_and_threshold(epsilon, sensitivity, thres
         assert high - low < Fraction(1, 1 << (BITS - 20))
 
 
+@pytest.mark.parametrize(("epsilon", "threshold", "empty"), [("5", 3, 4), ("20", 1, 200)])
+def test_the_walk_ends_where_a_gap_goes_beyond_all_digits(epsilon, threshold, empty):
+    """Digits alone would place a survivor; with the flag each gap has its exact probability.
+
+    Here a gap is beyond nearly always, and its digits are any of 256: all but few of these walks
+    would list cells that no noise reached.
+    """
+    law = law_of(epsilon, 1)
+    survives = law.alpha**threshold / (1 + law.alpha)
+    for gap in (0, empty - 1):
+        low, high = gap_probability(law, threshold, gap)
+        assert low <= (1 - survives) ** gap * survives <= high
+    walks = [
+        survivors.surviving_ranks(
+            law,
+            threshold=threshold,
+            empty_cells=empty,
+            stream=NoiseStream(key=bytes(31) + bytes([key])),
+            number=0,
+        )
+        for key in range(32)
+    ]
+    assert 32 * empty * survives < Fraction(1, 10_000), "a survivor of these walks is a rarity"
+    assert sum(map(len, walks)) == 0
+
+
 # -- privacy ----------------------------------------------------------------------------------
 
 
@@ -228,6 +254,11 @@ SELECTIONS = [
     ("1", 2, "replace-one", "1/20"),
     ("1/10", 1, "add-remove", "1/3"),
     ("5", 3, "add-remove", "1/1000000"),
+    # delta above 1 - alpha, the chance that a count of noise stays what it is or falls
+    ("1/100", 1, "add-remove", "1/4"),
+    ("1/100", 1, "replace-one", "1/4"),
+    ("1/50", 2, "add-remove", "1/3"),
+    ("1/10", 2, "replace-one", "1/5"),
 ]
 
 

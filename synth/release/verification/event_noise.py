@@ -76,8 +76,8 @@ def _selection_findings(
 
     An empty cell is never listed, so the chance that cells which one unit fills are listed is at
     most delta: a^(t-s) / (1+a) for s records in one cell, s a^(t-1) / (1+a) for one record in each
-    of s cells; t the threshold, a = exp(-rate). And P(noise >= t - s) <= 1 - a. The a of the
-    mechanism is not smaller than this one.
+    of s cells; t the threshold, a = exp(-rate). The a of the mechanism is not smaller than this
+    one.
     """
     if event["mechanism"] != PARTITION_SELECTION:
         if "delta" in event:

@@ -23,12 +23,12 @@ def threshold_suffices(threshold: int, delta: Fraction, sensitivity: int, rate: 
     """Whether one unit fills a listed cell that was empty with probability at most delta.
 
     With a = exp(-rate), s the sensitivity and t the threshold: the larger of a^(t-s) / (1+a) and
-    s a^(t-1) / (1+a) is at most delta, and the first also at most 1 - a.
+    s a^(t-1) / (1+a) is at most delta.
     """
     a = Fraction(_exp(-rate))
     together = Fraction(_exp(-rate * (threshold - sensitivity))) / (1 + a)
     apart = sensitivity * Fraction(_exp(-rate * (threshold - 1))) / (1 + a)
-    return max(together, apart) <= delta and together <= 1 - a
+    return max(together, apart) <= delta
 
 
 def gaussian_variance(sigma_squared: Fraction) -> Fraction:
