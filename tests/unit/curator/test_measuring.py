@@ -1,7 +1,9 @@
 """The whole measuring step on small files, with noise that a test can take off again."""
 
 import gzip
+import logging
 import os
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pytest
 from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
+from synth.curator import measuring
 from synth.curator.boundary import measure_table
 from synth.curator.disposal import (
     SOURCE_ABSENT,
@@ -259,6 +262,29 @@ def test_measuring_leaves_nothing_and_wipes_the_key(project, tmp_path):
     assert set(tmp_path.iterdir()) == before
     with pytest.raises(Exception, match="closed"):
         stream.keystream(lane=0, table=0, index=0)
+
+
+def test_libraries_log_to_no_file_while_raw_data_are_open(project, tmp_path, monkeypatch):
+    """Handlers with a file of their own are not reached by closing the output streams."""
+    exact, written = measuring.tabulate, tmp_path / "library.log"
+
+    def talkative(*arguments):
+        logging.getLogger("made.up.library").critical("cannot cast CANARY7391")
+        warnings.warn("strange value CANARY7391", RuntimeWarning, stacklevel=1)
+        return exact(*arguments)
+
+    monkeypatch.setattr(measuring, "tabulate", talkative)
+    handler = logging.FileHandler(written)
+    logging.getLogger().addHandler(handler)
+    try:
+        logging.captureWarnings(True)
+        measured(project(people=as_csv(ROWS)), tmp_path)
+        logging.getLogger("made.up.library").critical("afterwards")
+    finally:
+        logging.captureWarnings(False)
+        logging.getLogger().removeHandler(handler)
+        handler.close()
+    assert written.read_text() == "afterwards\n"
 
 
 def test_noise_and_counts_stay_whole_numbers(project):

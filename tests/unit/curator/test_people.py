@@ -106,6 +106,15 @@ def test_a_person_who_is_replaced_changes_no_more_than_two_people(project, tmp_p
         assert np.abs(one - other).sum() <= 2 * MOST
 
 
+@pytest.mark.parametrize("length", [1_000, 5_000])
+def test_people_whose_ids_begin_alike_are_several(project, tmp_path, length):
+    """Each counts as often as if the other was not there, however late the ids differ."""
+    ids = ["x" * length + end for end in ("", "a", "b")]
+    rows = [(person, "5", "Female", "Nord") for person in ids for _ in range(MOST + 1)]
+    for person in ids:
+        check_person(project, tmp_path, person, rows)
+
+
 # -- the same tests see a wrong bound ---------------------------------------------------------
 
 

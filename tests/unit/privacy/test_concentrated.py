@@ -13,6 +13,7 @@ from synth.privacy import (
     Budget,
     SelectionEvent,
     TableEvent,
+    concentrated,
     largest_rho,
     rho_to_epsilon,
     total_budget,
@@ -101,6 +102,33 @@ def test_the_largest_rho_fits_and_a_little_more_does_not(epsilon, delta):
     assert rho > 0
     assert rho_to_epsilon(rho, delta) <= epsilon
     assert rho_to_epsilon(rho * (1 + Fraction(1, 10**9)), delta) > epsilon
+
+
+@pytest.mark.parametrize("order", ["2", "3.5", "17"])
+def test_sixty_digits_never_round_in_our_favour(order, monkeypatch):
+    """At any alpha the epsilon is at least the formula's, also a hair above a rounded number.
+
+    The value is rounded up to 15 digits, so an error in the sixtieth shows only where the formula
+    lies just above one of these numbers: rho is moved there, by steps around it.
+    """
+    x, delta = Decimal(order) - 1, Fraction(1, 10**6)
+    monkeypatch.setattr(concentrated, "_minimum", lambda *_: x)
+    alpha = Fraction(order)
+
+    def formula(rho):
+        with localcontext(Context(prec=200)):
+            rest = (1 - 1 / Decimal(order)).ln() + (-Decimal("1e-6").ln() - Decimal(order).ln()) / x
+            return alpha * rho + Fraction(rest)
+
+    rounded = rho_to_epsilon.__wrapped__(Fraction(1, 7), delta)
+    at = Fraction(1, 7) + (rounded - formula(Fraction(1, 7))) / alpha
+    above = 0
+    for step in range(1, 200):
+        rho = at + Fraction(step, 10**61)
+        found = rho_to_epsilon.__wrapped__(rho, delta)
+        assert found >= formula(rho) > rounded
+        above += found > rounded
+    assert above == 199
 
 
 def test_results_are_short_fractions():
