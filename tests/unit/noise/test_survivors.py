@@ -164,7 +164,7 @@ def ranks_of(cells, threshold=5, number=0):
 def test_fewer_cells_have_the_same_survivors_among_the_first():
     many = ranks_of(10**6)
     assert len(many) > 4000
-    for cells in (0, 1, 12_345, 10**6 - 1):
+    for cells in (0, 1, 12_345, 10**6 - 1, many[0], many[0] + 1, many[2_000]):
         assert ranks_of(cells) == [rank for rank in many if rank < cells]
 
 

@@ -1,0 +1,17 @@
+"""Lines that privacy rests on, each broken on purpose, and the tests that must see it."""
+
+from __future__ import annotations
+
+from . import accounting, curator, ledger, lists, noise, verification
+from .mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    *noise.MUTANTS,
+    *lists.MUTANTS,
+    *accounting.MUTANTS,
+    *curator.MUTANTS,
+    *ledger.MUTANTS,
+    *verification.MUTANTS,
+)
+
+__all__ = ["MUTANTS", "Mutant"]

@@ -1,0 +1,327 @@
+"""What noise costs: sensitivities, sums of budgets, conversions, and the audit of them."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, broken
+
+MUTANTS: tuple[Mutant, ...] = (
+    *broken(
+        "synth/privacy/sensitivity.py",
+        (
+            "a replaced unit is one change",
+            '"replace-one": 2}',
+            '"replace-one": 1}',
+        ),
+        (
+            "the L1 sensitivity of one record",
+            "return UNITS_CHANGED[privacy.neighbours] * _records_per_unit(privacy.unit)\n",
+            "return UNITS_CHANGED[privacy.neighbours]\n",
+        ),
+        (
+            "the L2 sensitivity is not squared",
+            "* _records_per_unit(privacy.unit) ** 2",
+            "* _records_per_unit(privacy.unit)",
+        ),
+        (
+            "max_records 0 is a bound",
+            "and unit.max_records >= 1:",
+            "and unit.max_records >= 0:",
+        ),
+        by=("unit/privacy/test_sensitivity.py",),
+    ),
+    *broken(
+        "synth/privacy/parallel.py",
+        (
+            "parts that cost nothing beside everybody",
+            "epsilon + max((part.epsilon for part in of_parts), default=0 * epsilon),",
+            "max(epsilon, max((part.epsilon for part in of_parts), default=0 * epsilon)),",
+        ),
+        (
+            "the cheapest part counts",
+            "max((part.epsilon for part in of_parts), default=0 * epsilon)",
+            "min((part.epsilon for part in of_parts), default=0 * epsilon)",
+        ),
+        (
+            "delta of the cheapest part counts",
+            "max((part.delta for part in of_parts), default=0 * delta)",
+            "min((part.delta for part in of_parts), default=0 * delta)",
+        ),
+        by=("unit/privacy/test_parallel.py", "exact/test_parallel.py"),
+    ),
+    *broken(
+        "synth/privacy/accounting.py",
+        (
+            "the last Gaussian table alone is paid for",
+            "            rho += spent_rho\n",
+            "            rho = spent_rho\n",
+        ),
+        (
+            "the dearest pure event alone is paid for",
+            "            pure += event.epsilon\n",
+            "            pure = max(pure, event.epsilon)\n",
+        ),
+        (
+            "choices cost no epsilon",
+            "elif event.mechanism in (LAPLACE, PERMUTE_AND_FLIP) and event.epsilon is not None:\n"
+            "            pure += event.epsilon\n",
+            "elif event.mechanism in (LAPLACE, PERMUTE_AND_FLIP) and event.epsilon is not None:\n"
+            "            pure += event.epsilon * (event.mechanism == LAPLACE)\n",
+        ),
+        (
+            "a quarter of epsilon squared as rho",
+            "as_rho += event.epsilon**2 / 2",
+            "as_rho += event.epsilon**2 / 4",
+        ),
+        (
+            "selections cost no delta",
+            "selected += Budget(event.epsilon, event.delta)",
+            "selected += Budget(event.epsilon, 0 * event.delta)",
+        ),
+        (
+            "selections cost no epsilon",
+            "selected += Budget(event.epsilon, event.delta)",
+            "selected += Budget(0 * event.epsilon, event.delta)",
+        ),
+        (
+            "delta of selections is spent twice",
+            "left = delta - selected.delta",
+            "left = delta",
+        ),
+        (
+            "pure events are lost beside Gaussian ones",
+            "epsilon = min(pure + rho_to_epsilon(rho, left), rho_to_epsilon(rho + as_rho, left))",
+            "epsilon = min(rho_to_epsilon(rho, left), rho_to_epsilon(rho + as_rho, left))",
+        ),
+        (
+            "pure events are not converted",
+            "epsilon = min(pure + rho_to_epsilon(rho, left), rho_to_epsilon(rho + as_rho, left))",
+            "epsilon = min(pure + rho_to_epsilon(rho, left), rho_to_epsilon(rho, left))",
+        ),
+        (
+            "selections are lost beside Gaussian tables",
+            "return Budget(epsilon + selected.epsilon, delta)",
+            "return Budget(epsilon, delta)",
+        ),
+        (
+            "a budget of 0 is an event",
+            "if given <= 0 or min(whole) < 1:",
+            "if given < 0 or min(whole) < 1:",
+        ),
+        (
+            "a sensitivity of 0 is an event",
+            "if given <= 0 or min(whole) < 1:",
+            "if given <= 0 or min(whole) < 0:",
+        ),
+        (
+            "a threshold of 0",
+            "        if event.threshold < 1:\n",
+            "        if event.threshold < 0:\n",
+        ),
+        (
+            "a budget in floating point",
+            "if type(self.epsilon) is not Fraction or type(self.delta) is not Fraction:",
+            "if type(self.epsilon) is not Fraction:",
+        ),
+        (
+            "Gaussian noise by twice its rho",
+            "return self.sensitivity_l2_squared / (2 * self.rho)",
+            "return self.sensitivity_l2_squared / (4 * self.rho)",
+        ),
+        by=(
+            "unit/privacy/test_accounting.py",
+            "unit/privacy/test_thresholds.py",
+            "unit/privacy/test_concentrated.py",
+        ),
+    ),
+    *broken(
+        "synth/privacy/concentrated.py",
+        (
+            "epsilon without a margin",
+            "MARGIN = Fraction(1, 10**40)",
+            "MARGIN = Fraction(0)",
+        ),
+        (
+            "epsilon is rounded down",
+            "return _rounded(max(epsilon, SMALLEST), UP)",
+            "return _rounded(max(epsilon, SMALLEST), DOWN)",
+        ),
+        (
+            "rho is rounded up",
+            "        if rho_to_epsilon(rho, delta) <= epsilon:\n",
+            "        if rho_to_epsilon(rho, delta) <= epsilon * (1 + step):\n",
+        ),
+        (
+            "the conversion without ln(alpha) / (alpha - 1)",
+            "PRECISION.divide(log_alpha, x).copy_negate(),",
+            "PRECISION.divide(log_alpha, x),",
+        ),
+        (
+            "the conversion without ln(alpha)",
+            "            log_alpha.copy_negate(),\n",
+            "            log_alpha,\n",
+        ),
+        (
+            "the conversion with alpha - 1 for alpha",
+            "parts = [PRECISION.multiply(_plus_1(alpha_minus_1), exact_rho),",
+            "parts = [PRECISION.multiply(alpha_minus_1, exact_rho),",
+        ),
+        (
+            "delta of 1 for Gaussian noise",
+            "if not SMALLEST_DELTA <= delta < 1:",
+            "if not SMALLEST_DELTA <= delta <= 1:",
+        ),
+        (
+            "digits of the caller",
+            "PRECISION = Context(prec=60)",
+            "PRECISION = Context(prec=14)",
+        ),
+        by=("unit/privacy/test_concentrated.py",),
+    ),
+    *broken(
+        "synth/plan/adaptive_schedule.py",
+        (
+            "a Laplace choice that the table does not pay",
+            "OpenTableEvent(sensitivity_l1(problem.privacy), epsilon - choice)",
+            "OpenTableEvent(sensitivity_l1(problem.privacy), epsilon)",
+        ),
+        (
+            "a Gaussian choice that the table does not pay",
+            "rho=rho - choice**2 / 2,",
+            "rho=rho,",
+        ),
+        (
+            "a round more than was paid for",
+            "for number in range(count)\n",
+            "for number in range(count + 1)\n",
+        ),
+        (
+            "every choice among all candidates",
+            "SelectionEvent(len(candidates) - number, choice)",
+            "SelectionEvent(len(candidates), choice)",
+        ),
+        (
+            "choices that are not charged",
+            "for event in (each.selection, each.table))",
+            "for event in (each.table,))",
+        ),
+        (
+            "chosen Gaussian tables by the L1 sensitivity",
+            "sensitivity_l2_squared=sensitivity_l2_squared(problem.privacy),",
+            "sensitivity_l2_squared=sensitivity_l1(problem.privacy),",
+        ),
+        by=(
+            "unit/plan/test_adaptive.py",
+            "exact/test_adaptive.py",
+            "unit/release/test_planned.py",
+        ),
+    ),
+    *broken(
+        "synth/measurements/event.py",
+        (
+            "an event that is read with any threshold",
+            "    if not keeps_its_delta(event):\n",
+            "    if keeps_its_delta(event) is None:\n",
+        ),
+        (
+            "an event in a second spelling",
+            "if event_to_plain(event) != plain:",
+            "if event_to_plain(event).keys() != plain.keys():",
+        ),
+        (
+            "an event with further entries",
+            "if plain.keys() - optional != expected:",
+            "if not plain.keys() - optional >= expected:",
+        ),
+        (
+            "an event with a sensitivity of 0",
+            "if any(type(number) is not int or number < 1 for number in whole):",
+            "if any(type(number) is not int or number < 0 for number in whole):",
+        ),
+        (
+            "a choice with another mechanism",
+            'if plain["mechanism"] != PERMUTE_AND_FLIP:',
+            'if plain["mechanism"] is None:',
+        ),
+        by=("unit/measurements/test_event.py",),
+    ),
+    *broken(
+        "synth/measurements/content.py",
+        (
+            "a hash without the counts",
+            "        _update(digest, table.noisy_counts)\n",
+            "        _update(digest, table.noisy_counts[:0])\n",
+        ),
+        (
+            "a hash without the listed cells",
+            "            _update(digest, table.codes)\n",
+            "            _update(digest, table.codes[:0])\n",
+        ),
+        (
+            "a hash without the choices",
+            "    if measurements.selections:\n",
+            "    if not measurements.selections:\n",
+        ),
+        by=(
+            "unit/measurements/test_file.py",
+            "unit/measurements/test_event.py",
+            "unit/measurements/test_sparse_table.py",
+        ),
+    ),
+    *broken(
+        "synth/audit/proportion.py",
+        (
+            "a lower bound of one success more",
+            "beta.ppf(miss, successes, trials - successes + 1)",
+            "beta.ppf(miss, successes + 1, trials - successes)",
+        ),
+        (
+            "a lower bound with ten times the chance to miss",
+            "beta.ppf(miss, successes, trials - successes + 1)",
+            "beta.ppf(min(1, 10 * miss), successes, trials - successes + 1)",
+        ),
+        (
+            "an upper bound of one success less",
+            "beta.isf(miss, successes + 1, trials - successes)",
+            "beta.isf(miss, successes, trials - successes + 1)",
+        ),
+        by=("unit/audit/test_proportion.py",),
+    ),
+    *broken(
+        "synth/audit/claim.py",
+        (
+            "a Gaussian claim of twice the variance",
+            "sigma_squared = self.sensitivity_l2_squared / (2 * rho)",
+            "sigma_squared = self.sensitivity_l2_squared / rho",
+        ),
+        (
+            "a Gaussian claim about one side",
+            "inside = np.arange(-records // 2 + 1, records // 2 + 1)",
+            "inside = np.arange(0, records // 2 + 1)",
+        ),
+        (
+            "a Gaussian bound that is never above the claim",
+            "while self.share_at(high) < share and high < self.rho * 2**20:",
+            "while self.share_at(high) < share and high < self.rho:",
+        ),
+        (
+            "a pure bound of half the evidence",
+            "return math.log(share / (1 - share)) if share < 1 else math.inf",
+            "return math.log(share) if share < 1 else math.inf",
+        ),
+        by=("unit/audit/test_claim.py",),
+    ),
+    *broken(
+        "synth/audit/together.py",
+        (
+            "tables together tell as much as the last",
+            "evidence += _log_ratio(event, canaries, canaries.split(noisy, CANARIES))",
+            "evidence = _log_ratio(event, canaries, canaries.split(noisy, CANARIES))",
+        ),
+        (
+            "tables together are never over the budget",
+            "exceeded=bound > epsilon * (1 + 1e-9),",
+            "exceeded=bound > 1000 * epsilon,",
+        ),
+        by=("unit/audit/test_faults.py",),
+    ),
+)

@@ -1,0 +1,431 @@
+"""The curator: codes, contributions, counts, the boundary, and what must not come out."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, broken
+
+SAYS_NOTHING = (
+    "secrecy/test_canaries.py::test_the_scrubbed_error_keeps_no_reference_to_what_was_read",
+    "secrecy/test_canaries.py::test_a_failure_in_the_middle_says_nothing_that_was_read",
+    "secrecy/test_canaries.py::test_a_damaged_parquet_file_stops_the_run_without_a_value",
+)
+
+MUTANTS: tuple[Mutant, ...] = (
+    *broken(
+        "synth/curator/encode.py",
+        (
+            "words that share a stride",
+            "strides.append(strides[-1] * attribute.size)",
+            "strides.append(strides[-1] * max(1, attribute.size - 1))",
+        ),
+        (
+            "products of 32 bits",
+            'code = codes[name].cast("int32").cast("int64")',
+            'code = codes[name].cast("int32")',
+        ),
+        (
+            "one attribute counts twice",
+            'value = value + code * ibis.literal(stride, "int64")',
+            'value = value + code * ibis.literal(stride, "int64") * 2',
+        ),
+        (
+            "the number above the last edge is out of the domain",
+            "(number > _float64(float(high)), last if out is None else out),",
+            "(number >= _float64(float(high)), last if out is None else out),",
+        ),
+        (
+            "NaN is a number",
+            "(number.isnull() | number.isnan(), attribute.unreadable_code),",
+            "(number.isnull(), attribute.unreadable_code),",
+        ),
+        (
+            "numbers that are clamped to the wrong end",
+            "(number < _float64(float(low)), 0 if out is None else out),",
+            "(number < _float64(float(low)), last if out is None else out),",
+        ),
+        (
+            "a bin that begins after its edge",
+            "number >= _float64(float(edges[middle])),",
+            "number > _float64(float(edges[middle])),",
+        ),
+        (
+            "unequal bins taken for equal ones",
+            "and edges[-1] - edges[-2] <= width",
+            "and edges[-1] - edges[-2] > 0",
+        ),
+        (
+            "the first text of an attribute is unknown",
+            "return encode_texts(records, attribute, known_texts(attribute))",
+            "return encode_texts(records, attribute, known_texts(attribute)[1:])",
+        ),
+        (
+            "levels begin at the second code",
+            "for code, level in enumerate(attribute.levels)]",
+            "for code, level in enumerate(attribute.levels[1:])]",
+        ),
+        by=("unit/curator/test_encode.py",),
+    ),
+    *broken(
+        "synth/curator/encode.py",
+        (
+            "persons by the beginning of their id",
+            "within = ibis.window(group_by=known.person, order_by",
+            "within = ibis.window(group_by=known.person.left(1_000), order_by",
+        ),
+        (
+            "persons by the length of their id",
+            "within = ibis.window(group_by=known.person, order_by",
+            "within = ibis.window(group_by=known.person.length(), order_by",
+        ),
+        (
+            "one bound for all persons together",
+            "within = ibis.window(group_by=known.person, order_by",
+            "within = ibis.window(order_by",
+        ),
+        (
+            "a record too many of a person",
+            "ranked.record_rank < unit.max_records",
+            "ranked.record_rank <= unit.max_records",
+        ),
+        (
+            "records of nobody count",
+            'known = table.filter(table.person.notnull() & (table.person != ""))',
+            "known = table.filter(table.person.notnull())",
+        ),
+        (
+            "equal ranks in one cell",
+            "ibis.row_number().over(within)",
+            "ibis.rank().over(within)",
+        ),
+        by=("unit/curator/test_encode.py", "unit/curator/test_people.py"),
+    ),
+    *broken(
+        "synth/curator/tabulate.py",
+        (
+            "no bound on the records of a person",
+            "        bounded = bound_contributions(bounded, unit)\n",
+            "        bounded = bounded.filter(True)\n",
+        ),
+        (
+            "a record counts twice",
+            'np.add.at(counts, batch.column("word_0").to_numpy(), 1)',
+            'np.add.at(counts, batch.column("word_0").to_numpy(), 2)',
+        ),
+        (
+            "a cell has as many records as batches",
+            'np.add.at(counts, batch.column("word_0").to_numpy(), 1)',
+            'counts[batch.column("word_0").to_numpy()] += 1',
+        ),
+        (
+            "the same record of two files is one",
+            "ibis.union(*parts, distinct=False)",
+            "ibis.union(*parts, distinct=True)",
+        ),
+        by=("unit/curator/test_people.py", "unit/curator/test_measuring.py"),
+    ),
+    *broken(
+        "synth/curator/tabulate.py",
+        (
+            "blocks of cells in the order of the engine",
+            "counted.order_by(words)",
+            "counted.order_by([ibis_word for ibis_word in reversed(words)])",
+        ),
+        (
+            "codes of a cell from the wrong digit",
+            "codes.append(((cells // stride) % size).astype(np.int32))",
+            "codes.append((cells % size).astype(np.int32))",
+        ),
+        by=("unit/curator/test_sparse.py",),
+    ),
+    *broken(
+        "synth/curator/margins.py",
+        (
+            "every table has the counts of the first",
+            "yield number, Sensitive(margins[number].sums(universe, counts))",
+            "yield number, Sensitive(margins[0].sums(universe, counts))",
+        ),
+        (
+            "the full table shared by two",
+            "yield number, Sensitive(counts.copy())",
+            "yield number, Sensitive(counts)",
+        ),
+        (
+            "the full table first",
+            "key=lambda number: margins[number] == full)",
+            "key=lambda number: margins[number] != full)",
+        ),
+        (
+            "a table of another number of cells",
+            "if event.cells != margin.cells(universe):",
+            "if event.cells < margin.cells(universe):",
+        ),
+        by=("unit/curator/test_margins.py",),
+    ),
+    *broken(
+        "synth/curator/boundary.py",
+        (
+            "all tables have the noise of the first",
+            "        table=number,\n",
+            "        table=0,\n",
+        ),
+        (
+            "one sampler for all laws",
+            "    if law not in samplers:\n",
+            "    if samplers:\n        return next(iter(samplers.values()))\n"
+            "    if law not in samplers:\n",
+        ),
+        (
+            "counts that do not fit their table",
+            "or counts.shape != (event.cells,):",
+            "or counts.ndim != 1:",
+        ),
+        (
+            "counts in floating point",
+            "if counts.dtype != np.int64 or counts.shape",
+            'if counts.dtype.kind == "O" or counts.shape',
+        ),
+        (
+            "noise for half the counts",
+            "    sampler.add_to(\n        counts,\n",
+            "    sampler.add_to(\n        counts[: len(counts) // 2],\n",
+        ),
+        by=("unit/curator/test_margins.py", "unit/curator/test_measuring.py"),
+    ),
+    *broken(
+        "synth/curator/sensitive.py",
+        (
+            "a secret is given out twice",
+            "return self.__value.pop()",
+            "return self.__value[0]",
+        ),
+        (
+            "a secret is printed",
+            'return "Sensitive(withheld)"',
+            'return f"Sensitive({self.__value})"',
+        ),
+        (
+            "a secret is compared",
+            "__eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __refuse",
+            "__lt__ = __le__ = __gt__ = __ge__ = __refuse",
+        ),
+        by=("unit/curator/test_sensitive.py",),
+    ),
+    *broken(
+        "synth/curator/measuring.py",
+        (
+            "library logging while raw data are open",
+            "    logging.disable(logging.CRITICAL)\n",
+            "    logging.disable(logging.NOTSET)\n",
+        ),
+        (
+            "warnings while raw data are open",
+            'warnings.simplefilter("ignore")',
+            'warnings.simplefilter("default")',
+        ),
+        (
+            "logging stays off afterwards",
+            "        logging.disable(before)\n",
+            "        logging.disable(logging.CRITICAL)\n",
+        ),
+        (
+            "a key that outlives the measurement",
+            "        stream.close()\n",
+            "        stream.__class__\n",
+        ),
+        (
+            "what was spilled stays",
+            "shutil.rmtree(scratch, ignore_errors=True)",
+            "shutil.rmtree(scratch / scratch.name, ignore_errors=True)",
+        ),
+        (
+            "every table has the noise of number 0",
+            "sensitive_table, events[number], number=number, stream=stream\n",
+            "sensitive_table, events[number], number=0, stream=stream\n",
+        ),
+        (
+            "tables in the order in which they were measured",
+            "in_order = tuple(tables[number] for number in range(len(events)))",
+            "in_order = tuple(tables.values())",
+        ),
+        by=("unit/curator/test_measuring.py", "unit/curator/test_margins.py"),
+    ),
+    *broken(
+        "synth/curator/measuring.py",
+        (
+            "errors of the engine in its own words",
+            "        return SourceError.cut_short()\n",
+            "        return SourceError(str(error))\n",
+        ),
+        (
+            "a bug in its own words",
+            'f"measuring failed with an internal error ({type(error).__name__})"',
+            'f"measuring failed with an internal error ({error})"',
+        ),
+        (
+            "the error that was caught is raised again",
+            "        failure = scrubbed(error)\n",
+            "        failure = error\n",
+        ),
+        by=SAYS_NOTHING,
+    ),
+    *broken(
+        "synth/curator/seal.py",
+        (
+            "core dumps are on",
+            "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+            "resource.getrlimit(resource.RLIMIT_CORE)",
+        ),
+        ("files that others can read", "os.umask(0o077)", "os.umask(0o022)"),
+        (
+            "a dumpable process",
+            "prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)",
+            "prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)",
+        ),
+        (
+            "a child that outlives its parent",
+            "prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)",
+            "prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0)",
+        ),
+        (
+            "a child whose parent was gone before",
+            "if _nobody_reads(sys.stderr.fileno()):",
+            "if _nobody_reads(sys.stderr.fileno()) is None:",
+        ),
+        (
+            "core dumps said to be off",
+            "if resource.getrlimit(resource.RLIMIT_CORE) != (0, 0):",
+            "if resource.getrlimit(resource.RLIMIT_CORE) is None:",
+        ),
+        (
+            "a dumpable process said to be sealed",
+            "return bool(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0)",
+            "return bool(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) >= 0)",
+        ),
+        by=("secrecy/test_seal.py",),
+    ),
+    *broken(
+        "synth/curator/seal.py",
+        (
+            "standard error stays open",
+            "for descriptor in (1, 2)]",
+            "for descriptor in (1,)]",
+        ),
+        (
+            "standard output stays open",
+            "for descriptor in (1, 2)]",
+            "for descriptor in (2,)]",
+        ),
+        (
+            "what is buffered comes out later",
+            "        _flush()  # what is still buffered must not come out once the streams are back\n",
+            "",
+        ),
+        by=SAYS_NOTHING,
+    ),
+    *broken(
+        "synth/curator/disposal.py",
+        (
+            "a file that is still there was deleted",
+            "if path.exists() or target.exists():",
+            "if path.is_dir():",
+        ),
+        (
+            "a file that was changed is deleted",
+            "if _identity(target) != file.identity:",
+            "if not file.identity:",
+        ),
+        (
+            "a file with a second name is deleted",
+            "if target.stat().st_nlink > 1:",
+            "if target.stat().st_nlink > 2:",
+        ),
+        (
+            "what was gone before was deleted",
+            "    return file.removing\n",
+            "    return True\n",
+        ),
+        (
+            "leftovers of the engine are not looked for",
+            "    if leftovers:\n",
+            "    if len(leftovers) > 1:\n",
+        ),
+        (
+            "a link is left behind",
+            "    if path.is_symlink():\n        path.unlink()\n",
+            "    if path.is_symlink():\n",
+        ),
+        by=("unit/curator/test_measuring.py::TestDisposal",),
+    ),
+    *broken(
+        "synth/curator/adaptive_choice.py",
+        (
+            "scores without their weight in the sensitivity",
+            "sensitivity=Fraction(largest * spending.table.sensitivity_l1),",
+            "sensitivity=Fraction(spending.table.sensitivity_l1),",
+        ),
+        (
+            "scores of one record",
+            "sensitivity=Fraction(largest * spending.table.sensitivity_l1),",
+            "sensitivity=Fraction(largest),",
+        ),
+        (
+            "the smallest weight",
+            "largest = max(candidates[key].weight for key in keys)",
+            "largest = min(candidates[key].weight for key in keys)",
+        ),
+        (
+            "squared distances",
+            "return int(np.abs(sensitive_counts - guess).sum())",
+            "return int(((sensitive_counts - guess) ** 2).sum())",
+        ),
+        (
+            "a choice of twice its epsilon",
+            "epsilon=spending.selection.epsilon,",
+            "epsilon=2 * spending.selection.epsilon,",
+        ),
+        (
+            "the candidate by its place",
+            "    return keys[chosen]\n",
+            "    return chosen\n",
+        ),
+        (
+            "every choice has the words of the first",
+            "        number=number,\n",
+            "        number=0,\n",
+        ),
+        by=("unit/curator/test_adaptive.py", "exact/test_adaptive.py"),
+    ),
+    *broken(
+        "synth/curator/adaptive_rounds.py",
+        (
+            "a chosen table may be chosen again",
+            "spending.event(candidates.pop(chosen)),",
+            "spending.event(candidates[chosen]),",
+        ),
+        (
+            "chosen tables have the noise of the first",
+            "                number=len(measured.tables),\n",
+            "                number=len(first),\n",
+        ),
+        (
+            "choices are not told",
+            "            (*measured.selections, spending.selection),\n",
+            "            measured.selections,\n",
+        ),
+        (
+            "a round that is not measured",
+            "for number, spending in enumerate(schedule.rounds):",
+            "for number, spending in enumerate(schedule.rounds[:-1]):",
+        ),
+        by=("unit/curator/test_adaptive.py",),
+    ),
+    *broken(
+        "synth/curator/sparse_measuring.py",
+        (
+            "lists and tables share a number",
+            "Sensitive(cells), event, universe, number=number, stream=stream",
+            "Sensitive(cells), event, universe, number=0, stream=stream",
+        ),
+        by=("unit/curator/test_sparse.py",),
+    ),
+)

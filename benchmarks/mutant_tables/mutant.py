@@ -1,0 +1,67 @@
+"""A mutant: one place of the product, written otherwise."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """In `file`, `old` (which stands there once) becomes `new`; one of `tests` must then fail.
+
+    `tests` are what pytest takes: files, or `file::test`, below `tests/`.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def broken(self, source: str) -> str:
+        """The source with the mutant; raises ValueError if it does not fit any more."""
+        found = source.count(self.old)
+        if found != 1:
+            raise ValueError(f"{self.name}: {self.file} holds its old text {found} times, not once")
+        changed = source.replace(self.old, self.new)
+        if ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source)):
+            raise ValueError(f"{self.name}: changes nothing")
+        return changed
+
+    @property
+    def definitions(self) -> frozenset[str]:
+        """The names of the functions and classes around the change."""
+        source = (ROOT / self.file).read_text(encoding="utf-8")
+        first, last = _changed_lines(source, self.broken(source))
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        return frozenset(
+            node.name
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, kinds)
+            and node.end_lineno is not None
+            and node.lineno <= first
+            and last <= node.end_lineno
+        )
+
+
+def _changed_lines(source: str, changed: str) -> tuple[int, int]:
+    """The first and the last line of `source` that the change touches."""
+    old, new = source.splitlines(), changed.splitlines()
+    first = next(i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)
+    same = 0
+    while same < min(len(old), len(new)) - first and old[-1 - same] == new[-1 - same]:
+        same += 1
+    return first + 1, max(first + 1, len(old) - same)
+
+
+Change = tuple[str, str, str]
+"""The name of a mutant, its old text and its new text."""
+
+
+def broken(file: str, *changes: Change, by: tuple[str, ...]) -> tuple[Mutant, ...]:
+    """Mutants of one file which the same tests must see."""
+    return tuple(Mutant(name, file, old, new, by) for name, old, new in changes)

@@ -1,0 +1,546 @@
+"""Verification: every check of a release that is not trusted."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, broken
+
+TAMPERED = "end_to_end/test_tampering.py::test_"
+
+MUTANTS: tuple[Mutant, ...] = (
+    *broken(
+        "synth/release/verification/budget.py",
+        (
+            "Gaussian events are not added up",
+            "            rho += spent\n",
+            "            rho = spent\n",
+        ),
+        (
+            "choices are not added up",
+            '            yield f"accounting.selections[{number}].epsilon: is not a positive fraction"\n'
+            "            continue\n        epsilons.append(spent)\n",
+            '            yield f"accounting.selections[{number}].epsilon: is not a positive fraction"\n'
+            "            continue\n",
+        ),
+        (
+            "an event that costs nothing",
+            'if spent is None or spent <= 0:\n            yield f"{place}.{name}',
+            'if spent is None or spent < 0:\n            yield f"{place}.{name}',
+        ),
+        (
+            "a total below the sum of the epsilons",
+            "        if epsilon != added:\n",
+            "        if epsilon > added:\n",
+        ),
+        (
+            "a total below the sum by a hair",
+            "        if epsilon != added:\n",
+            "        if float(epsilon) != float(added):\n",
+        ),
+        (
+            "a delta that is too small",
+            "    if in_all > delta:\n",
+            "    if in_all > 10 * delta:\n",
+        ),
+        (
+            "delta of selections is not added",
+            "in_all = Fraction(needed) + spent.selected_delta",
+            "in_all = Fraction(needed)",
+        ),
+        (
+            "epsilon of selections is for the others too",
+            "needed = spent.delta_at(epsilon - spent.selected_epsilon)",
+            "needed = spent.delta_at(epsilon)",
+        ),
+        (
+            "a promise below the total",
+            "if claimed is None or claimed[0] < total[0] or claimed[1] < total[1]:",
+            "if claimed is None or claimed[0] < total[0] / 2 or claimed[1] < total[1]:",
+        ),
+        (
+            "a promise of a smaller delta",
+            "if claimed is None or claimed[0] < total[0] or claimed[1] < total[1]:",
+            "if claimed is None or claimed[0] < total[0]:",
+        ),
+        (
+            "more than the cap",
+            "        if now > cap:\n",
+            "        if now > 2 * cap:\n",
+        ),
+        (
+            "a charge that is not the total",
+            "        if now != spent:\n",
+            "        if now > spent:\n",
+        ),
+        (
+            "a cap that is not configured",
+            'if cap != _fraction(configured[f"{name}_cap"]):',
+            'if cap < _fraction(configured[f"{name}_cap"]):',
+        ),
+        (
+            "another population",
+            'if ledger["population"] != configured["population"]:',
+            'if not ledger["population"]:',
+        ),
+        (
+            "pure events as half their rho",
+            "sum((e * e / 2 for e in self.epsilons), Fraction(0))",
+            "sum((e * e / 4 for e in self.epsilons), Fraction(0))",
+        ),
+        (
+            "Gaussian events alone need the delta",
+            "bounds.append(delta_bound(self.rho, epsilon - self.epsilon))",
+            "bounds.append(delta_bound(self.rho, epsilon))",
+        ),
+        by=("unit/release/test_budget_check.py", "unit/release/test_verification.py"),
+    ),
+    *broken(
+        "synth/release/verification/event_noise.py",
+        (
+            "any norm",
+            'if event["sensitivity_norm"] != norm:',
+            'if not event["sensitivity_norm"]:',
+        ),
+        (
+            "a smaller sensitivity",
+            'if event["sensitivity"] != sensitivity:',
+            'if event["sensitivity"] > sensitivity:',
+        ),
+        (
+            "replace-one verified as add-remove",
+            'cells = 2 if privacy["neighbours"] == "replace-one" else 1',
+            "cells = 1",
+        ),
+        (
+            "persons verified as records",
+            'most = int(unit["max_records"]) if isinstance(unit, dict) else 1',
+            "most = 1",
+        ),
+        (
+            "Gaussian noise verified by the L1 sensitivity",
+            "return cells * (most * most if squared else most)",
+            "return cells * most",
+        ),
+        (
+            "a scale that is not stated",
+            "if field not in event or exact_value(event[field]) != scale:",
+            "if field in event and exact_value(event[field]) != scale:",
+        ),
+        (
+            "another scale",
+            "if field not in event or exact_value(event[field]) != scale:",
+            "if field not in event:",
+        ),
+        (
+            "a smaller variance",
+            "if not ideal * (1 - below) <= Fraction(stated) <= ideal * (1 + above):",
+            "if not Fraction(stated) <= ideal * (1 + above):",
+        ),
+        (
+            "a larger variance",
+            "if not ideal * (1 - below) <= Fraction(stated) <= ideal * (1 + above):",
+            "if not ideal * (1 - below) <= Fraction(stated):",
+        ),
+        (
+            "any delta beside pure events",
+            '        if "delta" in event:\n',
+            '        if "delta" not in event:\n',
+        ),
+        (
+            "a threshold at the sensitivity is verified",
+            "elif threshold <= sensitivity or not threshold_suffices(",
+            "elif not threshold_suffices(",
+        ),
+        (
+            "any threshold is verified",
+            "elif threshold <= sensitivity or not threshold_suffices("
+            "threshold, delta, sensitivity, rate):",
+            "elif threshold <= sensitivity:",
+        ),
+        (
+            "noise too wide to be drawn",
+            "if scale > (LARGEST_SIGMA_SQUARED if gaussian else 1 / SMALLEST_RATE):",
+            "if scale < 0:",
+        ),
+        by=("unit/release/test_budget_check.py", "unit/release/test_verification.py"),
+    ),
+    *broken(
+        "synth/release/verification/ideal_variance.py",
+        (
+            "a threshold for one cell only",
+            "return max(together, apart) <= delta",
+            "return together <= delta",
+        ),
+        (
+            "a threshold for one record a cell only",
+            "return max(together, apart) <= delta",
+            "return apart <= delta",
+        ),
+        (
+            "a variance of one-sided noise",
+            "return 2 * a / (1 - a) ** 2",
+            "return a / (1 - a) ** 2",
+        ),
+        (
+            "a Gaussian variance without the middle",
+            "mass, moment, k = Fraction(1, 2), Fraction(0), 0",
+            "mass, moment, k = Fraction(1), Fraction(0), 0",
+        ),
+        by=("unit/release/test_budget_check.py", "unit/release/test_delta_bound.py"),
+    ),
+    *broken(
+        "synth/release/verification/delta_bound.py",
+        (
+            "a delta that is not raised",
+            "DIGITS.multiply(bound, RAISED)",
+            "DIGITS.multiply(bound, Decimal(1))",
+        ),
+        (
+            "a delta without the division by alpha",
+            "bound = DIGITS.divide(DIGITS.exp(DIGITS.multiply(x, inner)), alpha)",
+            "bound = DIGITS.exp(DIGITS.multiply(x, inner))",
+        ),
+        (
+            "a delta without the logarithm",
+            "inner = DIGITS.add(inner, DIGITS.ln(DIGITS.divide(x, alpha)))",
+            "inner = DIGITS.add(inner, inner)",
+        ),
+        (
+            "a small epsilon has the smallest delta",
+            "    if epsilon <= 0 or rho > LARGEST:\n        return Decimal(1)\n",
+            "    if epsilon <= 0 or rho > LARGEST:\n        return LEAST\n",
+        ),
+        (
+            "a delta shown rounded down",
+            "Context(prec=6, rounding=ROUND_CEILING)",
+            "Context(prec=6, rounding='ROUND_FLOOR')",
+        ),
+        by=("unit/release/test_delta_bound.py",),
+    ),
+    *broken(
+        "synth/release/verification/planned.py",
+        (
+            "any tables first",
+            "if not same and not (other_arithmetic and _alike(first, planned)):",
+            "if len(first) != len(planned):",
+        ),
+        (
+            "last digits may always differ",
+            "if not same and not (other_arithmetic and _alike(first, planned)):",
+            "if not same and not _alike(first, planned):",
+        ),
+        (
+            "further tables",
+            "        if later:\n",
+            "        if not later and later:\n",
+        ),
+        (
+            "private choices without a schedule",
+            "        if measurements.selections:\n",
+            "        if measurements.selections and later:\n",
+        ),
+        (
+            "other choices than were planned",
+            "if tuple(selections) != tuple(each.selection for each in schedule.rounds):",
+            "if len(selections) != len(schedule.rounds):",
+        ),
+        (
+            "a table that was chosen twice",
+            "            left.remove(chosen)\n",
+            "            left.count(chosen)\n",
+        ),
+        (
+            "chosen tables with other noise",
+            "        elif event != spending.event(chosen):\n",
+            "        elif event.table != spending.event(chosen).table:\n",
+        ),
+        (
+            "a round without its table",
+            "    if len(later) != len(schedule.rounds):\n",
+            "    if len(later) > len(schedule.rounds):\n",
+        ),
+        (
+            "a split of the budget that is quite another",
+            "if abs(_budget(one) - _budget(other)) > SPLIT_TOLERANCE * whole:",
+            "if abs(_budget(one) - _budget(other)) > whole:",
+        ),
+        by=("unit/release/test_planned.py",),
+    ),
+    *broken(
+        "synth/release/verification/files_check.py",
+        (
+            "files that are not listed",
+            "extra, absent = sorted(present - listed.keys()), sorted(listed.keys() - present)",
+            "extra, absent = [], sorted(listed.keys() - present)",
+        ),
+        (
+            "files that are missing",
+            "extra, absent = sorted(present - listed.keys()), sorted(listed.keys() - present)",
+            "extra, absent = sorted(present - listed.keys()), []",
+        ),
+        (
+            "bytes that were changed",
+            "        elif digest != listed[name]:\n",
+            "        elif not digest:\n",
+        ),
+        (
+            "links in the folder",
+            'findings.conclude("the folder holds plain files only", folder.problems)',
+            'findings.conclude("the folder holds plain files only", [])',
+        ),
+        by=(
+            TAMPERED + "one_changed_byte_of_any_file_is_found",
+            TAMPERED + "a_removed_file_is_found",
+            TAMPERED + "an_added_file_is_found",
+            TAMPERED + "other_entries_that_are_no_plain_files_are_found",
+        ),
+    ),
+    *broken(
+        "synth/release/verification/rebuild.py",
+        (
+            "counts that are not rebuilt",
+            "count_findings(name, counts, self.derived.counts, self.config.universe),\n",
+            "[],\n",
+        ),
+        (
+            "rows that are not the expansion of the counts",
+            '                    f"{name}: every {unit} is the expansion of the counts", apart[name]\n',
+            '                    f"{name}: every {unit} is the expansion of the counts", []\n',
+        ),
+        (
+            "rows outside of the domain",
+            'self.findings.conclude(f"{name}: every row is in the declared domain", problems)',
+            'self.findings.conclude(f"{name}: every row is in the declared domain", [])',
+        ),
+        (
+            "tolerance under the same arithmetic",
+            "        if not self.other_arithmetic or not count_findings(\n",
+            "        if not count_findings(\n",
+        ),
+        (
+            "fields of the manifest that are not rebuilt",
+            "for finding in differences(self.manifest, expected, equal=equal)\n",
+            "for finding in differences(expected, expected, equal=equal)\n",
+        ),
+        (
+            "fields that nearly agree under the same arithmetic",
+            "if self.other_arithmetic else same\n",
+            "if True else same\n",
+        ),
+        (
+            "a card of another manifest",
+            "if self.folder.read(DATA_CARD) == render_data_card(shown)",
+            "if self.folder.read(DATA_CARD)",
+        ),
+        (
+            "metadata that say more",
+            "                    if self.folder.read(name) == content\n",
+            "                    if self.folder.read(name)\n",
+        ),
+        (
+            "a page of another manifest",
+            "if self.folder.read(PAGE) == render_page(shown, self.derived.counts)",
+            "if self.folder.read(PAGE)",
+        ),
+        (
+            "files that do not belong",
+            "for name in sorted(present - expected_set)]",
+            "for name in sorted(present - present)]",
+        ),
+        by=(
+            "unit/release/test_verification.py",
+            TAMPERED + "a_row_that_was_changed_and_resealed_is_found",
+            TAMPERED + "a_value_inside_its_bin_that_was_changed_is_found",
+            TAMPERED + "a_parquet_value_that_was_changed_is_found",
+            TAMPERED + "an_impossible_row_is_found",
+            TAMPERED + "an_added_file_is_found",
+            TAMPERED + "metadata_that_say_more_than_the_manifest_are_found",
+            TAMPERED + "a_truncated_file_with_new_checksums_is_found",
+        ),
+    ),
+    *broken(
+        "synth/release/verification/rows_check.py",
+        (
+            "rows of impossible cells",
+            "        if rows:\n",
+            "        if rows < 0:\n",
+        ),
+        (
+            "totals that are not met",
+            "        if rows != entry.total:\n",
+            "        if rows > entry.total:\n",
+        ),
+        (
+            "another number of rows",
+            "if config.output.rows is not None and total != config.output.rows:",
+            "if config.output.rows is not None and total > config.output.rows:",
+        ),
+        by=("unit/release/test_checked_content.py",),
+    ),
+    *broken(
+        "synth/release/verification/rows_check.py",
+        (
+            "one record apart is equal",
+            "wrong = np.flatnonzero(found != expected)",
+            "wrong = np.flatnonzero(np.abs(found - expected) > 1)",
+        ),
+        (
+            "any cell within tolerance",
+            "int(apart.max(initial=0)) <= CELL_TOLERANCE",
+            "int(apart.min(initial=0)) <= CELL_TOLERANCE",
+        ),
+        (
+            "any sum within tolerance",
+            "and int(apart.sum()) <= 2 * TOTAL_VARIATION_TOLERANCE * total",
+            "and int(apart.sum()) <= 2 * total",
+        ),
+        (
+            "what comes after the last row",
+            "        if file.read(1):\n",
+            "        if file.read(0):\n",
+        ),
+        by=(
+            "unit/release/test_verification.py",
+            TAMPERED + "a_row_that_was_changed_and_resealed_is_found",
+            TAMPERED + "an_impossible_row_is_found",
+        ),
+    ),
+    *broken(
+        "synth/release/verification/verify.py",
+        (
+            "a configuration of another hash",
+            "        if stated == config.hash\n",
+            "        if stated\n",
+        ),
+        (
+            "a budget that is not looked at",
+            "        list(budget_findings(manifest)),\n",
+            "        [],\n",
+        ),
+        (
+            "statements of the curator that are not looked at",
+            'agree with the configuration", attested_findings(manifest)\n',
+            'agree with the configuration", []\n',
+        ),
+        (
+            "findings without an error",
+            "    if findings.found:\n        other",
+            "    if len(findings.found) > 1:\n        other",
+        ),
+        (
+            "other arithmetic is always assumed",
+            "other_arithmetic = stated != arithmetic_fingerprint()",
+            'other_arithmetic = stated != ""',
+        ),
+        (
+            "rows that cannot be rebuilt",
+            '        findings.found.append(f"the rows cannot be rebuilt from the measurements: {reason}")\n',
+            '        findings.notes.append(f"the rows cannot be rebuilt from the measurements: {reason}")\n',
+        ),
+        by=(
+            "unit/release/test_verification.py",
+            TAMPERED + "more_spent_than_the_cap_allows_is_found",
+            TAMPERED + "the_finding_names_path_found_and_expected",
+        ),
+    ),
+    *broken(
+        "synth/release/verification/attested.py",
+        (
+            "a self-test that failed",
+            '        if test["passed"] is not True:\n',
+            '        if test["passed"] is None:\n',
+        ),
+        (
+            "any statement of a disposal",
+            "    if not stated.is_possible:\n",
+            "    if not stated.checks:\n",
+        ),
+        (
+            "another disposal than was configured",
+            "        if disposal[name] != expected:\n",
+            "        if not disposal[name]:\n",
+        ),
+        by=(
+            "unit/release/test_verification.py",
+            "end_to_end/test_tampering.py::"
+            "test_every_changed_field_of_the_manifest_is_found_but_those_listed",
+        ),
+    ),
+    *broken(
+        "synth/release/verification/comparison.py",
+        (
+            "1 and true are equal",
+            "return type(found) is type(expected) and bool(found == expected)",
+            "return bool(found == expected)",
+        ),
+        (
+            "fields that do not belong there",
+            "        for key in found.keys() - expected.keys():\n",
+            "        for key in found.keys() - found.keys():\n",
+        ),
+        (
+            "items that were left out",
+            "        if len(found) != len(expected):\n",
+            "        if len(found) > len(expected):\n",
+        ),
+        by=(
+            "unit/release/test_verification.py",
+            TAMPERED + "fields_that_were_removed_or_added_are_found",
+            TAMPERED + "items_that_were_removed_are_found",
+        ),
+    ),
+    *broken(
+        "synth/release/verification/measured.py",
+        (
+            "measurements of another release",
+            "        if measurements.release_id != config.release.id:\n",
+            "        if not measurements.release_id:\n",
+        ),
+        (
+            "measurements of another configuration",
+            "        if measurements.configuration_hash != config.hash:\n",
+            "        if not measurements.configuration_hash:\n",
+        ),
+        (
+            "measured tables that were not planned",
+            '        if reason := "; ".join(found):\n',
+            '        if (reason := "; ".join(found)) == ";":\n',
+        ),
+        by=("unit/release/test_checked_content.py",),
+    ),
+    *broken(
+        "synth/release/verification/signature_check.py",
+        (
+            "no signature where one was asked for",
+            "        if trusted:\n",
+            "        if not trusted:\n",
+        ),
+        (
+            "a signature of something else",
+            "    if not found.fits(folder.read(MANIFEST)):\n",
+            "    if not found:\n",
+        ),
+        (
+            "any key is trusted",
+            "            if found.key in trusted\n",
+            "            if found.key\n",
+        ),
+        by=("end_to_end/test_signing.py",),
+    ),
+    *broken(
+        "synth/release/verification/folder.py",
+        (
+            "a link is a plain file",
+            "            status = (path / name).lstat()\n",
+            "            status = (path / name).stat()\n",
+        ),
+        (
+            "any number of files",
+            "        if len(names) > MAX_FILES:\n",
+            "        if len(names) < 0:\n",
+        ),
+        by=(
+            TAMPERED + "a_symbolic_link_is_never_followed",
+            "faults/test_hostile_releases.py",
+        ),
+    ),
+)

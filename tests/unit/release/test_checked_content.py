@@ -1,0 +1,95 @@
+"""What `verify` holds rows and measurements against, one rule at a time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from synth.measurements import write_measurements
+from synth.release.verification.folder import Folder
+from synth.release.verification.measured import read_measured
+from synth.release.verification.report import Findings
+from synth.release.verification.rows_check import rule_findings
+
+from .conftest import BUSY
+
+
+def rows_of(made):
+    """Counts that keep every rule."""
+    return made.derive(made.measurements, made.config).counts
+
+
+def told(made, counts, **output):
+    config = replace(made.config, output=replace(made.config.output, **output))
+    return list(rule_findings("synthetic.csv", counts, config))
+
+
+@pytest.fixture
+def made(measured):
+    return measured(**BUSY)
+
+
+def test_rows_that_keep_every_rule_are_right(made):
+    counts = rows_of(made)
+    assert told(made, counts) == []
+    assert told(made, counts, rows=int(counts.sum())) == []
+
+
+def test_one_row_in_an_impossible_cell_is_told(made):
+    counts = rows_of(made)
+    (rule,) = made.config.universe.impossible
+    counts[np.flatnonzero(made.config.universe.members(rule))[0]] += 1
+    (finding,) = told(made, counts)
+    assert "1 rows are impossible" in finding
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_total_that_is_not_met_is_told(made, more):
+    counts = rows_of(made)
+    (entry,) = made.config.public_totals
+    inside = made.config.universe.members(entry.where) & (counts > 0)
+    counts[np.flatnonzero(inside)[0]] += more
+    (finding,) = told(made, counts)
+    assert f"{entry.total + more} rows with" in finding
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_another_number_of_rows_is_told(made, more):
+    counts = rows_of(made)
+    total = int(counts.sum())
+    (finding,) = told(made, counts, rows=total + more)
+    assert f"{total} rows, expected {total + more}" in finding
+
+
+FOREIGN = {
+    "another release": {"release_id": "other"},
+    "another configuration": {"configuration_hash": "0" * 64},
+    "other events": {},
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_measurements_that_are_of_something_else_are_told(made, tmp_path, what):
+    """The file is whole and well formed, and only not the one that the manifest speaks of."""
+    foreign = replace(made.measurements, **FOREIGN[what])
+    if what == "other events":
+        (table,) = made.measurements.tables
+        doubled = replace(table.event, epsilon=2 * table.event.epsilon)
+        foreign = replace(made.measurements, tables=(replace(table, event=doubled),))
+    folder = tmp_path / "release"
+    folder.mkdir()
+    write_measurements(folder / "measurements.parquet", foreign)
+    findings = Findings()
+    found = read_measured(Folder(folder), made.config, findings, other_arithmetic=False)
+    assert found is None
+    (finding,) = findings.found
+    assert what in finding
+
+
+def test_measurements_of_the_configuration_are_taken(made, tmp_path):
+    folder = tmp_path / "release"
+    folder.mkdir()
+    write_measurements(folder / "measurements.parquet", made.measurements)
+    findings = Findings()
+    assert read_measured(Folder(folder), made.config, findings, other_arithmetic=False)
+    assert findings.found == []
