@@ -76,7 +76,7 @@ def is_killed(copy: Path, mutant: Mutant) -> bool:
     try:
         done = run(copy, mutant.tests, LONGEST_SECONDS)
         killed = done.returncode == FAILED
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.MULTILINE)
         by = failed.group(1) if failed else ""
         if done.returncode not in (0, FAILED):
             print(done.stdout + done.stderr)

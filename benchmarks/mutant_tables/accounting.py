@@ -322,6 +322,6 @@ MUTANTS: tuple[Mutant, ...] = (
             "exceeded=bound > epsilon * (1 + 1e-9),",
             "exceeded=bound > 1000 * epsilon,",
         ),
-        by=("unit/audit/test_faults.py",),
+        by=("unit/audit/test_faults.py::test_a_plan_that_spends_too_much_is_seen_only_together",),
     ),
 )

@@ -192,13 +192,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/ledger/event.py",
         (
             "a hash without the hash before",
-            "return _digest(self.row[:-1])",
-            "return _digest((self.seq, *self.row[2:-1]))",
+            "canonical_json(list(fields)).encode",
+            "canonical_json([fields[0], *fields[2:]]).encode",
         ),
         (
             "a hash without the payload",
-            "return _digest(self.row[:-1])",
-            "return _digest(self.row[:-2])",
+            "canonical_json(list(fields)).encode",
+            "canonical_json(list(fields[:-1])).encode",
         ),
         (
             "an event in two spellings",

@@ -275,11 +275,6 @@ MUTANTS: tuple[Mutant, ...] = (
             "_words_of_one(words, cells[i : i + 1], number),",
         ),
         (
-            "an empty bucket proposes",
-            "if place > table.height:",
-            "if place > 2 * table.height + (1 << 40):",
-        ),
-        (
             "tails without an end of their own",
             "factor <<= TAIL_WIDTH_BITS + far + 1",
             "factor <<= TAIL_WIDTH_BITS + far",

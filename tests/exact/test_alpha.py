@@ -4,13 +4,14 @@
 division before it adds less than 10^-190 for every rate used here. `MARGIN` covers both.
 """
 
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import pytest
 
 from synth.noise import DiscreteLaplace
 from synth.noise.exponential import (
+    _alternating_series,
     exponential_bounds,
     exponential_rounded_up,
     power_bounds,
@@ -124,3 +125,12 @@ def test_power_bounds_enclose_closely(base, exponent, bits):
 
 def test_power_bounds_become_exact_with_enough_bits():
     assert power_bounds(Fraction(3, 8), 5, 15) == (3**5, 3**5)
+
+
+@pytest.mark.parametrize("bits", range(1, 13))
+def test_every_series_of_few_bits_encloses_its_exponential(bits):
+    """All whole y up to 2^bits / 2, those included where every term but the last is exact."""
+    for y in range((1 << bits) // 2 + 1):
+        exact = Context(prec=50).exp(Decimal(-y) / (1 << bits)) * (1 << bits)
+        low, high = _alternating_series(y, y, bits)
+        assert low <= exact <= high

@@ -8,13 +8,14 @@ import math
 import random
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from synth.errors import BugError
-from synth.noise import DiscreteGaussian
-from synth.noise.block_rejection import _decide, finish, trailing_zeros
+from synth.noise import DiscreteGaussian, block_rejection
+from synth.noise.block_rejection import _decide, finish, reject_until_accepted, trailing_zeros
 from synth.noise.block_table import TAIL_BITS, TAIL_WIDTH_BITS, BlockTable
 
 SIGMAS = [Fraction(90), Fraction(127), Fraction(500), Fraction(22361), Fraction(1 << 20)]
@@ -166,6 +167,24 @@ def test_more_digits_decide_what_64_leave_open(table):
             assert finish(table, found[block][place], 0, fraction, words) == expected
 
 
+def test_a_cell_that_is_left_open_goes_on_with_words_of_its_own(table, monkeypatch):
+    """Nobody's words are asked for twice, also where no fraction of 64 bits decides."""
+    asked = []
+    random_words = np.random.default_rng(5)
+
+    def words(number, cells):
+        asked.extend((number, cell) for cell in cells.tolist())
+        return random_words.integers(0, 1 << 64, (len(cells), 2), dtype=np.uint64)
+
+    def undecided(_table, bucket, *_):
+        return np.zeros(len(bucket), dtype=bool), np.zeros(len(bucket), dtype=bool)
+
+    monkeypatch.setattr(block_rejection, "_decide", undecided)
+    buckets = np.full(50, buckets_of(table)[table.reach - 2][-1], dtype=np.uint16)
+    reject_until_accepted(table, buckets, np.zeros(50, dtype=np.uint16), words)
+    assert len(set(asked)) == len(asked) > 50
+
+
 def test_the_middle_is_always_accepted(table):
     """For 0 the limit is the height itself, a whole number."""
     for bucket in buckets_of(table)[0]:
@@ -186,6 +205,37 @@ def test_tails_have_no_end(table):
         sure = int(np.flatnonzero(table.values == 0)[0])
         words = iter([1, 0, sure, 0])
         assert finish(table, bucket, 0, 2**62, words) == 0, "above 2^-7 nothing is accepted"
+
+
+@pytest.mark.parametrize("far", [0, 1, 5, 70])
+def test_a_value_far_out_is_accepted_as_often_as_it_is_proposed_too_rarely(table, far, monkeypatch):
+    """It shares its one bucket with 2^(far + 1) times as many as a block has, and more."""
+    seen = []
+
+    def accepted(_table, place, _fraction, factor, *_):
+        seen.append((place, factor))
+        return True
+
+    monkeypatch.setattr(block_rejection, "_is_below", accepted)
+    for block in (table.reach, -1 - table.reach):
+        (bucket,) = buckets_of(table)[block]
+        finish(table, bucket, 0, 0, iter([0] * (far // 64) + [1 << far % 64, 5]))
+    proposed = Fraction(1, 2 ** (far + 1)) * Fraction(1, table.size << TAIL_WIDTH_BITS)
+    in_a_block = Fraction(1, table.size)
+    assert seen == 2 * [(0, table.height * in_a_block / proposed)]
+
+
+def test_inside_the_bounds_more_digits_decide():
+    """A weight of 1/2 whose bounds are far apart at first: neither side is taken for sure."""
+
+    def bounds(_magnitude, bits):
+        slack = 1 << 40 if bits <= 80 else 0
+        return (1 << bits - 1) - slack, (1 << bits - 1) + slack
+
+    table = SimpleNamespace(law=SimpleNamespace(weight_bounds=bounds))
+    for fraction, below in ((2**63 + 2**10, False), (2**63 - 2**10, True), (2**63, False)):
+        words = itertools.repeat(0)
+        assert block_rejection._is_below(table, 0, fraction, 1, 7, words) is below
 
 
 def test_positive_and_negative_values_meet_without_gap_or_overlap():

@@ -283,6 +283,13 @@ def test_a_threshold_one_lower_is_too_low():
     assert needed_delta(law, threshold - 1, (1, 0), (0, 0), loss) > delta
 
 
+def test_a_threshold_within_the_reach_of_one_unit_is_never_enough():
+    """Whatever delta: at a threshold of one, a record is listed unless its noise is negative."""
+    law = law_of("1/100", 1)
+    assert at_least(law, 0) < Fraction(9, 10)
+    assert not partition_selection.is_private(law, threshold=1, delta=Fraction(9, 10))
+
+
 def test_many_cells_of_one_unit_are_paid_for():
     """Three records in three empty cells: more than one record's chance is needed."""
     law, delta = law_of("3", 3), Fraction(1, 1000)

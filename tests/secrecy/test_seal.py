@@ -35,6 +35,18 @@ def test_a_process_that_is_not_sealed_does_not_say_that_it_is():
     assert said.stdout.strip() == "False", "still dumpable"
 
 
+def test_a_process_whose_limit_allows_a_dump_does_not_say_that_it_is():
+    """Not dumpable alone is not enough: whoever may write its settings could make it so again."""
+    code = (
+        "import resource; from synth.curator import seal_process;"
+        "from synth.curator.seal import core_dumps_are_off as off;"
+        "seal_process(dies_with_parent=False); sealed = off();"
+        "resource.getrlimit = lambda _: (0, 1); print(sealed, off())"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["True", "False"]
+
+
 def test_it_dies_with_the_process_that_started_it():
     middle = (
         "import subprocess, sys\n"

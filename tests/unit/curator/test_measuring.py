@@ -273,18 +273,19 @@ def test_libraries_log_to_no_file_while_raw_data_are_open(project, tmp_path, mon
         warnings.warn("strange value CANARY7391", RuntimeWarning, stacklevel=1)
         return exact(*arguments)
 
+    shown = []
     monkeypatch.setattr(measuring, "tabulate", talkative)
+    monkeypatch.setattr(warnings, "showwarning", lambda *told, **_: shown.append(told))
     handler = logging.FileHandler(written)
     logging.getLogger().addHandler(handler)
     try:
-        logging.captureWarnings(True)
         measured(project(people=as_csv(ROWS)), tmp_path)
         logging.getLogger("made.up.library").critical("afterwards")
     finally:
-        logging.captureWarnings(False)
         logging.getLogger().removeHandler(handler)
         handler.close()
     assert written.read_text() == "afterwards\n"
+    assert shown == []
 
 
 def test_noise_and_counts_stay_whole_numbers(project):

@@ -304,6 +304,8 @@ def test_the_threshold_of_a_selection_must_pay_for_its_delta(sensitivity):
     assert findings(selection("1/2", DELTA, threshold, sensitivity=sensitivity), **named) == ""
     low = selection("1/2", DELTA, threshold - 1, sensitivity=sensitivity)
     assert "too low for the delta" in findings(low, **named)
+    within = selection("1/200", Fraction(9, 10), 1, sensitivity=sensitivity)
+    assert "too low for the delta" in findings(within, **named | {"epsilon": "1/200"})
     none = {key: value for key, value in low.items() if key != "delta"}
     assert "is not a fraction between 0 and 1" in findings(none, **named)
     assert "the mechanism has none" in findings(
