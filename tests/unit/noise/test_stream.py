@@ -140,6 +140,17 @@ def test_no_cell_is_handed_out_twice():
             stream.claim(0, start, count)
 
 
+def test_cells_that_are_handed_out_in_order_stay_handed_out():
+    """Claims that follow each other are kept as one, with the start of the first."""
+    stream = NoiseStream(key=KEY)
+    for start in range(0, 50, 10):
+        stream.claim(0, start, 10)
+    for cell in range(50):
+        with pytest.raises(BugError, match="asked for twice"):
+            stream.claim(0, cell, 1)
+    stream.claim(0, 50, 1)
+
+
 @pytest.mark.parametrize(
     "numbers", [(-1, 0, 1), (0, -1, 1), (0, 0, -1), (2**32, 0, 1), (0, 2**63, 1), (0, 0, 1.0)]
 )
