@@ -216,6 +216,20 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
+        "synth/plan/shares.py",
+        (
+            "planned Laplace tables of one record",
+            "cells, l1 = margin.cells(problem.universe), sensitivity_l1(problem.privacy)",
+            "cells, l1 = margin.cells(problem.universe), 1",
+        ),
+        (
+            "planned Gaussian tables by the L1 sensitivity",
+            "sensitivity_l2_squared=sensitivity_l2_squared(problem.privacy),",
+            "sensitivity_l2_squared=sensitivity_l1(problem.privacy),",
+        ),
+        by=("unit/plan/test_adaptive.py",),
+    ),
+    *broken(
         "synth/measurements/event.py",
         (
             "an event that is read with any threshold",

@@ -456,11 +456,6 @@ MUTANTS: tuple[Mutant, ...] = (
             "order = list(range(len(scores)))",
         ),
         (
-            "the second candidate that is taken",
-            "return order[taken.index(True)]",
-            "return order[len(taken) - 1 - taken[::-1].index(True)]",
-        ),
-        (
             "an order by swaps with any place",
             "other = uniform_below(last + 1, words)",
             "other = uniform_below(count, words)",

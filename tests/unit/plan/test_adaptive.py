@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 
 import pytest
 
-from synth.config.types import RangeQueries
+from synth.config.types import PersonUnit, RangeQueries
 from synth.plan import adaptive_candidates, forecast, plan_events, plan_schedule
 from synth.plan.adaptive_candidates import candidates_of
 from synth.plan.adaptive_schedule import CHOICE_SHARE, likely_tables, schedule_of
@@ -51,6 +51,31 @@ def test_with_delta_everything_is_at_most_the_configured_pair(configure, epsilon
         rho += each.table.rho + square
         assert float(square / (square + each.table.rho)) == pytest.approx(float(CHOICE_SHARE))
     assert rho == largest_rho(config.privacy.epsilon, DELTA)
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "auto", "identity"])
+@pytest.mark.parametrize("delta", ["0", "1/1000"])
+@pytest.mark.parametrize(("neighbours", "units"), [("add-remove", 1), ("replace-one", 2)])
+def test_every_planned_table_has_the_sensitivity_of_a_person(
+    configure, strategy, delta, neighbours, units
+):
+    """Three records each: 3 in L1 norm and 9 squared, for every unit that changes."""
+    config = configure(
+        (3,) * 6,
+        order=2,
+        strategy=strategy,
+        delta=delta,
+        neighbours=neighbours,
+        unit=PersonUnit("person", 3),
+        cells=False,
+    )
+    schedule = plan_schedule(config)
+    events = [*plan_events(config), *([] if schedule is None else schedule.events)]
+    tables = [event for event in events if not isinstance(event, SelectionEvent)]
+    gaussian = [event for event in tables if event.rho is not None]
+    assert {event.sensitivity_l1 for event in tables} == {3 * units}
+    assert {event.sensitivity_l2_squared for event in gaussian} <= {9 * units}
+    assert bool(gaussian) == (delta != "0" and strategy != "identity")
 
 
 def test_the_charge_does_not_depend_on_what_is_chosen(configure):
