@@ -290,6 +290,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=(
             TAMPERED + "one_changed_byte_of_any_file_is_found",
             TAMPERED + "a_removed_file_is_found",
+            TAMPERED + "a_line_for_a_file_that_is_not_there_is_found",
             TAMPERED + "an_added_file_is_found",
             TAMPERED + "other_entries_that_are_no_plain_files_are_found",
         ),

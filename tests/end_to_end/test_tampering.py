@@ -207,6 +207,12 @@ def test_a_removed_file_is_found(release, name, sealed):
     assert name in findings_of(release)
 
 
+def test_a_line_for_a_file_that_is_not_there_is_found(release):
+    sums = (release / "SHA256SUMS").read_text()
+    (release / "SHA256SUMS").write_text(sums + f"{'0' * 64}  zzz.txt\n")
+    assert findings_of(release) == "zzz.txt: is missing"
+
+
 @pytest.mark.parametrize("sealed", [True, False])
 def test_an_added_file_is_found(release, sealed):
     (release / "extra.txt").write_text("more")

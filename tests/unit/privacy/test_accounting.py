@@ -57,6 +57,11 @@ def test_noise_scale_is_sensitivity_over_epsilon():
     assert event(Fraction("0.3"), sensitivity_l1=2).noise_scale_records == Fraction(20, 3)
 
 
+def test_sigma_squared_is_the_sensitivity_over_twice_rho():
+    noise = {"mechanism": "discrete-gaussian", "rho": Fraction(1, 7), "sensitivity_l2_squared": 9}
+    assert TableEvent(("a",), 3, 3, **noise).sigma_squared == Fraction(63, 2)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

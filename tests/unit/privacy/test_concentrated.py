@@ -93,8 +93,8 @@ def test_never_above_another_accountant_of_renyi_divergences(rho, delta):
     assert theirs * (1 - 1e-4) <= ours <= theirs * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("delta", ["1e-100", "1e-12", "1e-9", "1e-6", "0.01", "0.5"])
-@pytest.mark.parametrize("epsilon", ["1e-10", "1e-4", "0.1", "1", "10", "100"])
+@pytest.mark.parametrize("delta", ["1e-100", "1e-12", "1e-11", "1e-9", "1e-6", "0.01", "0.5"])
+@pytest.mark.parametrize("epsilon", ["1e-10", "1e-4", "0.1", "1", "7/3", "56/3", "10", "100"])
 def test_the_largest_rho_fits_and_a_little_more_does_not(epsilon, delta):
     epsilon, delta = Fraction(epsilon), Fraction(delta)
     rho = largest_rho(epsilon, delta)

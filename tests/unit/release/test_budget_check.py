@@ -117,6 +117,8 @@ def test_pure_events_add_up_exactly():
     assert findings(laplace("1/3"), laplace("1/7"), epsilon="10/21") == ""
     assert "the events add up to 10/21" in findings(laplace("1/3"), laplace("1/7"), epsilon="3/7")
     assert "the events add up to 10/21" in findings(laplace("1/3"), laplace("1/7"), epsilon=1)
+    hair = Fraction(10, 21) + Fraction(1, 10**40)
+    assert "the events add up to 10/21" in findings(laplace("1/3"), laplace("1/7"), epsilon=hair)
 
 
 def test_gaussian_events_need_a_delta_and_enough_epsilon():
@@ -237,6 +239,26 @@ def test_the_variance_of_any_gaussian_noise_is_checked_to_the_last_digit(rho):
         assert "variance" in findings(wrong, epsilon=100, delta=Fraction(1, 1000))
 
 
+@pytest.mark.parametrize(("name", "cap"), [("epsilon", "2/3"), ("delta", "1/2000000000")])
+def test_a_total_over_the_cap_is_found(name, cap):
+    """Also where the cap is the configured one, and the charge is that of the events."""
+    made = manifest(gaussian(RHO), epsilon=max(EPSILON, Fraction(3, 4)), delta=DELTA)
+    assert list(budget_findings(made)) == []
+    made["accounting"]["ledger"]["cap"][name] = exact(cap)
+    made["configuration"]["ledger"][f"{name}_cap"] = cap
+    assert list(budget_findings(made)) == [
+        f"accounting.ledger: more {name} was spent than the cap allows"
+    ]
+
+
+@pytest.mark.parametrize("stated", [1, 2, 4])
+def test_a_stated_sensitivity_is_that_of_the_unit(stated):
+    """Alone: the noise is right, and only the number says something else."""
+    event = laplace("1/3", sensitivity=3) | {"sensitivity": stated}
+    named = {"epsilon": "1/3", "unit": {"column": "person", "max_records": "3"}}
+    assert f"sensitivity: found {stated}, expected 3" in findings(event, **named)
+
+
 def test_a_promise_below_the_total_is_found():
     for name, value in (("epsilon", EPSILON / 2), ("delta", DELTA / 2)):
         made = manifest(gaussian(RHO), epsilon=EPSILON, delta=DELTA)
@@ -290,19 +312,25 @@ def test_a_partition_selection_adds_its_epsilon_and_its_delta():
     assert "the events need a delta" in findings(listed, epsilon="1/2", delta=DELTA / 2)
     both = findings(listed, gaussian(RHO), epsilon=EPSILON + Fraction(1, 2), delta=2 * DELTA)
     assert both == ""
+    assert "the events need a delta" in findings(
+        listed, gaussian(RHO), epsilon=EPSILON, delta=2 * DELTA
+    )
     assert "more than" in findings(
         listed, gaussian(RHO), epsilon=EPSILON + Fraction(1, 2), delta=DELTA
     )
 
 
-@pytest.mark.parametrize("sensitivity", [1, 2, 6])
-def test_the_threshold_of_a_selection_must_pay_for_its_delta(sensitivity):
-    law = DiscreteLaplace(Fraction(1, 2), sensitivity)
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity"), [("1/2", 1), ("1/2", 2), ("1/2", 6), ("5", 3), ("20", 6)]
+)
+def test_the_threshold_of_a_selection_must_pay_for_its_delta(epsilon, sensitivity):
+    """Many cells of one record decide where noise is wide, one cell of many where it is not."""
+    law = DiscreteLaplace(Fraction(epsilon), sensitivity)
     threshold = threshold_of_delta(law, delta=DELTA)
     people = {"column": "person", "max_records": str(sensitivity)}
-    named = {"epsilon": "1/2", "delta": DELTA, "unit": people}
-    assert findings(selection("1/2", DELTA, threshold, sensitivity=sensitivity), **named) == ""
-    low = selection("1/2", DELTA, threshold - 1, sensitivity=sensitivity)
+    named = {"epsilon": epsilon, "delta": DELTA, "unit": people}
+    assert findings(selection(epsilon, DELTA, threshold, sensitivity=sensitivity), **named) == ""
+    low = selection(epsilon, DELTA, threshold - 1, sensitivity=sensitivity)
     assert "too low for the delta" in findings(low, **named)
     within = selection("1/200", Fraction(9, 10), 1, sensitivity=sensitivity)
     assert "too low for the delta" in findings(within, **named | {"epsilon": "1/200"})
