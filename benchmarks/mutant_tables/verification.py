@@ -347,10 +347,10 @@ MUTANTS: tuple[Mutant, ...] = (
             TAMPERED + "a_row_that_was_changed_and_resealed_is_found",
             TAMPERED + "a_value_inside_its_bin_that_was_changed_is_found",
             TAMPERED + "a_parquet_value_that_was_changed_is_found",
-            TAMPERED + "an_impossible_row_is_found",
+            TAMPERED + "a_row_outside_of_the_domain_is_told_as_that",
+            TAMPERED + "a_document_of_another_manifest_is_found",
             TAMPERED + "an_added_file_is_found",
             TAMPERED + "metadata_that_say_more_than_the_manifest_are_found",
-            TAMPERED + "a_truncated_file_with_new_checksums_is_found",
         ),
     ),
     *broken(
@@ -395,9 +395,8 @@ MUTANTS: tuple[Mutant, ...] = (
             "        if file.read(0):\n",
         ),
         by=(
+            "unit/release/test_checked_content.py",
             "unit/release/test_verification.py",
-            TAMPERED + "a_row_that_was_changed_and_resealed_is_found",
-            TAMPERED + "an_impossible_row_is_found",
         ),
     ),
     *broken(
@@ -435,7 +434,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=(
             "unit/release/test_verification.py",
             TAMPERED + "more_spent_than_the_cap_allows_is_found",
-            TAMPERED + "the_finding_names_path_found_and_expected",
+            TAMPERED + "a_statement_that_contradicts_the_configuration_is_told_as_that",
         ),
     ),
     *broken(

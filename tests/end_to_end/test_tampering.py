@@ -432,6 +432,55 @@ def test_an_impossible_row_is_found(release):
     assert "1 rows are impossible (age=[65, 99], sex=missing)" in findings_of(release)
 
 
+def test_a_row_outside_of_the_domain_is_told_as_that(release):
+    lines = (release / "synthetic.csv").read_text()
+    (release / "synthetic.csv").write_text(lines + "70,Unknown\n")
+    reseal(release, manifest_of(release))
+    assert "Unknown" in findings_of(release)
+
+
+@pytest.mark.parametrize("name", ["README.md", "index.html"])
+def test_a_document_of_another_manifest_is_found(release, verify_quickly, name):
+    """All hashes are made right again, so that nothing but its words is wrong."""
+    path = release / name
+    content = path.read_bytes().replace(b"0.5", b"0.4")
+    assert content != path.read_bytes()
+    path.write_bytes(content)
+    manifest = manifest_of(release)
+    for entry in manifest["files"]:
+        if entry["path"] == name:
+            entry["bytes"], entry["sha256"] = len(content), digest(path)
+    reseal(release, manifest, card=False)
+    assert findings_of(release, verify_quickly).startswith(f"{name}: is not the ")
+
+
+STATEMENTS = {
+    "the hash of the configuration": (
+        lambda m: m["implementation"].update(configuration_hash="0" * 64),
+        "manifest.json: configuration: its hash is",
+    ),
+    "a self-test that failed": (
+        lambda m: m["implementation"]["self_tests"][0].update(passed=False),
+        "implementation.self_tests[0].passed: found false",
+    ),
+    "a disposal that was not configured": (
+        lambda m: m["security_and_disposal"]["disposal"].update(reason="none"),
+        "disposal.reason: found 'none', expected",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", STATEMENTS)
+def test_a_statement_that_contradicts_the_configuration_is_told_as_that(
+    release, verify_quickly, what
+):
+    change, finding = STATEMENTS[what]
+    manifest = manifest_of(release)
+    change(manifest)
+    reseal(release, manifest)
+    assert finding in findings_of(release, verify_quickly)
+
+
 def test_a_noisy_count_that_was_changed_no_longer_gives_the_rows(release):
     path = release / "measurements.parquet"
     table = pq.read_table(path)

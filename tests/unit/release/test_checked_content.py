@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from synth.measurements import write_measurements
+from synth.release.columns import published_columns
+from synth.release.csv_file import csv_chunks
 from synth.release.verification.folder import Folder
 from synth.release.verification.measured import read_measured
 from synth.release.verification.report import Findings
-from synth.release.verification.rows_check import rule_findings
+from synth.release.verification.rows_check import csv_findings, rule_findings
 
 from .conftest import BUSY
 
@@ -59,6 +61,22 @@ def test_another_number_of_rows_is_told(made, more):
     total = int(counts.sum())
     (finding,) = told(made, counts, rows=total + more)
     assert f"{total} rows, expected {total + more}" in finding
+
+
+@pytest.mark.parametrize("more", [b"\n", b"0", b"\x00"])
+def test_a_byte_after_the_last_row_is_told(made, tmp_path, more):
+    """Even one that adds no row."""
+    columns = published_columns(made.config.universe, made.config.output.bins)
+    chunks = csv_chunks(rows_of(made), made.config.universe, columns, seed=7)
+    text = b"".join(map(bytes, chunks))
+    for content, findings in ((text, []), (text + more, ["goes on after its last row"])):
+        (tmp_path / "release").mkdir(exist_ok=True)
+        (tmp_path / "release" / "synthetic.csv").write_bytes(content)
+        found = csv_findings(
+            Folder(tmp_path / "release"), "synthetic.csv", rows_of(made), made.config, seed=7
+        )
+        assert len(found) == len(findings)
+        assert all(part in whole for part, whole in zip(findings, found, strict=True))
 
 
 FOREIGN = {
