@@ -535,7 +535,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         by=(
             TAMPERED + "a_symbolic_link_is_never_followed",
-            "faults/test_hostile_releases.py",
+            "faults/test_hostile_releases.py::test_thousands_of_files_are_refused_unopened",
         ),
     ),
 )

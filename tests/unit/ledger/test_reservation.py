@@ -179,6 +179,23 @@ def test_what_another_process_writes_is_seen(path, ledger, reserve):
     assert ledger.state("a").state is RunState.MEASURED
 
 
+def test_what_another_process_charged_counts_at_once(path, ledger, reserve):
+    """A ledger that was opened before charges on top of it, and the file stays sound."""
+    with Ledger.open_existing(path) as other:
+        other.state("a")
+        reserve("a", "3")
+        with pytest.raises(BudgetRefusedError):
+            other.reserve(
+                release_id="b",
+                configuration_hash="c0ffee",
+                population="people",
+                cap=Budget(Fraction(4), Fraction(0)),
+                events=[TableEvent(("age",), 3, 1, Fraction(2))],
+            )
+    with Ledger.open_existing(path) as again:
+        assert again.position("people").spent.epsilon == 3
+
+
 def test_only_the_day_is_kept(ledger, reserve):
     reserve("a")
     assert ledger.state("a").reserved_on == "2026-01-31"

@@ -19,6 +19,7 @@ from synth.measurements import (
     write_measurements,
 )
 from synth.noise import DiscreteGaussian, DiscreteLaplace
+from synth.noise.partition_selection import threshold_of_delta
 from synth.privacy import SelectionEvent, TableEvent
 
 HALVES = HierarchyLevel("halves", (0, 0, 1), ("low", "high"))
@@ -110,6 +111,17 @@ def plain(**changes):
 def test_a_damaged_event_is_refused(wrong):
     with pytest.raises((ValueError, TypeError, KeyError)):
         event_from_plain(wrong)
+
+
+def test_a_selection_of_cells_whose_threshold_does_not_pay_is_refused():
+    law, delta = DiscreteLaplace(Fraction(1), 2), Fraction(1, 1000)
+    threshold = threshold_of_delta(law, delta=delta)
+    event = TableEvent(
+        ("a",), 9, 2, Fraction(1), "partition-selection", threshold=threshold, delta=delta
+    )
+    assert event_from_plain(event_to_plain(event)) == event
+    with pytest.raises(ValueError, match="too low for its delta"):
+        event_from_plain(event_to_plain(event) | {"threshold": threshold - 1})
 
 
 @pytest.mark.parametrize("wrong", [None, 1, "text", [], ["mechanism"], [["mechanism", "x"]]])
