@@ -3,7 +3,7 @@
 A universe is measured cell by cell up to `DENSE_LIMIT_CELLS`, unless `strategy: sparse` asks for a
 list. Above it every noisy cell would take memory, so only cells whose noisy count reaches a
 threshold are listed; smaller tables are measured beside them. The threshold follows from the size
-of the universe, the budget and `FALSE_CELLS`, never from the data, not even from their number.
+of the universe and the budget (`allowed_false_cells`), never from the data, not even their number.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ at epsilon 1. They cost no accuracy that the law of the noise does not explain: 
 the threshold is taken for what it probably is. Ten thousand cells are drawn, written and fitted
 in a fraction of a second.
 """
+FALSE_SHARE = Fraction(1, 100)
+"""And at most this part of all cells: in a small universe ten thousand would be most of the list,
+and would ask the fit to tell a few records from noise at every twelfth cell."""
 SPARSE: Final = "sparse"
 """The word under `strategy` that asks for a list below the limit, too."""
 LARGEST_LOW_ORDER_CELLS = 10**6
@@ -48,19 +51,27 @@ def is_sparse(problem: Problem) -> bool:
     return problem.universe.size > DENSE_LIMIT_CELLS or problem.strategy == SPARSE
 
 
+def allowed_false_cells(cells: int) -> Fraction:
+    """How many empty cells of a universe may be expected to be listed.
+
+    Privacy: a function of the size of the universe.
+    """
+    return min(Fraction(FALSE_CELLS), FALSE_SHARE * cells)
+
+
 def listing_event(problem: Problem, epsilon: Fraction, delta: Fraction) -> TableEvent:
     """The event of the list, with the lower of the thresholds that the budget allows.
 
     With delta 0, every cell gets noise and the threshold keeps the expected number of listed empty
-    cells at `FALSE_CELLS`. With delta > 0, partition selection is taken where its threshold is
-    lower: it lists no empty cell.
+    cells at `allowed_false_cells`. With delta > 0, partition selection is taken where its threshold
+    is lower: it lists no empty cell.
 
     Privacy: a function of public numbers.
     """
     full: Margin = problem.full
     cells, sensitivity = problem.universe.size, sensitivity_l1(problem.privacy)
     law = DiscreteLaplace(epsilon, sensitivity)
-    threshold = smallest_threshold(law, cells=cells, false_cells=Fraction(FALSE_CELLS))
+    threshold = smallest_threshold(law, cells=cells, false_cells=allowed_false_cells(cells))
     if delta:
         selecting = threshold_of_delta(law, delta=delta)
         if selecting <= threshold:

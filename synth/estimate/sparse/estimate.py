@@ -17,6 +17,7 @@ from synth.domain.totals import Atoms
 from synth.estimate.raking import rake, required_totals
 from synth.estimate.sparse.posterior import ThresholdPosterior
 from synth.estimate.sparse.raking import rake_to_tables
+from synth.estimate.sparse.room import has_room
 from synth.estimate.sparse.support import Support, spread
 from synth.estimate.sparse.tables import SumTable, noisy_total
 from synth.estimate.sparse.totals import with_atoms
@@ -126,6 +127,9 @@ def _heavy_cells(
             log_cells=math.log(universe.size),
         )
         keep = possible & (judged.real >= REAL)
+        keep &= has_room(
+            columns, judged.mean, keep, noisy, tables, universe, variance=listing.variance
+        )
         counts = np.where(keep, judged.real * judged.mean, 0.0)
     known = tuple(column[keep] for column in columns), counts[keep]
     tree = _tree(tables, universe, declared, known)

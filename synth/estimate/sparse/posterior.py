@@ -28,6 +28,8 @@ _TAIL = 24.0
 _REACH = 20.0
 """A noisy count this many noise scales above the threshold is real, whatever is expected."""
 _ROUNDS = 30
+_LEAST_LISTED = 1e-9
+"""Stands for the chance that a heavy cell is listed where that is next to none."""
 _LARGEST_DECAY = 300.0
 
 
@@ -83,8 +85,8 @@ class ThresholdPosterior:
         self._evidence = blur(chance, fading, values)
         self._moment = blur(chance * count, fading, values)
         self._starts = starts[: values + 1]
-        above = count[:, 0] >= self._theta
-        self._spike_listed = float(chance[above, rows].sum())
+        self._spike_unlisted = float(chance[:, rows] @ self._below(count[:, 0]))
+        self._empty_unlisted = 1.0 if self._never_empty else float(self._below(np.zeros(1))[0])
 
     def listed(
         self, noisy: NDArray[np.int64], log_probability: Floats, *, total: float, log_cells: float
@@ -105,13 +107,17 @@ class ThresholdPosterior:
         if self._never_empty:
             empty = np.zeros(noisy.size)
         place = 0.5 * (math.exp(-log_cells) + np.exp(log_probability))
+        unlisted = max(0.0, 1.0 - float(place.sum()))
         heavy = 1.0
         for _ in range(_ROUNDS):
             weight = np.minimum(heavy * place, 0.5)
             by_spike = weight * spike
             rest = (1.0 - weight) * (model + empty)
             share = by_spike / np.maximum(by_spike + rest, 1e-300)
-            heavy = (float(share.sum()) + 0.5) / max(self._spike_listed, 1e-300)
+            part = min(heavy * math.exp(-log_cells), 0.5)
+            below = part * self._spike_unlisted + (1.0 - part) * self._empty_unlisted
+            passed_over = unlisted * self._spike_unlisted / max(below, 1e-300)
+            heavy = (float(share.sum()) + 0.5) / max(1.0 - passed_over, _LEAST_LISTED)
         by_spike, by_model = weight * spike, (1.0 - weight) * model
         real = by_spike + by_model
         mean = (weight * spike_moment + (1.0 - weight) * moment) / np.maximum(real, 1e-300)
@@ -128,14 +134,17 @@ class ThresholdPosterior:
 
     def _censored(self, chance: Floats, count: Floats) -> Floats:
         """For every point of the grid: the mean count of an unlisted cell, divided by m."""
-        gap = self._theta - count
-        tail = np.exp(-self._decay * np.abs(np.where(gap > 0, gap, gap - 1)))
-        tail /= 1.0 + math.exp(-self._decay)
-        unlisted = np.where(gap > 0, 1.0 - tail, tail)
-        weighted = chance * unlisted
+        weighted = chance * self._below(count)
         mean = (weighted * count).sum(axis=0) / np.maximum(weighted.sum(axis=0), 1e-300)
         free = (chance * count).sum(axis=0) / np.maximum(chance.sum(axis=0), 1e-300)
         return np.asarray(mean / np.maximum(free, 1e-300))
+
+    def _below(self, count: Floats) -> Floats:
+        """The chance that the noisy count of a cell with this count is below the threshold."""
+        gap = self._theta - count
+        tail = np.exp(-self._decay * np.abs(np.where(gap > 0, gap, gap - 1)))
+        tail /= 1.0 + math.exp(-self._decay)
+        return np.asarray(np.where(gap > 0, 1.0 - tail, tail))
 
     def _empty_share(self, log_mean: Floats) -> Floats:
         row, part = self._place(log_mean)

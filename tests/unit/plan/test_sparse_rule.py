@@ -192,3 +192,10 @@ def test_a_list_alone_answers_nothing_by_sums(configure):
     plan = forecast(replace(config, strategy=(full,)))
     assert plan.queries == ()
     assert len(plan.unanswered) == 30 + 30 * 29 // 2
+
+
+def test_in_a_small_universe_few_cells_are_listed_by_noise_alone(configure):
+    problem = problem_of(configure((2, 5, 7, 6, 2, 16, 9), strategy="sparse"))
+    event = listing_event(problem, Fraction(1, 2), Fraction(0))
+    assert expected_false_cells(event) <= 1_209.6
+    assert expected_false_cells(replace(event, threshold=event.threshold - 1)) > 1_209.6

@@ -12,6 +12,7 @@ from synth.domain import Conjunction, PublicTotal
 from synth.domain.sparse_counts import inside, is_possible
 from synth.estimate import estimate_sparse, round_sparse
 from synth.estimate.sparse.raking import rake_to_tables
+from synth.estimate.sparse.room import has_room
 from synth.estimate.sparse.support import spread
 from synth.estimate.sparse.tables import SumTable
 from synth.estimate.sparse.tree import fit_tree
@@ -110,6 +111,7 @@ import hashlib
 import numpy as np
 from synth.domain import Attribute, Universe
 from synth.estimate.sparse.low_rank import shrunk
+from synth.estimate.sparse.room import has_room
 from synth.estimate.sparse.support import spread
 from synth.estimate.sparse.tree import Branch, Tree
 generator = np.random.default_rng(0)
@@ -212,3 +214,42 @@ def test_raking_moves_weights_to_a_table_that_the_tree_could_not_hold(make):
 
     assert misfit(before) > 20
     assert misfit(after) < 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("threshold", "false_cells"), [(35, 8_800), (40, 5_300)])
+def test_a_list_full_of_noise_adds_no_records(make_config, make, threshold, false_cells, seed):
+    universe = make.universe(2, 3, 3, 7, 7, 9, 9, 8)
+    records = make.chain(universe.shape, 891, seed)
+    tables = [make.sums(universe, records, (i,), epsilon="9/80", seed=seed) for i in range(8)]
+    listed = make.listing(
+        universe,
+        records,
+        threshold=threshold,
+        epsilon="1/10",
+        false_cells=false_cells,
+        seed=seed,
+    )
+    fitted = estimate_sparse(
+        make.measurements(listed, *tables), configured(make_config, universe), seed=4
+    )
+    counts = round_sparse(fitted, 5)
+    assert abs(counts.total - 891) < 120  # five standard deviations of the noisy total
+    assert np.mean([distance(records, counts, (i,)) for i in range(8)]) < 0.1
+
+
+def test_a_listed_cell_needs_room_in_every_table(make):
+    universe = make.universe(2, 2)
+    columns = (np.array([0, 0, 1]), np.array([0, 1, 1]))
+    records = [np.repeat(column, [90, 10, 200]) for column in columns]
+    tables = [SumTable.of(make.sums(universe, records, (axis,)), universe) for axis in (0, 1)]
+    noisy = np.array([100, 95, 203])
+
+    def room(counts, variance=25.0):
+        keep = np.ones(3, dtype=bool)
+        found = has_room(columns, counts, keep, noisy, tables, universe, variance=variance)
+        return found.tolist()
+
+    assert room(noisy - 2.0, variance=2500.0) == [True, True, True]
+    assert room(noisy - 2.0) == [True, False, True]  # 98 + 93 of 100 in the first row
+    assert room(np.array([90.0, 10.0, 200.0]), variance=0.0) == [True, True, True]

@@ -94,3 +94,18 @@ def test_the_chance_of_not_being_listed_is_that_of_the_noise():
         gap = THETA - x
         formula = 1 - a**gap / (1 + a) if gap > 0 else a ** (1 - gap) / (1 + a)
         assert formula == pytest.approx(law[x + k < THETA].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "threshold"), [("1/10", 19), ("1/2", 5), ("1", 5)])
+def test_noise_in_a_small_universe_is_not_taken_for_heavy_cells(epsilon, threshold):
+    cells, decay = 120_960, float(Fraction(epsilon))
+    generator = np.random.default_rng(3)
+    stop = 1 - math.exp(-decay)
+    noise = generator.geometric(stop, cells) - generator.geometric(stop, cells)
+    noisy = noise[noise >= threshold]
+    assert noisy.size > 100  # an empty table
+    found = ThresholdPosterior(event(epsilon, threshold)).listed(
+        noisy, np.full(noisy.size, -math.log(cells)), total=1.0, log_cells=math.log(cells)
+    )
+    assert (found.real >= 0.5).sum() == 0
+    assert found.heavy_cells < 0.05 * cells
