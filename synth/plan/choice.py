@@ -29,6 +29,7 @@ from synth.plan.splits import (
     one_way_shares,
     workload_margins,
 )
+from synth.plan.total import with_total
 
 LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in range(5, 65, 5))
 """What part of epsilon the smaller tables may get beside the universe."""
@@ -88,7 +89,10 @@ def choose(problem: Problem) -> Choice:
         ways = _given(problem, problem.strategy)
     free = [resampling_total_variation(q, max(1, problem.records)) for q in problem.questions]
     harmless = [HARMLESS * error for _, error in _by_group(problem.questions, free)]
-    judged = sorted((_judge(problem, way, harmless) for way in ways), key=lambda each: each.score)
+    judged = sorted(
+        (_judge(problem, with_total(problem, way), harmless) for way in ways),
+        key=lambda each: each.score,
+    )
     chosen = min(_as_good(judged), key=lambda each: each.spending.low_order_share or 0)
     return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
 

@@ -11,6 +11,7 @@ import pytest
 from synth.errors import VerificationError
 from synth.release import verify_release
 from tests.command_line import synth
+from tests.conftest import SMALL
 
 STRATEGIES = {
     "auto": ("auto", "0"),
@@ -56,3 +57,30 @@ def test_a_release_of_every_strategy_stands_and_no_noisy_count_can_be_changed(pr
     with pytest.raises(VerificationError) as caught:
         verify_release(changed)
     assert "measurements.parquet" in "\n".join(caught.value.findings)
+
+
+def test_a_total_that_is_measured_by_itself_goes_through_everything(project):
+    age = {**SMALL["domain"][0], "maximum": 599, "bin_width": 1}
+    path = project(
+        strategy="identity", domain=[age, *SMALL["domain"][1:]], privacy={"epsilon": "3"},
+        ledger={"epsilon_cap": 3}, workload={"marginals": 2},
+    )  # fmt: skip
+    done = synth("run", path)
+    assert done.returncode == 0, done.stderr
+    assert "measured: 5,401 noisy counts" in done.stderr
+    folder = path.parent / "outputs" / "small"
+    assert verify_release(folder).release_id == "small"
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    universe, total = manifest["accounting"]["events"]
+    assert universe["table"] == ["age", "sex", "town"]
+    assert (total["table"], total["cells"]) == ([], 1)
+    assert total["epsilon"]["fraction"] == "3/50"
+    assert "the total: discrete-laplace" in (folder / "registry.yaml").read_text(encoding="utf-8")
+    assert "| 1 | none: the total | 1 |" in (folder / "README.md").read_text(encoding="utf-8")
+    noisy = pq.read_table(folder / "measurements.parquet").filter(pc.field("table") == 1)
+    assert noisy.num_rows == 1
+    assert abs(noisy.column("noisy_count")[0].as_py() - 120) < 600  # 25 noise scales
+    found = synth("errors", folder, "--query", "sex=Male", "--json")
+    assert found.returncode == 0, found.stderr
+    assert synth("explain", path).returncode == 0
+    assert synth("audit", path, "--json").returncode == 0

@@ -13,6 +13,7 @@ from fractions import Fraction
 import pytest
 
 from synth.noise import DiscreteGaussian, DiscreteLaplace
+from synth.plan.choice import choose
 from tests.exact.joint_law import Changes, changes, hockey_stick, largest_ratio, renyi
 from tests.exact.test_toy_privacy import largest_ratio_allowed
 from tests.exact.toy_runs import (
@@ -109,6 +110,26 @@ def check_choices(directory) -> None:
 @pytest.mark.parametrize("name", PURE)
 def test_no_output_of_all_tables_together_tells_more_than_epsilon(tmp_path, name):
     check_pure(tmp_path, PURE[name])
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [Plan("identity", "2"), Plan("identity", "2", most=2)],
+    ids=["records", "people"],
+)
+def test_the_table_of_the_total_is_within_the_same_epsilon(tmp_path, monkeypatch, plan):
+    """In a universe this small the total is known; a larger share makes it a table of its own."""
+    monkeypatch.setattr("synth.plan.total.TOTAL_SHARE", Fraction(1, 2))
+    choose.cache_clear()
+    try:
+        runs = run(tmp_path, plan, plan.data)
+    finally:
+        choose.cache_clear()
+    universe, total = runs.events
+    assert (universe.table, total.table, total.cells) == (tuple(COLUMNS), (), 1)
+    largest = max(map(largest_ratio, pairs(plan, runs)))
+    allowed = largest_ratio_allowed(runs.charge.epsilon)
+    assert allowed * (1 - Fraction(1, 2**50)) <= largest <= allowed
 
 
 @pytest.mark.parametrize("name", GAUSSIAN)

@@ -129,7 +129,7 @@ def test_the_forecast_is_that_of_noise_on_a_real_shape(configure):
     The draw is fixed, so this can fail only by a wrong forecast. Allowed: 5 % for the spread of
     all 2,016 or more cells of the widest tables together, as the contract of the plan says.
     """
-    plan = forecast(configure(ADULT))
+    plan = forecast(configure(ADULT, total=48_842))
     generator = np.random.default_rng(20260131)
     success = 1 - math.exp(-1)
     noise = (generator.geometric(success, ADULT) - generator.geometric(success, ADULT)).astype(int)

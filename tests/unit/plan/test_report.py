@@ -19,7 +19,7 @@ def rendered(forecasts, **options):
 
 
 def test_json_holds_every_query_exactly(configure):
-    plan = forecast(configure(ADULT, epsilon="1/3"))
+    plan = forecast(configure(ADULT, epsilon="1/3", total=48_842))
     plain = json.loads(to_json(plan))
     assert plain["epsilon"] == "1/3"
     assert plain["universe_size"] == 120_960
@@ -36,10 +36,12 @@ def test_json_holds_every_query_exactly(configure):
         "simultaneous_95": plan.queries[0].simultaneous_95,
         "mean_absolute_error_records": plan.queries[0].mean_absolute_error_records,
         "l1_records": plan.queries[0].l1_records,
-        "total_variation": None,
+        "total_variation": plan.queries[0].total_variation,
         "weight": "1",
     }
-    several = json.loads(to_json(compare(configure(ADULT), [Fraction(1, 3), Fraction(2)])))
+    several = json.loads(
+        to_json(compare(configure(ADULT, total=48_842), [Fraction(1, 3), Fraction(2)]))
+    )
     assert [one["epsilon"] for one in several] == ["1/3", "2"]
     assert several[0] == plain
 
@@ -73,7 +75,9 @@ def test_a_narrow_workload_names_every_query(configure):
 
 
 def test_budgets_stand_side_by_side(configure):
-    text = rendered(compare(configure(ADULT), [Fraction(1, 10), Fraction(1), Fraction(10)]))
+    text = rendered(
+        compare(configure(ADULT, total=48_842), [Fraction(1, 10), Fraction(1), Fraction(10)])
+    )
     heading = next(line for line in text.splitlines() if line.startswith("query"))
     assert heading.split() == ["query", "0.1", "1", "10"]
     cell = next(line for line in text.splitlines() if line.startswith("one cell of"))

@@ -135,9 +135,10 @@ def test_tables_that_are_given_are_measured_beside_the_list(configure):
     assert listing.threshold is not None
     assert other.table == pair.names
     assert listing.epsilon + other.epsilon == 1
-    (only,) = plan_events(replace(config, strategy=(full,)))
-    assert only.threshold == 60
-    assert only.epsilon == 1
+    only, total = plan_events(replace(config, strategy=(full,)))
+    assert (total.table, total.cells, total.epsilon) == ((), 1, Fraction(1, 50))
+    assert only == listing_event(problem_of(config), Fraction(49, 50), Fraction(0))
+    assert only.threshold == 61
 
 
 @pytest.mark.parametrize("sizes", [(40,), (8, 8), (3, 4, 5)])

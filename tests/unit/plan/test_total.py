@@ -1,0 +1,90 @@
+"""The number of records is always known: declared, by the planned tables, or by one of its own."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from synth.config.types import PersonUnit
+from synth.domain import Margin
+from synth.plan import forecast, plan_events, plan_schedule
+from synth.plan.noise_variance import noise_variance
+from synth.plan.problem import problem_of
+from synth.plan.total import TOTAL_SHARE, total_is_known
+from synth.privacy import total_budget
+
+WIDE = (11, 9, 10, 12, 10, 8)
+STRATEGIES = ["auto", "identity", "sparse", "adaptive", "pair", "universe"]
+
+
+def planned(configure, strategy, **named):
+    config = configure(WIDE, **named)
+    names = config.universe.names
+    given = {
+        "pair": (Margin(names[:2], (0, 0)),),
+        "universe": (Margin(names, (0,) * len(names)), Margin(names[:2], (0, 0))),
+    }
+    return replace(config, strategy=given.get(strategy, strategy))
+
+
+def deviation(events):
+    """The standard deviation of the least squares number of records."""
+    told = [1 / (noise_variance(e) * e.cells) for e in events if e.threshold is None]
+    return sum(told) ** -0.5
+
+
+@pytest.mark.parametrize("delta", ["0", "1/1000000000"])
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "4"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("expected", [None, 900])
+def test_the_number_of_records_is_known_under_every_strategy(
+    configure, strategy, epsilon, delta, expected
+):
+    config = planned(configure, strategy, epsilon=epsilon, delta=delta, order=2, expected=expected)
+    events = plan_events(config)
+    assert total_is_known(problem_of(config), events)
+    alone = 2**0.5 / float(TOTAL_SHARE * Fraction(epsilon))
+    within = 0.005 * (expected or 0)
+    gaussian = any(event.rho for event in events)
+    assert deviation(events) <= max(alone, within) * (3 if gaussian else 1) * (1 + 1e-9)
+    assert sum(not event.table for event in events) <= 1
+    schedule = plan_schedule(config)
+    total = total_budget(
+        events if schedule is None else schedule.events, delta=config.privacy.delta
+    )
+    assert total.epsilon <= Fraction(epsilon)
+    assert total.delta <= Fraction(delta)
+    if not config.privacy.delta:
+        assert total.epsilon == Fraction(epsilon)
+
+
+def test_noise_on_every_cell_leaves_a_fiftieth_for_the_total(configure):
+    universe, total = plan_events(planned(configure, "identity"))
+    assert total.table == ()
+    assert total.cells == 1
+    assert total.sensitivity_l1 == universe.sensitivity_l1 == 1
+    assert (universe.epsilon, total.epsilon) == (Fraction(49, 50), Fraction(1, 50))
+
+
+def test_a_declared_total_is_not_measured(configure):
+    (universe,) = plan_events(planned(configure, "identity", total=1_000))
+    assert universe.epsilon == 1
+
+
+def test_a_universe_whose_sum_is_good_enough_stays_alone(configure):
+    (small,) = plan_events(configure((10, 10), strategy="identity"))
+    assert small.epsilon == 1
+    (expected,) = plan_events(planned(configure, "identity", expected=1_000_000))
+    assert expected.epsilon == 1
+
+
+def test_a_person_with_several_records_counts_with_all_of_them(configure):
+    *_, total = plan_events(planned(configure, "identity", unit=PersonUnit("id", 4)))
+    assert total.table == ()
+    assert total.sensitivity_l1 == 4
+
+
+def test_the_forecast_of_a_total_has_no_attributes(configure):
+    plan = forecast(planned(configure, "identity"))
+    assert [list(table.table) for table in plan.tables][-1] == []
+    assert plan.to_plain()["tables"][-1]["cells"] == 1
