@@ -70,6 +70,21 @@ class OutputError(SynthError):
     """The release, the measurements or the ledger cannot be written."""
 
 
+class ContradictionError(SynthError):
+    """The counts contradict the noisy tables that they were fitted to."""
+
+    @classmethod
+    def of_release(cls) -> ContradictionError:
+        """What a run says whose estimate cannot be mended."""
+        return cls(
+            "no counts were found that agree with the noisy tables, so nothing was published",
+            why="a release that contradicts its own measurements would mislead whoever reads it; "
+            "nothing more was spent, and the measurements are kept",
+            fix="publish again with a newer version of synth (`synth publish`), which costs no "
+            "budget; report the configuration without its source",
+        )
+
+
 class LedgerError(SynthError):
     """The ledger is missing, damaged or does not fit the request."""
 

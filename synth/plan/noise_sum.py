@@ -87,7 +87,7 @@ class NoiseSum:
             z = -NormalDist().inv_cdf(miss / 2)
             return math.ceil(self.sd * (z + self.excess_kurtosis * (z**3 - 3 * z) / 24))
         if miss < _SMALLEST_FFT_MISS:
-            return max(0, math.ceil(_chernoff(self.rate, self.count, miss / 2)) - 1)
+            return max(0, math.ceil(chernoff(self.rate, self.count, miss / 2)) - 1)
         upper, scale = self._upper_pmf
         import numpy as np
 
@@ -114,11 +114,11 @@ class NoiseSum:
 
 def _grid(rate: float, count: int) -> int:
     """A power of two so large that less than 1e-18 of the mass wraps around it."""
-    reach = 2 * _chernoff(rate, count, _WRAPPED) + 2
+    reach = 2 * chernoff(rate, count, _WRAPPED) + 2
     return 1 << max(6, math.ceil(math.log2(reach)))
 
 
-def _chernoff(rate: float, count: int, tail: float) -> float:
+def chernoff(rate: float, count: int, tail: float) -> float:
     """A number s with P(S >= s) <= tail, by Chernoff's bound over a grid of tilts."""
     best = math.inf
     for step in range(1, 128):

@@ -33,6 +33,8 @@ class Derivation:
     report: dict[str, Any]
     seeds: dict[str, int]
     forecast: Forecast
+    gate: dict[str, Any]
+    """How the counts agree with the noisy tables; see `synth.estimate.gate`."""
     kept: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False, repr=False)
     """What was computed of the counts and is needed again, by what else it is a function of."""
 
@@ -52,22 +54,43 @@ Derive = Callable[[Measurements, Config], Derivation]
 
 
 def derive(measurements: Measurements, config: Config) -> Derivation:
-    """Estimate, round and forecast: a deterministic function of its two arguments.
+    """Estimate, round, judge and forecast: a deterministic function of its two arguments.
 
     Privacy: post-processing; nothing here can reach raw data.
+    Raises: ContradictionError if no counts are found that agree with the measurements.
     """
     from synth.plan import forecast
 
-    counts, report, seeds = _counts(measurements, config)
+    counts, report, seeds, gate = _counts(measurements, config)
     chosen = measurements.selections != ()
     events = tuple(table.event for table in measurements.tables) if chosen else None
-    return Derivation(counts, report, seeds, forecast(config, events=events))
+    return Derivation(counts, report, seeds, forecast(config, events=events), gate)
 
 
 def _counts(
     measurements: Measurements, config: Config
-) -> tuple[RowCounts, dict[str, Any], dict[str, int]]:
-    """The whole counts, what the estimate reports, and the public seeds by purpose."""
+) -> tuple[RowCounts, dict[str, Any], dict[str, int], dict[str, Any]]:
+    """The whole counts, what estimate and gate report, and the public seeds by purpose.
+
+    Raises: ContradictionError if they contradict the noisy tables, and cannot be mended.
+    """
+    from synth.estimate import PublicSeeds, gated
+
+    seeds = {purpose: public_seed(measurements, purpose) for purpose in (DRAWN, ROUNDING, BINS)}
+    rounded, fitted, report = _rounded(measurements, config, seeds)
+    with stage(Stage.ROUNDING):
+        passed = gated(
+            rounded, fitted, measurements, config, PublicSeeds(seeds[DRAWN], seeds[ROUNDING])
+        )
+    if not is_sparse(measurements, config) and not passed.drawn:
+        del seeds[DRAWN]
+    return passed.counts, report, seeds, passed.report
+
+
+def _rounded(
+    measurements: Measurements, config: Config, seeds: dict[str, int]
+) -> tuple[RowCounts, Any, dict[str, Any]]:
+    """The whole counts, the values that were rounded if they are held, and the report."""
     from synth.estimate import (
         estimate,
         estimate_blockwise,
@@ -77,23 +100,21 @@ def _counts(
         round_sparse,
     )
 
-    sparse = is_sparse(measurements, config)
-    purposes = (DRAWN, ROUNDING, BINS) if sparse else (ROUNDING, BINS)
-    seeds = {purpose: public_seed(measurements, purpose) for purpose in purposes}
-    if sparse:
+    if is_sparse(measurements, config):
         with stage(Stage.ESTIMATION):
             drawn = estimate_sparse(measurements, config, seed=seeds[DRAWN])
         with stage(Stage.ROUNDING):
-            return round_sparse(drawn, seeds[ROUNDING]), drawn.report, seeds
+            return round_sparse(drawn, seeds[ROUNDING]), drawn, drawn.report
     if is_blockwise(config.universe):
         with stage(Stage.ESTIMATION):
             large = estimate_blockwise(measurements, config)
         with stage(Stage.ROUNDING):
-            return large.round(seeds[ROUNDING]), large.report, seeds
+            return large.round(seeds[ROUNDING]), None, large.report
     with stage(Stage.ESTIMATION):
         estimated = estimate(measurements, config)
     with stage(Stage.ROUNDING):
-        return round_counts(estimated, config, seeds[ROUNDING]).values, estimated.report, seeds
+        counts = round_counts(estimated, config, seeds[ROUNDING]).values
+        return counts, estimated.values, estimated.report
 
 
 def moved_records(measurements: Measurements, config: Config, published: RowCounts) -> int | None:

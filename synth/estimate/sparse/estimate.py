@@ -14,6 +14,7 @@ from synth.config.types import Config
 from synth.domain import Universe
 from synth.domain.sparse_counts import is_possible
 from synth.domain.totals import Atoms
+from synth.estimate.gate_limits import sum_limit
 from synth.estimate.raking import rake, required_totals
 from synth.estimate.sparse.posterior import ThresholdPosterior
 from synth.estimate.sparse.raking import rake_to_tables
@@ -22,6 +23,7 @@ from synth.estimate.sparse.support import Support, spread
 from synth.estimate.sparse.tables import SumTable, noisy_total
 from synth.estimate.sparse.totals import with_atoms
 from synth.estimate.sparse.tree import Branch, Tree, fit_tree
+from synth.plan.sparse_rule import expected_false_cells
 
 if TYPE_CHECKING:
     from synth.measurements import MeasuredTable, Measurements
@@ -34,6 +36,9 @@ ROUNDS = 3
 REAL = 0.5
 """A listed cell is kept if it is at least this likely not to be empty."""
 _CENSORED_ROUNDS = 4
+_REAL_BEYOND_DOUBT = 0.999
+_SURELY = 1e-6
+"""No noise of the universe reaches a count that one does with this chance, over all its cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +62,16 @@ def estimate_sparse(measurements: Measurements, config: Config, *, seed: int) ->
     Privacy: post-processing of the measurements and the public configuration; `seed` is public.
     Ensures: the same bytes for the same input, whatever the number of threads.
     """
-    universe = config.universe
     listing = next((table for table in measurements.tables if table.codes is not None), None)
-    tables = [SumTable.of(t, universe) for t in measurements.tables if t.codes is None]
+    tables = [SumTable.of(t, config.universe) for t in measurements.tables if t.codes is None]
+    return estimate_listed(listing, tables, config, seed=seed)
+
+
+def estimate_listed(
+    listing: MeasuredTable | None, tables: list[SumTable], config: Config, *, seed: int
+) -> SparseEstimate:
+    """The same from a list of heavy cells, if there is one, and tables of sums."""
+    universe = config.universe
     steps: list[dict[str, Any]] = []
     declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
     with progress.stage(progress.Stage.ESTIMATION, part=1, parts=3):
@@ -127,9 +139,11 @@ def _heavy_cells(
             log_cells=math.log(universe.size),
         )
         keep = possible & (judged.real >= REAL)
+        keep &= _most_certain(judged.real, noisy.size - (expected_false_cells(listing.event) or 0))
         keep &= has_room(
-            columns, judged.mean, keep, noisy, tables, universe, variance=listing.variance
-        )
+            columns, judged.mean, keep, noisy, tables, universe, variance=listing.variance,
+            certain=sum_limit(listing.event, 1, _SURELY / listing.event.cells),
+        )  # fmt: skip
         counts = np.where(keep, judged.real * judged.mean, 0.0)
     known = tuple(column[keep] for column in columns), counts[keep]
     tree = _tree(tables, universe, declared, known)
@@ -143,6 +157,13 @@ def _heavy_cells(
         }
     )
     return known[0], known[1], tree
+
+
+def _most_certain(real: Floats, most: float) -> NDArray[np.bool_]:
+    """The cells that are likeliest to be real, about as many as noise has not listed in vain."""
+    kept = np.zeros(real.size, dtype=bool)
+    kept[np.argsort(-real, kind="stable")[: max(0, math.ceil(most))]] = True
+    return kept | (real >= _REAL_BEYOND_DOUBT)
 
 
 def _tree(

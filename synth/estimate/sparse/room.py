@@ -26,6 +26,7 @@ def has_room(
     universe: Universe,
     *,
     variance: float,
+    certain: float,
 ) -> NDArray[np.bool_]:
     """Which of the cells to `keep` fit into every table, the larger noisy counts first.
 
@@ -33,7 +34,8 @@ def has_room(
     standard deviations of its noise and that of the listed cells in it (`variance` each). The
     first cells that fit into it stay; a cell that comes when it is full is left to the model.
     A list alone cannot tell a heavy cell from the largest of ten thousand noises; where no table
-    knows of its records, it was noise.
+    knows of its records, it was noise. A noisy count beyond `certain`, which no noise reaches,
+    stays whatever the tables say.
     """
     kept = keep.copy()
     for table in tables:
@@ -51,5 +53,5 @@ def has_room(
         within = running - np.repeat(before, lengths)
         room = table.values.reshape(-1)[group]
         allowed = room + ALLOWANCE * np.sqrt(table.variance + rank * variance)
-        kept[places[within > allowed]] = False
+        kept[places[(within > allowed) & (noisy[places] <= certain)]] = False
     return kept

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.domain import Margin, Universe
+from synth.domain.nested_sums import nested_sums_by_block
 from synth.domain.sparse_counts import margin_cells, margin_sums
 from synth.measurements import MeasuredTable
 
@@ -21,6 +22,11 @@ Columns = Sequence[NDArray[Any]]
 
 _LEAST_VARIANCE = 1e-12
 """Stands for the noise of a budget so large that there is none, where it is divided by."""
+
+LARGEST_SUMMED = 20_000_000
+"""Sums over two attributes are taken of tables of at most so many cells."""
+LARGEST_PAIR = 1_000_000
+"""And held if they have at most so many."""
 
 View = tuple[int, int]
 """An attribute and how many steps of its hierarchy it is above its codes."""
@@ -63,6 +69,31 @@ class SumTable:
         rest = tuple(place for place in range(self.values.ndim) if place not in places)
         sums = self.values.sum(axis=rest)
         return sums, self.variance * (self.values.size / max(1, sums.size))
+
+
+def sums_of(table: MeasuredTable, universe: Universe) -> Iterator[SumTable]:
+    """A measured table of one or two attributes, or the sums of a larger one over each and two.
+
+    Sums over two attributes are left out where they, or the table, are large.
+    """
+    margin = Margin(table.event.table, table.event.coarsening)
+    shape = margin.shape(universe)
+    if len(shape) <= 2:
+        yield SumTable.of(table, universe)
+        return
+    small = table.event.cells <= LARGEST_SUMMED
+    chosen = [
+        kept
+        for order in ((1, 2) if small else (1,))
+        for kept in combinations(range(len(shape)), order)
+        if math.prod(shape[i] for i in kept) <= LARGEST_PAIR
+    ]
+    for kept, sums in nested_sums_by_block(table.noisy_counts, shape, chosen).items():
+        names = tuple(margin.names[i] for i in kept)
+        steps = tuple(margin.coarsening[i] for i in kept)
+        variance = max(table.variance, _LEAST_VARIANCE) * (table.event.cells // sums.size)
+        values = sums.astype(np.float64)
+        yield SumTable(Margin(names, steps), universe.axes(names), values, variance)
 
 
 def noisy_total(tables: Sequence[SumTable]) -> float | None:

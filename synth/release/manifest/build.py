@@ -173,6 +173,6 @@ def _quality(config: Config, measurements: Measurements, derivation: Derivation)
     key = ("quality", config.hash, content_hash(measurements))
     if key not in derivation.kept:
         derivation.kept[key] = build_quality(
-            config, derivation.forecast, measurements, derivation.counts
+            config, derivation.forecast, measurements, derivation.counts, derivation.gate
         )
     return copy.deepcopy(derivation.kept[key])

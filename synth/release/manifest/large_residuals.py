@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from synth.domain.cell_words import cell_words
+from synth.domain.nested_sums import nested_sums_by_block
 from synth.domain.sparse_counts import SparseCounts
-from synth.release.manifest.residuals import nested_sums, root_mean_square
+from synth.release.manifest.residuals import root_mean_square
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,24 +57,11 @@ def large_marginal_residuals(
 ) -> list[float]:
     """As `residuals.marginal_residuals`, for the residuals of a table that is not subtracted.
 
-    The axes of every marginal ascend. The table is cut along its first axes into blocks; in each
-    the marginals share their sums.
+    The axes of every marginal ascend.
     """
     import numpy as np
 
-    lead = 0
-    while math.prod(shape[lead:]) > BLOCK_CELLS and lead < len(shape) - 1:
-        lead += 1
-    size = math.prod(shape[lead:])
-    tails = {m: tuple(axis - lead for axis in m if axis >= lead) for m in marginals}
-    sums = {m: np.zeros([shape[axis] for axis in m], dtype=np.int64) for m in marginals}
-    for block in range(len(noisy_counts) // size):
-        codes = np.unravel_index(block, shape[:lead]) if lead else ()
-        part = noisy_counts[block * size : (block + 1) * size].astype(np.int64)
-        found = nested_sums(part.reshape(shape[lead:]), list(tails.values()))
-        for m, tail in tails.items():
-            head = tuple(codes[axis] for axis in m if axis < lead)
-            sums[m][head] += found[tail]
+    sums = nested_sums_by_block(noisy_counts, shape, marginals)
     results = []
     for m in marginals:
         cells = np.zeros(len(counts.values), dtype=np.int64)

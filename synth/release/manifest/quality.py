@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
 from synth.measurements import Measurements
 from synth.release.manifest.fit import FIT, build_fit
+from synth.release.manifest.gate import GATE, build_gate
 from synth.release.manifest.listed import LISTING, build_listing
 from synth.release.manifest.schema_terms import (
     Schema,
@@ -99,6 +101,7 @@ QUALITY = record(
         basis=basis("public"),
     ),
     fit=FIT,
+    gate=GATE,
     listing=LISTING,
 )
 
@@ -108,6 +111,7 @@ def build_quality(
     forecast: Forecast,
     measurements: Measurements,
     counts: RowCounts,
+    gate: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The section `quality`."""
     listing = build_listing(config, measurements, counts)
@@ -115,6 +119,7 @@ def build_quality(
         "explanation": EXPLANATION + (AFTER_CHOICES if measurements.selections else ""),
         "prediction": build_prediction(forecast),
         "fit": build_fit(config, measurements, counts),
+        "gate": build_gate(gate),
         **({} if listing is None else {"listing": listing}),
     }
 

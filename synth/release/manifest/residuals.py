@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from synth.domain.nested_sums import nested_sums
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -35,33 +37,3 @@ def marginal_residuals(
     """The root mean square of the residuals of each marginal (a tuple of axes, ascending)."""
     sums = nested_sums(residuals.reshape(shape), marginals)
     return [root_mean_square(sums[marginal]) for marginal in marginals]
-
-
-def nested_sums(
-    table: NDArray[np.int64], marginals: Sequence[tuple[int, ...]]
-) -> dict[tuple[int, ...], NDArray[np.int64]]:
-    """The sums of a table over the axes that each marginal (a tuple of axes, ascending) leaves out.
-
-    Axes are decided one by one, kept or summed out, and marginals share every sum they have in
-    common, so that thousands of them cost little more than a few passes over the table.
-    """
-    found: dict[tuple[int, ...], NDArray[np.int64]] = {}
-    axes = table.ndim
-
-    def decide(table: NDArray[np.int64], axis: int, kept: tuple[int, ...]) -> None:
-        """`table` has the kept axes first, then all axes from `axis` on."""
-        wanted = [m for m in open_marginals if m[: len(kept)] == kept]
-        wanted = [m for m in wanted if len(m) == len(kept) or m[len(kept)] >= axis]
-        if not wanted:
-            return
-        if axis == axes:
-            found[kept] = table
-            return
-        if any(len(m) == len(kept) or m[len(kept)] > axis for m in wanted):
-            decide(table.sum(axis=len(kept)), axis + 1, kept)
-        if any(len(m) > len(kept) and m[len(kept)] == axis for m in wanted):
-            decide(table, axis + 1, (*kept, axis))
-
-    open_marginals = set(marginals)
-    decide(table, 0, ())
-    return found

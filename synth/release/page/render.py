@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.data_card import MECHANISMS
+from synth.release.manifest.gate import gate_sentence
 from synth.release.metadata import linked_data
 from synth.release.metadata.licences import licence_of
 from synth.release.page.accuracy import (
@@ -67,6 +68,7 @@ def render_summary(manifest: dict[str, Any], summary: Summary) -> bytes:
         orders=errors_by_order(errors),
         errors=errors[:MOST_TABLES],
         more_errors=max(0, len(errors) - MOST_TABLES),
+        agreement=gate_sentence(manifest["quality"]["gate"]),
         plots=plots,
         more_columns=[column["name"] for column in columns[MOST_COLUMNS:]],
         associations=_associations(summary, columns),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from synth.domain.nested_sums import nested_sums
 from synth.domain.sparse_counts import SparseCounts
-from synth.release.manifest.residuals import nested_sums
 from synth.release.page.association import association
 from synth.release.page.listed_pairs import listed_associations, sums_by_code
 from synth.release.rows import RowCounts

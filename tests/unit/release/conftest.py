@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from synth.config import Config, load_config
 from synth.domain import Margin
+from synth.estimate.gate import judge
 from synth.measurements import (
     Disposal,
     LedgerPosition,
@@ -107,7 +108,8 @@ def stand_in(measurements: Measurements, config: Config) -> Derivation:
         counts[inside[:2]] = entry.total // 2, entry.total - entry.total // 2
     seeds = {purpose: public_seed(measurements, purpose) for purpose in (ROUNDING, BINS)}
     report = {"method": "stand-in", "rounds": 3, "residual": 0.125, "tables": [["age"], ["town"]]}
-    return Derivation(counts, report, seeds, forecast(config))
+    gate = {"outcome": "agree", **judge(counts, measurements, config).to_plain()}
+    return Derivation(counts, report, seeds, forecast(config), gate)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,9 @@ def test_quality_is_computed_once_for_the_same_measurements_and_counts(measured,
     first = build_manifest(made.config, made.measurements, derived, attested)["quality"]
     first["fit"]["tables"].clear()  # what one is given is its own
     again = build_manifest(made.config, replace(made.measurements), derived, attested)["quality"]
-    assert again == real(made.config, derived.forecast, made.measurements, derived.counts)
+    assert again == real(
+        made.config, derived.forecast, made.measurements, derived.counts, derived.gate
+    )
     assert len(computed) == 1
     (table,) = made.measurements.tables
     changed = replace(table, noisy_counts=table.noisy_counts + 1)

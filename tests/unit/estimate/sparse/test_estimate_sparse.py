@@ -1,5 +1,6 @@
 """The estimate of a universe that is never held, against the records that it was measured from."""
 
+import math
 import os
 import subprocess
 import sys
@@ -245,11 +246,13 @@ def test_a_listed_cell_needs_room_in_every_table(make):
     tables = [SumTable.of(make.sums(universe, records, (axis,)), universe) for axis in (0, 1)]
     noisy = np.array([100, 95, 203])
 
-    def room(counts, variance=25.0):
+    def room(counts, variance=25.0, certain=math.inf):
         keep = np.ones(3, dtype=bool)
-        found = has_room(columns, counts, keep, noisy, tables, universe, variance=variance)
-        return found.tolist()
+        return has_room(
+            columns, counts, keep, noisy, tables, universe, variance=variance, certain=certain
+        ).tolist()
 
     assert room(noisy - 2.0, variance=2500.0) == [True, True, True]
     assert room(noisy - 2.0) == [True, False, True]  # 98 + 93 of 100 in the first row
+    assert room(noisy - 2.0, certain=94) == [True, True, True]
     assert room(np.array([90.0, 10.0, 200.0]), variance=0.0) == [True, True, True]

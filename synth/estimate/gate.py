@@ -1,0 +1,366 @@
+"""The gate: no counts are published that contradict the noisy tables they were fitted to.
+
+The null hypothesis is that the published counts are the true ones. Then every noisy count less
+the published one is a draw of noise whose law is known, and so is every sum of them. Each sum is
+compared with a limit that such noise passes with a chance of `MISS` divided by the number of
+comparisons, so that, whatever the counts, true ones are stopped with a chance below `MISS` (a union
+bound over rigorous tails, `gate_limits`). Counts that lie between the true and the noisy ones are
+nearer to the noisy ones than the true ones are, so they are stopped less often still: an estimator
+that does its work passes, and one that invents or loses records does not.
+
+Compared are, of every table with all its cells measured:
+
+* the total;
+* a table of one or two attributes: every cell, and the sum of all absolute (Laplace) or squared
+  (Gaussian) differences;
+* a table of more: its sums over one attribute, and over two if it is no larger than
+  `PAIRS_UP_TO`;
+
+and of a list of heavy cells:
+
+* every listed cell that is published as empty: its noisy count is one that noise may reach
+  somewhere in the universe;
+* how many these are: not fewer than noise must have listed in vain, of which a part may be kept
+  (`FALSE_KEPT`).
+
+Whole counts get an allowance for being whole (`gate_limits.rounding_allowance`).
+
+Public totals are met exactly, whatever the noisy tables say. Where these contradict the totals
+themselves, no counts could do better: then nothing is stopped, and the report says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config.types import Config
+from synth.domain import Margin, PublicTotal, Universe
+from synth.domain.nested_sums import nested_sums, nested_sums_by_block
+from synth.domain.sparse_counts import SparseCounts, margin_sums
+from synth.estimate.gate_limits import rounding_allowance, spread_limit, sum_limit, too_few
+from synth.estimate.raking import required_totals
+from synth.plan.noise_variance import noise_variance
+from synth.plan.possible import possible_cells
+from synth.plan.sparse_rule import expected_false_cells
+
+if TYPE_CHECKING:
+    from synth.measurements import MeasuredTable, Measurements
+    from synth.privacy import TableEvent
+
+Ints: TypeAlias = "NDArray[np.int64]"
+WholeCounts: TypeAlias = "Ints | SparseCounts"
+
+MISS = 1e-6
+"""The chance that true counts are stopped, over everything that is compared in one run."""
+PAIRS_UP_TO = 20_000_000
+"""Sums over two attributes are compared of tables of at most so many cells."""
+FALSE_KEPT = 0.5
+"""Of the cells that noise must have listed in vain, this part may have rows at least: nothing tells
+a cell that one noise listed from one with a record, and where the sums agree no row is invented."""
+LOW_ORDER = 2
+"""A table of so many attributes is compared cell by cell; of larger ones, their sums are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Noisy and published counts of one margin, as sums of a noisy table.
+
+    Shapes and units: `noisy` and `published` are flat in C order over the margin, records.
+    `noises` cells of the table add up to each; `runs` runs of neighbouring cells of the universe.
+    """
+
+    number: int
+    event: TableEvent
+    margin: Margin
+    noisy: Ints
+    published: Ints
+    noises: int
+    runs: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise of one of the sums, records squared."""
+        return _deviation(self.event) ** 2 * self.noises
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether the cells are those of the table, each with a noise of its own."""
+        return self.noises == 1 and self.noisy.size > 1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The figure that comes nearest to its limit, or beyond it, of one kind and margin.
+
+    `off` is in records (or, of squares, records squared), as is `limit`; beyond 1, `ratio` says
+    that true counts would hardly ever show it.
+    """
+
+    kind: str
+    number: int
+    attributes: tuple[str, ...]
+    off: float
+    limit: float
+    in_sd: float
+
+    @property
+    def ratio(self) -> float:
+        """How large the figure is, in parts of what is allowed."""
+        return self.off / max(self.limit, 1e-300)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What the gate found."""
+
+    comparisons: int
+    worst: Comparison | None
+    contradicted: tuple[Sums, ...]
+    """Margins whose published sums no noise explains, and those with a contradicted list."""
+    list_contradicted: bool
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing is contradicted."""
+        return not self.contradicted and not self.list_contradicted
+
+    def to_plain(self) -> dict[str, Any]:
+        """The verdict in JSON values."""
+        plain: dict[str, Any] = {
+            "comparisons": self.comparisons,
+            "contradicted": len(self.contradicted) + self.list_contradicted,
+        }
+        if self.worst is not None:
+            plain["largest"] = {
+                "kind": self.worst.kind,
+                "event": self.worst.number,
+                "attributes": list(self.worst.attributes),
+                "in_sd": self.worst.in_sd,
+                "in_limits": self.worst.ratio,
+            }
+        return plain
+
+
+def judge(counts: WholeCounts, measurements: Measurements, config: Config) -> Verdict:
+    """Compare whole counts with the noisy tables that they were fitted to.
+
+    Privacy: post-processing of the measurements and the public configuration.
+    Ensures: deterministic.
+    """
+    universe = config.universe
+    every = list(_all_sums(counts, measurements, universe))
+    listing = next(((i, t) for i, t in enumerate(measurements.tables) if t.codes is not None), None)
+    comparisons = sum(each.noisy.size + each.has_spread for each in every)
+    comparisons += 0 if listing is None else 2
+    miss = MISS / max(1, comparisons)
+    split = bool(required_totals(config))
+    found: list[Comparison] = []
+    contradicted: list[Sums] = []
+    for each in every:
+        here = [_of_sums(each, miss, split=split)]
+        if each.has_spread:
+            here.append(_of_spread(each, miss))
+        found.extend(here)
+        if any(one.ratio > 1.0 for one in here):
+            contradicted.append(each)
+    of_list = [] if listing is None else list(_of_list(counts, *listing, universe, miss))
+    found.extend(of_list)
+    worst = max(found, key=lambda one: one.ratio, default=None)
+    return Verdict(comparisons, worst, tuple(contradicted), any(one.ratio > 1.0 for one in of_list))
+
+
+def totals_contradict(measurements: Measurements, config: Config) -> bool:
+    """Whether the noisy tables contradict the required totals themselves, whatever the counts.
+
+    A noisy table that holds all attributes of a total says what it should be. One that holds
+    some of them has at least as many records in the cells that match these.
+    """
+    totals = required_totals(config)
+    asked = [(total, table) for total in totals for table in measurements.tables]
+    miss = MISS / max(1, len(asked))
+    return any(_contradicts(total, table, config.universe, miss) for total, table in asked)
+
+
+def _contradicts(total: PublicTotal, table: MeasuredTable, universe: Universe, miss: float) -> bool:
+    event = table.event
+    if table.codes is not None:
+        return False
+    margin = Margin(event.table, event.coarsening)
+    inside = np.ones((1,) * len(margin.names), dtype=bool)
+    is_exact = True
+    for name, codes in total.where.codes.items():
+        if name not in margin.names:
+            is_exact = False
+            continue
+        place = margin.names.index(name)
+        groups = np.asarray(universe.attribute(name).groups(margin.coarsening[place]))
+        chosen = np.zeros(margin.shape(universe)[place], dtype=bool)
+        chosen[groups[list(codes)]] = True
+        is_exact = is_exact and set(np.flatnonzero(chosen[groups])) == set(codes)
+        axes = [1] * len(margin.names)
+        axes[place] = chosen.size
+        inside = inside & chosen.reshape(axes)
+    shape = margin.shape(universe)
+    cells = np.asarray(table.noisy_counts).reshape(shape)
+    said = int(cells.sum(where=np.broadcast_to(inside, shape), dtype=np.int64))
+    noises = int(np.broadcast_to(inside, shape).sum())
+    limit = sum_limit(event, max(1, noises), miss)
+    return total.total - said > limit or (is_exact and said - total.total > limit)
+
+
+def _all_sums(
+    counts: WholeCounts, measurements: Measurements, universe: Universe
+) -> Iterator[Sums]:
+    for number, table in enumerate(measurements.tables):
+        if table.codes is None:
+            yield from _sums_of(counts, number, table, universe)
+
+
+def _sums_of(
+    counts: WholeCounts, number: int, table: MeasuredTable, universe: Universe
+) -> Iterator[Sums]:
+    """The margins of one noisy table that are compared."""
+    margin = Margin(table.event.table, table.event.coarsening)
+    shape = margin.shape(universe)
+    places = range(len(shape))
+    orders = {0, 1} if len(shape) > LOW_ORDER else {0, 1, len(shape)}
+    if table.event.cells <= PAIRS_UP_TO:
+        orders.add(2)
+    chosen = [kept for order in sorted(orders) for kept in combinations(places, order)]
+    margins = [
+        Margin(tuple(margin.names[i] for i in kept), tuple(margin.coarsening[i] for i in kept))
+        for kept in chosen
+    ]
+    if table.event.cells > PAIRS_UP_TO:
+        noisy = nested_sums_by_block(table.noisy_counts, shape, chosen)
+        published = [_published(counts, each, universe) for each in margins]
+    else:
+        noisy = nested_sums(np.asarray(table.noisy_counts, dtype=np.int64).reshape(shape), chosen)
+        own = nested_sums(_published(counts, margin, universe).reshape(shape), chosen)
+        published = [own[kept].reshape(-1) for kept in chosen]
+    for kept, small, here in zip(chosen, margins, published, strict=True):
+        sums = noisy[kept].reshape(-1)
+        yield Sums(
+            number, table.event, small, sums, here, table.event.cells // max(1, sums.size),
+            _runs(small, universe),
+        )  # fmt: skip
+
+
+def _published(counts: WholeCounts, margin: Margin, universe: Universe) -> Ints:
+    if isinstance(counts, SparseCounts):
+        sums = margin_sums(counts.columns, counts.values, universe, margin)
+        return np.rint(sums).astype(np.int64)
+    return np.asarray(margin.sums(universe, counts))
+
+
+def _runs(margin: Margin, universe: Universe) -> float:
+    """Of how many runs of neighbouring cells a cell of the margin consists."""
+    if any(margin.coarsening):
+        return math.inf
+    axes = [universe.names.index(name) for name in margin.names]
+    before = range(max(axes, default=-1) + 1)
+    return float(math.prod(universe.shape[axis] for axis in before if axis not in axes))
+
+
+def _of_sums(sums: Sums, miss: float, *, split: bool) -> Comparison:
+    """The sum of a margin that is furthest beyond what is allowed for it.
+
+    `split`: counts were rounded apart in the parts that required totals cut out, so that runs of
+    neighbours tell nothing.
+    """
+    noise = sum_limit(sums.event, sums.noises, miss)
+    off = np.abs(sums.noisy - sums.published).astype(np.float64)
+    runs = math.inf if split and sums.margin.names else sums.runs
+    allowed = [
+        noise + rounding_allowance(float(count), runs, miss) for count in _largest(sums, off)
+    ]
+    places = _places(sums, off)
+    worst = max(range(len(places)), key=lambda i: off[places[i]] / allowed[i])
+    deviation = _deviation(sums.event) * math.sqrt(sums.noises)
+    return Comparison(
+        "sum",
+        sums.number,
+        sums.margin.names,
+        float(off[places[worst]]),
+        allowed[worst],
+        float(off[places[worst]]) / deviation,
+    )
+
+
+_LOOKED_AT = 64
+
+
+def _places(sums: Sums, off: NDArray[np.float64]) -> Ints:
+    """Where the sums are furthest off, each beside its own size: one of these is the worst."""
+    beside = off / np.sqrt(sums.published + 1.0)
+    far = [np.argsort(-each, kind="stable")[:_LOOKED_AT] for each in (off, beside)]
+    return np.unique(np.concatenate(far))
+
+
+def _largest(sums: Sums, off: NDArray[np.float64]) -> Ints:
+    return np.asarray(sums.published[_places(sums, off)])
+
+
+def _of_spread(sums: Sums, miss: float) -> Comparison:
+    """All differences of a margin together."""
+    residual = (sums.noisy - sums.published).astype(np.float64)
+    deviation = _deviation(sums.event)
+    limit = spread_limit(sums.event, residual.size, miss)
+    rounding = np.minimum(sums.runs, np.sqrt(sums.published + 1.0))
+    if sums.event.rho is None:
+        off, allowed = float(np.abs(residual).sum()), float(rounding.sum())
+        mean = off / residual.size
+    else:
+        # by the triangle inequality: |noise + rounding| <= |noise| + |rounding|
+        off, wide = float((residual**2).sum()), math.sqrt(float((rounding**2).sum()))
+        allowed = 2.0 * math.sqrt(limit) * wide + wide * wide
+        mean = math.sqrt(off / residual.size)
+    return Comparison(
+        "spread", sums.number, sums.margin.names, off, limit + allowed, mean / deviation
+    )
+
+
+def _of_list(
+    counts: WholeCounts, number: int, table: MeasuredTable, universe: Universe, miss: float
+) -> Iterator[Comparison]:
+    """Listed cells that are published as empty: none too heavy, and not too few."""
+    event, codes = table.event, table.codes
+    false = expected_false_cells(event)
+    if codes is None or not false:
+        return
+    cells = tuple(codes.T)
+    if isinstance(counts, SparseCounts):
+        here, occupied = counts.at(cells, universe.shape), len(counts.values)
+    else:
+        here = counts[np.ravel_multi_index(cells, universe.shape)]
+        occupied = int(np.count_nonzero(counts))
+    empty = table.noisy_counts[here == 0]
+    deviation = _deviation(event)
+    if empty.size:
+        highest = float(empty.max())
+        limit = sum_limit(event, 1, 2.0 * miss / event.cells)
+        yield Comparison("listed cell", number, event.table, highest, limit, highest / deviation)
+    share = max(0.0, 1.0 - occupied / event.cells) * (possible_cells(universe) / event.cells)
+    expected = false * share
+    least = min(too_few(expected, miss), FALSE_KEPT * expected)
+    if least > 0.0:
+        missing = max(0.0, expected - empty.size)
+        yield Comparison(
+            "listed cells",
+            number,
+            event.table,
+            missing,
+            expected - least,
+            missing / math.sqrt(expected),
+        )
+
+
+def _deviation(event: TableEvent) -> float:
+    return math.sqrt(max(noise_variance(event), 1e-12))

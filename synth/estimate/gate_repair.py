@@ -1,0 +1,234 @@
+"""What happens at the gate: counts that contradict the noisy tables are mended, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config.types import Config
+from synth.domain import Universe
+from synth.domain.sparse_counts import SparseCounts, is_possible, margin_cells
+from synth.errors import ContradictionError
+from synth.estimate.cell_table import cell_table
+from synth.estimate.counts import round_sparse
+from synth.estimate.gate import Sums, Verdict, WholeCounts, judge, totals_contradict
+from synth.estimate.raking import rake
+from synth.estimate.sparse.estimate import SparseEstimate, estimate_listed
+from synth.estimate.sparse.support import Support
+from synth.estimate.sparse.tables import sums_of
+from synth.estimate.sparse.totals import with_atoms
+from synth.noise import DiscreteLaplace
+from synth.noise.survivors import smallest_threshold
+from synth.plan.sparse_rule import allowed_false_cells
+
+if TYPE_CHECKING:
+    from synth.measurements import MeasuredTable, Measurements
+
+Floats = NDArray[np.float64]
+
+AGREE = "agree"
+RAKED = "raked"
+REBUILT = "rebuilt"
+EXCUSED = "public totals"
+
+ATTEMPTS = 4
+"""How often counts are raked, rounded and judged again."""
+_SWEEPS = 12
+_FEWEST_SWEEPS = 3
+_MOST_WORK = 400_000_000
+"""Weights times margins that are moved in one attempt, about; bounds the time to a few seconds."""
+_MOST = 20.0
+"""One move makes no weight larger by more than this factor."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gated:
+    """Counts that may be published, and what the gate has to say of them.
+
+    `report` is plain JSON: the verdict on these counts, the outcome, and if they were mended
+    also the verdict on those that were not published.
+    """
+
+    counts: WholeCounts
+    report: dict[str, Any]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the public seed of drawn cells was used."""
+        return bool(self.report["outcome"] == REBUILT)
+
+
+@dataclass(frozen=True)
+class PublicSeeds:
+    """The public seeds that mending may need."""
+
+    drawn: int
+    rounding: int
+
+
+def gated(
+    counts: WholeCounts,
+    fitted: Floats | SparseEstimate | None,
+    measurements: Measurements,
+    config: Config,
+    seeds: PublicSeeds,
+) -> Gated:
+    """Let the counts pass, or mend them until they do.
+
+    First the fitted values are raked to the sums that the counts contradict; where that is not
+    enough, a new table is made of the sums alone and the cells that are beyond any noise.
+    `fitted` are the values that were rounded: of every cell, or of listed cells; without them
+    the counts are raked.
+
+    Privacy: post-processing of the measurements and the public configuration.
+    Ensures: deterministic. Impossible cells stay empty and required totals hold exactly.
+    Raises: ContradictionError if nothing helps.
+    """
+    verdict = judge(counts, measurements, config)
+    if verdict.passes:
+        return Gated(counts, _report(verdict, AGREE))
+    if totals_contradict(measurements, config):
+        return Gated(counts, _report(verdict, EXCUSED))
+    outcome, support = RAKED, _support(counts, fitted, config.universe)
+    mended, found = _rake(support, verdict, measurements, config, seeds)
+    if not found.passes:
+        outcome = REBUILT
+        mended, found = _rebuild(measurements, config, seeds)
+    if not found.passes:
+        raise ContradictionError.of_release()
+    return Gated(_like(counts, mended, config.universe), _report(found, outcome, verdict))
+
+
+def _report(verdict: Verdict, outcome: str, before: Verdict | None = None) -> dict[str, Any]:
+    report: dict[str, Any] = {"outcome": outcome, **verdict.to_plain()}
+    if before is not None:
+        report["before"] = before.to_plain()
+    return report
+
+
+def _rake(
+    support: Support,
+    verdict: Verdict,
+    measurements: Measurements,
+    config: Config,
+    seeds: PublicSeeds,
+) -> tuple[SparseCounts, Verdict]:
+    """Rake, round and judge, with more margins each time if others are contradicted then."""
+    wanted: dict[tuple[int, Any], Sums] = {}
+    for _ in range(ATTEMPTS):
+        for each in verdict.contradicted:
+            wanted.setdefault((each.number, each.margin), each)
+        values = _moved(support, list(wanted.values()), config.universe)
+        mended = _rounded(support.with_values(values), config, seeds)
+        verdict = judge(mended, measurements, config)
+        if verdict.passes:
+            break
+    return mended, verdict
+
+
+def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats:
+    """Weights whose margins are nearer to the noisy sums: those known best come last.
+
+    A margin moves by the share of its squared gaps that noise does not explain (James, Stein), so
+    that noise is not copied where nothing is contradicted.
+    """
+    values = support.values.copy()
+    known = sorted(sums, key=lambda each: -each.variance)
+    keep_total = all(each.margin.names for each in sums)
+    sweeps = _MOST_WORK // (max(1, values.size) * max(1, len(known)))
+    for _ in range(min(max(sweeps, _FEWEST_SWEEPS), _SWEEPS)):
+        for each in known:
+            cells = margin_cells(support.columns, universe, each.margin)
+            size = each.noisy.size
+            now = np.bincount(cells, weights=values, minlength=size)
+            gap = each.noisy - now
+            squares = float((gap * gap).sum())
+            noise = each.variance * size
+            share = max(0.0, 1.0 - noise / squares) if squares > 0.0 else 0.0
+            aim = np.maximum(now + share * gap, 0.0)
+            if each.margin.names and (keep_total or aim.sum() > 0.0):
+                aim *= float(now.sum()) / max(float(aim.sum()), 1e-300)
+            factor = np.divide(aim, now, out=np.ones(size), where=now > 0.0)
+            values *= np.minimum(factor, _MOST)[cells]
+    return values
+
+
+def _rebuild(
+    measurements: Measurements, config: Config, seeds: PublicSeeds
+) -> tuple[SparseCounts, Verdict]:
+    """A tree of the noisy sums, and the cells that are beyond any noise."""
+    universe = config.universe
+    listing = next((table for table in measurements.tables if table.codes is not None), None)
+    full = cell_table(measurements, universe)
+    if listing is None and full is not None:
+        listing = _listed(full, universe)
+    tables = [
+        each
+        for table in measurements.tables
+        if table.codes is None
+        for each in sums_of(table, universe)
+    ]
+    estimate = estimate_listed(listing, tables, config, seed=seeds.drawn)
+    mended = round_sparse(estimate, seeds.rounding)
+    found = judge(mended, measurements, config)
+    if not found.passes:
+        support = _support(mended, estimate, universe)
+        mended, found = _rake(support, found, measurements, config, seeds)
+    return mended, found
+
+
+def _listed(full: MeasuredTable, universe: Universe) -> MeasuredTable:
+    """The cells of a measured universe that a list would hold."""
+    event = full.event
+    law = DiscreteLaplace(event.epsilon or Fraction(0), event.sensitivity_l1)
+    threshold = smallest_threshold(
+        law, cells=event.cells, false_cells=allowed_false_cells(event.cells)
+    )
+    cells = np.flatnonzero(np.asarray(full.noisy_counts) >= threshold)
+    codes = np.stack(universe.codes(cells), axis=1).astype(np.int64)
+    possible = is_possible(tuple(codes.T), universe)
+    return replace(
+        full,
+        event=replace(event, threshold=threshold),
+        noisy_counts=np.asarray(full.noisy_counts)[cells[possible]].astype(np.int64),
+        codes=codes[possible],
+    )
+
+
+def _support(
+    counts: WholeCounts, fitted: Floats | SparseEstimate | None, universe: Universe
+) -> Support:
+    """The cells that may hold records, with the values that were rounded."""
+    if isinstance(fitted, SparseEstimate):
+        columns, values = fitted.columns, fitted.values
+    elif isinstance(counts, SparseCounts):
+        columns, values = counts.columns, counts.values.astype(np.float64)
+    else:
+        source = counts if fitted is None else fitted
+        cells = np.flatnonzero(source > 0)
+        columns = tuple(universe.codes(cells))
+        values = source[cells].astype(np.float64)
+    return Support(columns, values, np.zeros(values.size, dtype=bool))
+
+
+def _rounded(support: Support, config: Config, seeds: PublicSeeds) -> SparseCounts:
+    """Whole counts of the weights, with the required totals met."""
+    support, atoms = with_atoms(support, config)
+    values = support.values
+    if atoms is not None:
+        values, _ = rake(values, atoms, np.ones(values.size))
+    return round_sparse(SparseEstimate(support.columns, values, atoms, {}), seeds.rounding)
+
+
+def _like(counts: WholeCounts, mended: SparseCounts, universe: Universe) -> WholeCounts:
+    """The mended counts in the form of the others."""
+    if isinstance(counts, SparseCounts):
+        return mended
+    flat = np.zeros(universe.size, dtype=np.int64)
+    flat[np.ravel_multi_index(mended.columns, universe.shape)] = mended.values
+    return flat
