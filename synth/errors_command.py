@@ -76,4 +76,13 @@ def _render(answers: list[Answer], level: float) -> None:
             f"{answer.sd:,.1f}",
             answer.method,
         )
-    Console(markup=False, highlight=False).print(table)
+    console = Console(markup=False, highlight=False)
+    console.print(table)
+    outside = sum(not answer.low <= answer.published <= answer.high for answer in answers)
+    if outside:
+        console.print(
+            f"{outside:,} published count{'s lie' if outside > 1 else ' lies'} outside of "
+            f"{'their' if outside > 1 else 'its'} interval: the interval is about the raw table, "
+            "and the rows were fitted to all noisy tables at once. Rely on the interval.",
+            soft_wrap=True,
+        )

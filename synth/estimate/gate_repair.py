@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from synth.config.types import Config
 from synth.domain import Universe
+from synth.domain.cell_words import cell_order, cell_words, new_cells
 from synth.domain.sparse_counts import SparseCounts, is_possible, margin_cells
 from synth.errors import ContradictionError
 from synth.estimate.cell_table import cell_table
@@ -36,12 +38,13 @@ RAKED = "raked"
 REBUILT = "rebuilt"
 EXCUSED = "public totals"
 
-ATTEMPTS = 4
+ATTEMPTS = 6
 """How often counts are raked, rounded and judged again."""
 _SWEEPS = 12
 _FEWEST_SWEEPS = 3
 _MOST_WORK = 400_000_000
 """Weights times margins that are moved in one attempt, about; bounds the time to a few seconds."""
+_NEW_CELLS = 64
 _MOST = 20.0
 """One move makes no weight larger by more than this factor."""
 
@@ -119,16 +122,58 @@ def _rake(
     seeds: PublicSeeds,
 ) -> tuple[SparseCounts, Verdict]:
     """Rake, round and judge, with more margins each time if others are contradicted then."""
+    universe = config.universe
     wanted: dict[tuple[int, Any], Sums] = {}
     for _ in range(ATTEMPTS):
         for each in verdict.contradicted:
             wanted.setdefault((each.number, each.margin), each)
-        values = _moved(support, list(wanted.values()), config.universe)
-        mended = _rounded(support.with_values(values), config, seeds)
+        support = _with_cells(support, verdict.contradicted, universe)
+        support = support.with_values(_moved(support, list(wanted.values()), universe))
+        mended = _rounded(support, config, seeds)
         verdict = judge(mended, measurements, config)
         if verdict.passes:
             break
     return mended, verdict
+
+
+def _with_cells(support: Support, sums: Sequence[Sums], universe: Universe) -> Support:
+    """Cells added where a contradicted margin has records and the support has none to scale.
+
+    Each such cell of the margin gets cells of the support, spread over it, with its own codes.
+    """
+    have = support.values.size
+    if not have:
+        return support
+    pattern = np.unique(np.linspace(0, have - 1, min(have, _NEW_CELLS)).astype(np.int64))
+    columns, values = [list(support.columns)], [support.values]
+    for each in sums:
+        cells = margin_cells(support.columns, universe, each.margin)
+        now = np.bincount(cells, weights=support.values, minlength=each.noisy.size)
+        least = 3.0 * math.sqrt(each.variance)
+        missing = np.flatnonzero((now * _MOST < each.noisy) & (each.noisy > least))
+        if not each.margin.names or not missing.size:
+            continue
+        codes = np.unravel_index(missing, each.margin.shape(universe))
+        own = [np.tile(column[pattern], missing.size) for column in support.columns]
+        for name, step, code in zip(each.margin.names, each.margin.coarsening, codes, strict=True):
+            axis = universe.names.index(name)
+            groups = np.asarray(universe.attributes[axis].groups(step))
+            first = np.array([np.flatnonzero(groups == group)[0] for group in code])
+            own[axis] = np.repeat(first, pattern.size).astype(own[axis].dtype)
+        possible = is_possible(own, universe)
+        columns.append([column[possible] for column in own])
+        weight = np.repeat(each.noisy[missing] / (_MOST * pattern.size), pattern.size)
+        values.append(weight[possible])
+    if len(columns) == 1:
+        return support
+    joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
+    weights = np.concatenate(values)
+    words = cell_words(joined, universe.shape)
+    order = cell_order(words)
+    starts = np.flatnonzero(new_cells([word[order] for word in words]))
+    kept = order[starts]
+    merged = np.add.reduceat(weights[order], starts)
+    return Support(tuple(c[kept] for c in joined), merged, np.zeros(kept.size, dtype=bool))
 
 
 def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats:

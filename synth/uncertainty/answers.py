@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from synth.domain.sparse_counts import SparseCounts, inside
 from synth.errors import QueryError
 from synth.published import Release
+from synth.uncertainty.limits import LIMITS_SHARE, Limits
 from synth.uncertainty.measured_counts import MeasuredCounts
 from synth.uncertainty.public_bounds import public_bounds
 from synth.uncertainty.query import Query, marginal_queries
@@ -56,6 +57,7 @@ class Answering:
         """Read the measurements; simulate nothing before it is asked for."""
         self._release = release
         self._measured = MeasuredCounts(release.measurements, release.config.universe)
+        self._limits = Limits(self._measured, release.config.universe)
         self._simulated = SimulatedErrors(release)
         self._tables: dict[tuple[str, ...], Any] = {}
 
@@ -70,14 +72,19 @@ class Answering:
         lowest, highest = public_bounds(query.where, self._release.config)
         found: list[Answer] = []
 
+        least, most = self._limits.of(query, miss=LIMITS_SHARE * (1 - level))
+        own_level = 1 - (1 - LIMITS_SHARE) * (1 - level) if query.columns else level
+
         def add(estimate: float, low: int, high: int, way: Any, sd: float) -> None:
+            if max(low, least) <= (high if most is None else min(high, most)):
+                low, high = max(low, least), high if most is None else min(high, most)
             top = high if highest is None else max(min(high, highest), lowest)
             bottom = min(max(low, lowest), top)
             found.append(Answer(query.text, estimate, published, bottom, top, way, sd))
 
         counted = self._measured.count(query) if method != "simulated" else None
         if counted is not None:
-            add(counted.estimate, *counted.interval(level), "measured", counted.sd)
+            add(counted.estimate, *counted.interval(own_level), "measured", counted.sd)
         elif method == "measured":
             raise QueryError(
                 f"no sum over one noisy table answers `{query.text}`",
@@ -86,7 +93,7 @@ class Answering:
             )
         if method in ("simulated", "both") or (method == "auto" and counted is None):
             sd = self._simulated.sd(query, draws=draws)
-            width = half_width(sd, level=level, draws=draws)
+            width = half_width(sd, level=own_level, draws=draws)
             low, high = math.ceil(published - width), math.floor(published + width)
             add(float(published), max(low, 0), max(high, 0), "simulated", sd)
         return found
