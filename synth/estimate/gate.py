@@ -25,8 +25,9 @@ and of a list of heavy cells:
 
 Whole counts get an allowance for being whole (`gate_limits.rounding_allowance`).
 
-Public totals are met exactly, whatever the noisy tables say. Where these contradict the totals
-themselves, no counts could do better: then nothing is stopped, and the report says so.
+Public totals are met exactly and impossible cells are empty, whatever the noisy tables say. Where
+these contradict such public knowledge itself, no counts could do better: then nothing is stopped,
+and the report says so.
 """
 
 from __future__ import annotations
@@ -176,13 +177,16 @@ def judge(counts: WholeCounts, measurements: Measurements, config: Config) -> Ve
     return Verdict(comparisons, worst, tuple(contradicted), any(one.ratio > 1.0 for one in of_list))
 
 
-def totals_contradict(measurements: Measurements, config: Config) -> bool:
-    """Whether the noisy tables contradict the required totals themselves, whatever the counts.
+def constraints_contradict(measurements: Measurements, config: Config) -> bool:
+    """Whether the noisy tables contradict what is required of any counts.
+
+    That is the required totals, and that impossible cells are empty: a total of 0.
 
     A noisy table that holds all attributes of a total says what it should be. One that holds
     some of them has at least as many records in the cells that match these.
     """
-    totals = required_totals(config)
+    empty = (PublicTotal(rule, 0, "impossible") for rule in config.universe.impossible)
+    totals = (*required_totals(config), *empty)
     asked = [(total, table) for total in totals for table in measurements.tables]
     miss = MISS / max(1, len(asked))
     return any(_contradicts(total, table, config.universe, miss) for total, table in asked)

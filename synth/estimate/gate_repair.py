@@ -18,8 +18,8 @@ from synth.domain.sparse_counts import SparseCounts, is_possible, margin_cells
 from synth.errors import ContradictionError
 from synth.estimate.cell_table import cell_table
 from synth.estimate.counts import round_sparse
-from synth.estimate.gate import Sums, Verdict, WholeCounts, judge, totals_contradict
-from synth.estimate.raking import rake
+from synth.estimate.gate import Sums, Verdict, WholeCounts, constraints_contradict, judge
+from synth.estimate.raking import rake, required_totals
 from synth.estimate.sparse.estimate import SparseEstimate, estimate_listed
 from synth.estimate.sparse.support import Support
 from synth.estimate.sparse.tables import sums_of
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 AGREE = "agree"
 RAKED = "raked"
 REBUILT = "rebuilt"
-EXCUSED = "public totals"
+EXCUSED = "public knowledge"
 
 ATTEMPTS = 6
 """How often counts are raked, rounded and judged again."""
@@ -95,16 +95,38 @@ def gated(
     verdict = judge(counts, measurements, config)
     if verdict.passes:
         return Gated(counts, _report(verdict, AGREE))
-    if totals_contradict(measurements, config):
+    if constraints_contradict(measurements, config):
         return Gated(counts, _report(verdict, EXCUSED))
     outcome, support = RAKED, _support(counts, fitted, config.universe)
     mended, found = _rake(support, verdict, measurements, config, seeds)
     if not found.passes:
         outcome = REBUILT
         mended, found = _rebuild(measurements, config, seeds)
+    if not found.passes and _would_pass(support, verdict, measurements, config, seeds):
+        return Gated(counts, _report(verdict, EXCUSED))
     if not found.passes:
         raise ContradictionError.of_release()
     return Gated(_like(counts, mended, config.universe), _report(found, outcome, verdict))
+
+
+def _would_pass(
+    support: Support,
+    verdict: Verdict,
+    measurements: Measurements,
+    config: Config,
+    seeds: PublicSeeds,
+) -> bool:
+    """Whether counts that need not respect public knowledge would agree with the noisy tables."""
+    if not config.universe.impossible and not required_totals(config):
+        return False
+    free = replace(
+        config,
+        universe=Universe(config.universe.attributes),
+        public_totals=(),
+        output=replace(config.output, rows=None),
+    )
+    _, raked = _rake(support, verdict, measurements, free, seeds)
+    return raked.passes or _rebuild(measurements, free, seeds)[1].passes
 
 
 def _report(verdict: Verdict, outcome: str, before: Verdict | None = None) -> dict[str, Any]:

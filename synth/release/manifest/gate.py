@@ -44,12 +44,12 @@ GATE = record(
     outcome=one_of(
         "`agree`: the counts agreed as they were estimated. `raked`: they did not, and were scaled "
         "until they did. `rebuilt`: they were made anew from the sums of the noisy tables. "
-        "`public totals`: they do not agree, because the public totals contradict the noisy "
-        "tables themselves, and public totals hold exactly.",
+        "`public knowledge`: they do not agree, because public totals or impossible cells "
+        "contradict the noisy tables themselves, and these hold exactly.",
         "agree",
         "raked",
         "rebuilt",
-        "public totals",
+        "public knowledge",
     ),
     **_VERDICT,
     before=record(
@@ -87,6 +87,6 @@ _OUTCOMES = {
     "rebuilt": "The rows agree with the noisy tables in all of {:,} comparisons, but the first "
     "estimate did not: they were made anew from the sums of the noisy tables, and combinations of "
     "many columns are made up.",
-    "public totals": "Careful: the public totals contradict the noisy tables. The rows meet the "
-    "public totals, and so they contradict the noisy tables in some of {:,} comparisons.",
+    "public knowledge": "Careful: the public totals or the impossible cells contradict the noisy "
+    "tables. The rows keep to them, and contradict the noisy tables in some of {:,} comparisons.",
 }

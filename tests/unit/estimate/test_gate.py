@@ -13,7 +13,7 @@ from synth.domain import Attribute, Conjunction, Margin, PublicTotal, Universe
 from synth.domain.sparse_counts import SparseCounts
 from synth.errors import ContradictionError
 from synth.estimate import PublicSeeds, estimate, gate_repair, gated, judge, round_counts
-from synth.estimate.gate import MISS, totals_contradict
+from synth.estimate.gate import MISS, constraints_contradict
 from synth.estimate.gate_limits import spread_limit, sum_limit, too_few
 from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.noise import DiscreteLaplace
@@ -303,12 +303,12 @@ def test_wrong_public_totals_are_reported_and_not_refused(config):
     truth = truth_of()
     measurements = measured(config, truth)
     wrong = required(config, 9_000)
-    assert totals_contradict(measurements, wrong)
+    assert constraints_contradict(measurements, wrong)
     fitted = estimate(measurements, wrong)
     counts = round_counts(fitted, wrong, 5).values
     passed = gated(counts, fitted.values, measurements, wrong, SEEDS)
     assert passed.counts is counts
-    assert passed.report["outcome"] == "public totals"
+    assert passed.report["outcome"] == "public knowledge"
     assert passed.report["contradicted"] > 0
 
 
@@ -316,7 +316,7 @@ def test_right_public_totals_excuse_nothing_and_hold_when_counts_are_mended(conf
     truth = truth_of()
     measurements = measured(config, truth)
     right = required(config, 5_000)
-    assert not totals_contradict(measurements, right)
+    assert not constraints_contradict(measurements, right)
     wrong = shifted(truth)
     mended = gated(wrong, wrong + 0.1, measurements, right, SEEDS)
     assert mended.report["outcome"] == "raked"
@@ -330,7 +330,7 @@ def test_totals_of_parts_are_held_against_the_tables_that_speak_of_them(config):
     here = int(truth.reshape(SHAPE)[0].sum())
     for total, contradicts in ((here, False), (here + 2_000, True), (max(0, here - 2_000), True)):
         part = PublicTotal(Conjunction({name: (0,)}), total, "a register")
-        found = totals_contradict(measurements, replace(config, public_totals=(part,)))
+        found = constraints_contradict(measurements, replace(config, public_totals=(part,)))
         assert found == (contradicts and abs(total - here) > 1_000)
 
 
@@ -350,3 +350,17 @@ def test_a_law_without_noise_to_speak_of_allows_for_whole_counts(config):
     fitted = estimate(measurements, config)
     assert judge(round_counts(fitted, config, 5).values, measurements, config).passes
     assert float(DiscreteLaplace(Fraction(50), 1).alpha) < 1e-20
+
+
+def test_records_in_impossible_cells_are_reported_and_not_refused(config):
+    """With the cells measured, and with small tables that tell nothing of the cells alone."""
+    truth = truth_of()
+    rule = Conjunction({config.universe.names[0]: (0, 1, 2), config.universe.names[1]: (0, 1, 2)})
+    narrow = replace(config, universe=Universe(config.universe.attributes, (rule,)))
+    assert truth[~narrow.universe.possible()].sum() > 500
+    for universe in ("4/5", None):
+        measurements = measured(config, truth, universe=universe, epsilon="1")
+        counts = np.where(narrow.universe.possible(), truth, 0)
+        passed = gated(counts, counts + 0.0, measurements, narrow, SEEDS)
+        assert passed.report["outcome"] == "public knowledge"
+        assert passed.counts is counts
