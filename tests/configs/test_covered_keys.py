@@ -352,7 +352,7 @@ def test_every_kind_of_source_is_published_and_hashed(tmp_path: Path) -> None:
         ({"path": "a.csv"}, {"path": "b/c-*.TSV.gz"}),
         ({"path": "a.parquet"}, {"path": "b/*.PARQUET"}),
         ({}, {"delimiter": ",", "quote": '"', "escape": '"', "encoding": "utf-8"}),
-        ({"quote": ""}, {"quote": "", "escape": "\\"}),
+        ({"quote": "'"}, {"quote": "'", "escape": "'"}),
         (
             {"spark": {"table": "parquet.`/a`"}, "path": None},
             {"spark": {"table": "PARQUET.`hdfs://host/b`", "master": "yarn"}, "path": None},

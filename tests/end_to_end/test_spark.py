@@ -160,7 +160,7 @@ def test_without_pyspark_nothing_is_charged_and_the_run_says_how_to_get_it(proje
     path = spark_project(project, tmp_path, "people")
     finished = start(tmp_path, "-c", WITHOUT_PYSPARK, str(path))
     assert finished.returncode == 1, finished.stderr
-    assert "pip install 'synth[spark]'" in finished.stderr
+    assert "pip install 'synth-publisher[spark]'" in finished.stderr
     assert not (tmp_path / "state" / "ledger.sqlite").exists()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from synth import pipeline
+from synth import curator, pipeline
 from synth.config import load_config
 from synth.errors import BusyError, LedgerError, OutputError, SourceError, SynthError
 from synth.ledger import Ledger, RunLock, RunState
@@ -178,8 +178,6 @@ def test_three_real_runs_started_together_end_with_one_release(project):
 
 def during_the_count(monkeypatch, change):
     """Do `change` after the source was looked at and before it is counted."""
-    from synth import curator
-
     original = curator.record_measured_files
 
     def then_change(*arguments, **named):
@@ -208,18 +206,20 @@ def test_a_source_removed_in_the_middle_leaves_the_charge_and_nothing_else(
     assert not source.exists()
 
 
-def test_a_source_replaced_in_the_middle_is_not_deleted(project, log, monkeypatch):
+def test_a_source_replaced_once_it_is_measured_is_not_deleted(project, log, monkeypatch):
     path = project(source={"disposal": "delete"}, **QUICK)
     source = path.parent / "people.csv"
     config = load_config(path)
+    original = curator.discard
 
-    def replace():
+    def replace_and_discard(*arguments):
         other = path.parent / "other.csv"
         other.write_text("age,sex,town\n1,Male,Nord\n")
         other.replace(source)
+        return original(*arguments)
 
     with monkeypatch.context() as patch:
-        during_the_count(patch, replace)
+        patch.setattr(curator, "discard", replace_and_discard)
         with pytest.raises(SynthError, match="was changed after it was measured and is kept"):
             pipeline.measure(config, log=log)
     assert source.read_text() == "age,sex,town\n1,Male,Nord\n"

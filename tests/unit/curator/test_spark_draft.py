@@ -143,5 +143,5 @@ def test_what_the_command_line_lacks_is_said_before_spark_starts(draft, tmp_path
     monkeypatch.setitem(sys.modules, "pyspark", None)
     code, said = draft("--spark", "people")
     assert code == 1
-    assert "pip install 'synth[spark]'" in said
+    assert "pip install 'synth-publisher[spark]'" in said
     assert list(tmp_path.iterdir()) == []

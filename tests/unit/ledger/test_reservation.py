@@ -179,7 +179,7 @@ def test_what_another_process_writes_is_seen(path, ledger, reserve):
     assert ledger.state("a").state is RunState.MEASURED
 
 
-def test_what_another_process_charged_counts_at_once(path, ledger, reserve):
+def test_what_another_process_charged_counts_at_once(path, reserve):
     """A ledger that was opened before charges on top of it, and the file stays sound."""
     with Ledger.open_existing(path) as other:
         other.state("a")
@@ -191,6 +191,7 @@ def test_what_another_process_charged_counts_at_once(path, ledger, reserve):
                 population="people",
                 cap=Budget(Fraction(4), Fraction(0)),
                 events=[TableEvent(("age",), 3, 1, Fraction(2))],
+                promise=Promise("add-remove", None, None),
             )
     with Ledger.open_existing(path) as again:
         assert again.position("people").spent.epsilon == 3
