@@ -47,6 +47,15 @@ class SourceError(SynthError):
     """The source cannot be read as configured; never quotes what was found in it."""
 
     @classmethod
+    def may_not_be_read(cls, shown: str) -> SourceError:
+        """What files become that this user may not open; `shown` is the configured name."""
+        return cls(
+            f"this user may not read the source {shown}",
+            why="the permissions of a file, or of a directory on the way to it, do not allow it",
+            fix="give this user permission to read it, or start as a user who has it",
+        )
+
+    @classmethod
     def cut_short(cls) -> SourceError:
         """What a file or a database becomes that fails while it is read, whatever it said."""
         return cls(

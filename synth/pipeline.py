@@ -1,6 +1,7 @@
 """The whole job, in order: read this page first.
 
-    configuration -> universe -> plan -> [ledger: reserve] -> curator.measure -> measurements
+    configuration -> universe -> plan -> [ledger: is there room?] -> curator.preflight
+    -> [ledger: reserve] -> curator.measure -> measurements
     -> [ledger: measured] -> curator.discard -> [ledger: discarded] -> estimate -> whole counts
     -> rows, manifest, data card -> bytes verified -> one rename -> [ledger: published]
 
@@ -189,6 +190,8 @@ def measure(
 ) -> Outcome:
     """Charge the ledger, measure the source once, and dispose of the raw data.
 
+    What can be known of the source without reading a record is found out before the charge.
+
     Privacy: what stays in the run's directory may be published: noisy tables and a receipt.
     `stream` injects the noise of a test. `cleared` is called once everything is planned, and
     may refuse: before it returns, nothing is touched.
@@ -196,9 +199,10 @@ def measure(
     Raises: SynthError with the exit code of the contract.
     """
     from synth import curator
-    from synth.ledger import Ledger, RunLock, RunState
+    from synth.ledger import ChargeRequest, Ledger, RunLock, RunState
     from synth.ledger.run_directory import (
         file_sha256,
+        nothing_charged,
         require_not_measured,
         run_directory,
         stays_reserved,
@@ -223,18 +227,28 @@ def measure(
         curator.remove_scratch(directory)
         remove_partial_files(directory)
         self_tests = passed_self_tests()
-        files = () if measured.exists() else source_files(source)
+        asked = ChargeRequest(
+            release_id=config.release.id,
+            configuration_hash=config.hash,
+            population=charged.population,
+            cap=Budget(charged.epsilon_cap, charged.delta_cap),
+            events=events if schedule is None else schedule.events,
+            promise=Promise.of(config.privacy),
+            delta=config.privacy.delta,
+            disjoint_part=charged.disjoint_part,
+        )
+        known = Ledger.require_room(charged.path, **asked)
+        files: tuple[Path, ...] = ()
+        if not measured.exists() and known in (None, RunState.RESERVED):
+            with (
+                nothing_charged() if known is None else stays_reserved(config.release.id),
+                log.doing("looking at the source"),
+                while_raw_data_are_open([]),
+            ):
+                files = source_files(source)
+                curator.preflight(config, source, files, directory=directory)
         with Ledger.open(charged.path) as ledger:
-            state, position = ledger.reserve(
-                release_id=config.release.id,
-                configuration_hash=config.hash,
-                population=charged.population,
-                cap=Budget(charged.epsilon_cap, charged.delta_cap),
-                events=events if schedule is None else schedule.events,
-                promise=Promise.of(config.privacy),
-                delta=config.privacy.delta,
-                disjoint_part=charged.disjoint_part,
-            )
+            state, position = ledger.reserve(**asked)
             if state in (RunState.DISCARDED, RunState.PUBLISHED):
                 log.done("measured before; nothing spent")
                 return Outcome(directory, was_there=True)

@@ -26,18 +26,21 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
 
     Requires: the path ends as the loader demands, so all files are of one format.
     Ensures: no file is named twice, by whatever names and links.
-    Raises: SourceError if a path or glob names none, or one of them by two names, or if the
-    library that a database or a cluster needs is not installed.
+    Raises: SourceError if a path or glob names none, or one of them by two names, or a directory
+    may not be looked into, or if the library that a database or a cluster needs is not installed.
     """
     if not isinstance(source, FileSource):
         _require_library(source)
         return ()
-    if glob.has_magic(str(source.path)) and not source.path.exists():
-        root = Path(source.path.anchor)
-        files = sorted(set(root.glob(str(source.path.relative_to(root)))))
-    else:
-        files = [source.path]
-    files = [path for path in files if path.is_file()]
+    try:
+        if glob.has_magic(str(source.path)) and not source.path.exists():
+            root = Path(source.path.anchor)
+            files = sorted(set(root.glob(str(source.path.relative_to(root)))))
+        else:
+            files = [source.path]
+        files = [path for path in files if path.is_file()]
+    except PermissionError:
+        raise SourceError.may_not_be_read(source.shown) from None
     if not files:
         raise SourceError(
             f"source.path names no file: {source.path}",

@@ -1,16 +1,17 @@
 """The secret side: `measure` is the only way in which anything computed from raw data leaves.
 
-`discard` and `seal_process` deal with the raw files and the process; they return nothing that
-was read.
+`preflight` opens the source and reads no record; `discard` and `seal_process` deal with the raw
+files and the process. They return nothing that was read.
 """
 
 from synth.curator.disposal import discard, record_measured_files, require_unchanged
-from synth.curator.measuring import measure, remove_scratch
+from synth.curator.measuring import measure, preflight, remove_scratch
 from synth.curator.seal import seal_process
 
 __all__ = [
     "discard",
     "measure",
+    "preflight",
     "record_measured_files",
     "remove_scratch",
     "require_unchanged",

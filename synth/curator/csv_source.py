@@ -44,7 +44,7 @@ class CsvFile:
         opener = gzip.open if is_gzip(self.path) else open
         try:
             with opener(self.path, "rb") as stream:
-                while raw := stream.read(CHUNK_BYTES):
+                while raw := stream.read1(CHUNK_BYTES):
                     yield readable_utf8(decoder.decode(raw))
         except (EOFError, zlib.error, gzip.BadGzipFile):
             self.is_damaged = True
@@ -112,7 +112,10 @@ def require_whole(files: Sequence[CsvFile], shown: str) -> None:
 
 
 def read_header(file: CsvFile, shown: str) -> list[str]:
-    """The column names of a file. Raises: SourceError if it has no readable header line."""
+    """The column names of a file; nothing that comes after them decides anything.
+
+    Raises: SourceError if it has no readable header line.
+    """
     line, _ = _cut_header(file)
     require_whole([file], shown)
     dialect = file.dialect
@@ -139,14 +142,18 @@ def read_header(file: CsvFile, shown: str) -> list[str]:
 
 
 def _cut_header(file: CsvFile) -> tuple[bytes, Iterator[bytes]]:
-    """The first record of a file, empty if there is none of at most HEADER_BYTES, and the rest."""
-    chunks, text = file.chunks(), b""
+    """The first record of a file, empty if there is none of at most HEADER_BYTES, and the rest.
+
+    No more is read than what comes with its end.
+    """
+    chunks, text, header = file.chunks(), b"", b""
     splitter = RecordSplitter(file.dialect)
     for chunk in chunks:
         text += chunk
-        if len(text) > HEADER_BYTES:
+        header = splitter.first_record(text)
+        if header or len(text) > HEADER_BYTES:
             break
     else:
         text = splitter.completed(text)
-    header = splitter.first_record(text)
+        header = splitter.first_record(text)
     return header, chain([text[len(header) :]], chunks)

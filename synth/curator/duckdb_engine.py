@@ -163,6 +163,8 @@ def duckdb_engine(
         return
     except (duckdb.OutOfMemoryException, MemoryError):
         failure = _no_memory()
+    except PermissionError:
+        failure = SourceError.may_not_be_read(source.shown)
     except (OSError, duckdb.Error, pa.ArrowException):
         failure = engine.failure()
     finally:

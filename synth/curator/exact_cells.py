@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 
 from synth.config.types import Config, SourceConfig
-from synth.curator.measuring import quiet_libraries, scratch_directory, scrubbed
-from synth.curator.seal import silenced_output
+from synth.curator.measuring import with_source_open
 from synth.curator.sparse_tabulate import FilledCells, filled_cells
 
 
@@ -22,11 +20,6 @@ def exact_cells(
     which is gone when this returns or raises. Universes of any size.
     Raises: SourceError, SynthError, always raised afresh.
     """
-    failure: BaseException
-    try:
-        with silenced_output(), quiet_libraries(), scratch_directory(directory) as scratch:
-            return filled_cells(config, source, files, scratch).consume()
-    except BaseException as error:  # everything is scrubbed, whatever it is
-        failure = scrubbed(error)
-    gc.collect()
-    raise failure
+    return with_source_open(
+        directory, lambda scratch: filled_cells(config, source, files, scratch).consume()
+    )

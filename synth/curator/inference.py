@@ -6,7 +6,6 @@ raw data without noise, so it is marked as unconfirmed and refused by every othe
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from synth.config.types import Dialect, FileSource, SourceConfig
 from synth.curator.duckdb_engine import DuckDBEngine, duckdb_engine
-from synth.curator.measuring import quiet_libraries, scratch_directory, scrubbed
-from synth.curator.seal import silenced_output
+from synth.curator.measuring import with_source_open
 from synth.curator.source_texts import SourceTexts, open_texts
 from synth.errors import SourceError
 
@@ -77,14 +75,7 @@ def infer(
     which is gone when this returns or raises.
     Raises: SourceError, SynthError, always raised afresh.
     """
-    failure: BaseException
-    try:
-        with silenced_output(), quiet_libraries(), scratch_directory(directory) as scratch:
-            return _infer(source, files, scratch, max_levels)
-    except BaseException as error:  # everything is scrubbed, whatever it is
-        failure = scrubbed(error)
-    gc.collect()
-    raise failure
+    return with_source_open(directory, lambda scratch: _infer(source, files, scratch, max_levels))
 
 
 def _infer(

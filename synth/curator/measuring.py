@@ -7,19 +7,20 @@ import logging
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from synth import progress
 from synth.config.types import Config, SourceConfig
 from synth.curator.adaptive_rounds import measure_in_rounds
 from synth.curator.boundary import measure_table
+from synth.curator.engine import open_engine
 from synth.curator.margins import margin_counts, margins_of
 from synth.curator.seal import silenced_output
 from synth.curator.sparse_measuring import measure_filled_cells, needs_filled_cells
-from synth.curator.tabulate import tabulate
+from synth.curator.tabulate import open_records, tabulate
 from synth.errors import BugError, SourceError, SynthError
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from synth.curator.adaptive_rounds import Fit
 
 SCRATCH_PREFIX = "scratch-"
+
+Result = TypeVar("Result")
 
 
 def measure(
@@ -58,16 +61,53 @@ def measure(
     Raises: SourceError, SynthError (no memory), KeyboardInterrupt, BugError: always raised
     afresh, without cause or context.
     """
+
+    def work(scratch: Path) -> Measurements:
+        if isinstance(plan, Schedule):
+            return _measure_in_rounds(config, source, plan, files, stream, scratch, fit)
+        return _measure(config, source, plan, files, stream, scratch)
+
+    try:
+        return with_source_open(directory, work)
+    finally:
+        stream.close()
+
+
+def preflight(
+    config: Config, source: SourceConfig, files: Sequence[Path], *, directory: Path
+) -> None:
+    """Open the source as `measure` does, and close it again without reading a record.
+
+    What a charge would be lost on is found out before it: an address that does not answer, a
+    table, view, column, type, permission, header or schema that does not fit.
+
+    Privacy: the outcome does not depend on any record. Looked at are the header of a CSV file,
+    the schema in a Parquet file, and the catalogue of a database or a cluster. Exceptions are
+    those of `measure`.
+    Ensures: nothing is left under `directory`.
+    Raises: SourceError, SynthError, KeyboardInterrupt, BugError, always raised afresh.
+    """
+
+    def work(scratch: Path) -> None:
+        with open_engine(source, files, scratch, config.universe) as engine:
+            open_records(engine, config)
+
+    with_source_open(directory, work)
+
+
+def with_source_open(directory: Path, work: Callable[[Path], Result]) -> Result:
+    """Do what opens the source, with a directory for what spills, and let nothing else out.
+
+    Privacy: nothing is printed or logged meanwhile. An exception is raised afresh, in words of
+    the configuration, without cause, context or reference to anything that was read.
+    Ensures: the private directory under `directory` is gone when this returns or raises.
+    """
     failure: BaseException
     try:
         with silenced_output(), quiet_libraries(), scratch_directory(directory) as scratch:
-            if isinstance(plan, Schedule):
-                return _measure_in_rounds(config, source, plan, files, stream, scratch, fit)
-            return _measure(config, source, plan, files, stream, scratch)
+            return work(scratch)
     except BaseException as error:  # everything is scrubbed, whatever it is
         failure = scrubbed(error)
-    finally:
-        stream.close()
     gc.collect()
     raise failure
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from synth.config.types import Config, PersonUnit, SourceConfig
 from synth.curator.encode import bound_contributions, split_into_words
-from synth.curator.engine import Engine, open_engine
+from synth.curator.engine import Engine, Records, open_engine
 from synth.curator.lookup import encode_records
 from synth.curator.sensitive import Sensitive
 
@@ -88,16 +88,26 @@ def _counted(records: ibis.Table) -> ibis.Table:
     return records.group_by(words).aggregate(records=records.count())
 
 
+def open_records(engine: Engine, config: Config) -> Sequence[Records]:
+    """The columns of the universe, and that of the persons; no record is read.
+
+    Raises: SourceError, in words of the configuration, for what concerns the whole source.
+    """
+    unit = config.privacy.unit
+    person = unit.column if isinstance(unit, PersonUnit) else None
+    columns = dict.fromkeys([*config.universe.names, *([] if person is None else [person])])
+    return engine.open_records(list(columns), person_column=person)
+
+
 def _bounded_records(engine: Engine, config: Config) -> ibis.Table:
     """One row per record that counts: the words of its cell."""
     import ibis
 
     universe, unit = config.universe, config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
-    columns = list(dict.fromkeys([*universe.names, *([] if person is None else [person])]))
     parts = [
         encode_records(engine, records, universe, person=person)
-        for records in engine.open_records(columns, person_column=person)
+        for records in open_records(engine, config)
     ]
     bounded = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
     if isinstance(unit, PersonUnit):

@@ -1,4 +1,4 @@
-"""The ledger: charges before the source is opened, and how far each run has come."""
+"""The ledger: charges before any record is read, and how far each run has come."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from synth.config.types import DisjointPart
 from synth.errors import BugError, LedgerError
@@ -65,6 +65,19 @@ def utc_day() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+class ChargeRequest(TypedDict):
+    """What a release asks of the ledger; see `Ledger.reserve`."""
+
+    release_id: str
+    configuration_hash: str
+    population: str
+    cap: Budget
+    events: Sequence[PrivacyEvent]
+    promise: Promise
+    delta: NotRequired[Fraction]
+    disjoint_part: NotRequired[DisjointPart | None]
+
+
 class Ledger:
     """An open ledger file, for any number of populations and runs.
 
@@ -100,10 +113,7 @@ class Ledger:
         and runs beside it were charged; OutputError if it cannot be made; BusyError.
         """
         if not path.exists():
-            if path.with_name(f"{path.name}-journal").exists():
-                raise damaged(path, "the file is gone, its journal is still there")
-            if traces := traces_beside(path):
-                raise ledger_gone(path, traces[0].release_id)
+            _require_never_made(path)
             create_ledger_file(path, day=today())
         return cls.open_existing(path, today=today, busy_timeout_seconds=busy_timeout_seconds)
 
@@ -138,19 +148,26 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def reserve(
-        self,
-        *,
-        release_id: str,
-        configuration_hash: str,
-        population: str,
-        cap: Budget,
-        events: Sequence[PrivacyEvent],
-        promise: Promise,
-        delta: Fraction = NO_DELTA,
-        disjoint_part: DisjointPart | None = None,
-    ) -> tuple[RunState, LedgerPosition]:
-        """Charge a release to its population, durably, before its source may be opened.
+    @classmethod
+    def require_room(cls, path: Path, **asked: Unpack[ChargeRequest]) -> RunState | None:
+        """Refuse what `reserve` would refuse now; charge nothing, and make no ledger.
+
+        For what comes before a charge: between the two another release may take the room, so
+        `reserve` decides anew.
+        Ensures: returns the state of a release that is charged already; None for one that is not.
+        Raises: as `open` and `reserve`.
+        """
+        book = Book()
+        if path.exists():
+            with cls.open_existing(path) as ledger:
+                book = ledger._book
+        else:
+            _require_never_made(path)
+        known = _admitted(book, path, asked)
+        return None if known is None else known.state
+
+    def reserve(self, **asked: Unpack[ChargeRequest]) -> tuple[RunState, LedgerPosition]:
+        """Charge a release to its population, durably, before any record may be read.
 
         Privacy: the filter of the publisher. A charge that would bring the sum of all charges
         of the population over `cap` is refused; the comparison is exact. The first charge of a
@@ -167,48 +184,26 @@ class Ledger:
         the release id is taken by another configuration, population or set of tables;
         OutputError if the run's directory is not the one of the reservation.
         """
-        charge = total_budget(events, delta=delta)
-        if charge.epsilon <= 0:
-            raise BugError("a release without measured tables cannot be charged")
-        if disjoint_part is not None and promise.neighbours != "add-remove":
-            raise BugError("parts are disjoint only if neighbours are one added or removed")
+        release_id, population = asked["release_id"], asked["population"]
         with self._file.writing():
             self._follow()
-            run = self._book.runs.get(release_id)
-            if run is None or not run.is_charged:
-                charged = self._book.charged(population)
-                check_spelling(self._book.charged_populations(), population)
-                check_promise(charged, promise, population)
-                check_division(division_of(charged), disjoint_part, population)
-                position = position_for(
-                    charged,
-                    population=population,
-                    cap=cap,
-                    charge=charge,
-                    part=disjoint_part,
-                    promise=promise,
-                )
-                if exceeds(position):
-                    raise over_the_cap(position)
+            known = _admitted(self._book, self._file.path, asked)
+            if known is None:
                 payload = {
                     "token": new_token(self._file.path, release_id),
-                    "configuration_hash": configuration_hash,
-                    "charge": budget_to_plain(charge),
-                    "cap": budget_to_plain(cap),
-                    "tables": tables_to_plain(events),
-                    "promise": promise.to_plain(),
+                    "configuration_hash": asked["configuration_hash"],
+                    "charge": budget_to_plain(_cost(asked)),
+                    "cap": budget_to_plain(asked["cap"]),
+                    "tables": tables_to_plain(asked["events"]),
+                    "promise": asked["promise"].to_plain(),
                 }
-                if disjoint_part is not None:
-                    payload["disjoint_part"] = part_to_plain(disjoint_part)
+                part = asked.get("disjoint_part")
+                if part is not None:
+                    payload["disjoint_part"] = part_to_plain(part)
                 self._migrate()
                 self._append("reserve", population, release_id, payload)
-            else:
-                check_same_release(
-                    run, configuration_hash, population, tuple(events), disjoint_part, promise
-                )
-                if run.state is RunState.RESERVED:
-                    require_token(self._file.path, run)
-                    self._append("attempt", population, release_id, {})
+            elif known.state is RunState.RESERVED:
+                self._append("attempt", population, release_id, {})
         self._keep_head(release_id)
         run = self._book.runs[release_id]
         return run.state, run.position
@@ -355,3 +350,54 @@ class Ledger:
                 fix="`synth ledger CONFIG` lists the releases that are",
             )
         return run
+
+
+def _require_never_made(path: Path) -> None:
+    """Refuse to begin a ledger where one was and is gone. Requires: nothing is at `path`.
+
+    Runs beside it that show charges tell of a ledger: it is made before any of them is.
+    """
+    if path.with_name(f"{path.name}-journal").exists():
+        raise damaged(path, "the file is gone, its journal is still there")
+    if traces := traces_beside(path):
+        raise ledger_gone(path, traces[0].release_id)
+
+
+def _cost(asked: ChargeRequest) -> Budget:
+    return total_budget(asked["events"], delta=asked.get("delta", NO_DELTA))
+
+
+def _admitted(book: Book, path: Path, asked: ChargeRequest) -> RunRecord | None:
+    """The run, if it is charged already; otherwise None, and the book has room for its charge.
+
+    Raises: what `Ledger.reserve` raises for a charge that is refused.
+    """
+    population, part, promise = asked["population"], asked.get("disjoint_part"), asked["promise"]
+    cost = _cost(asked)
+    if cost.epsilon <= 0:
+        raise BugError("a release without measured tables cannot be charged")
+    if part is not None and promise.neighbours != "add-remove":
+        raise BugError("parts are disjoint only if neighbours are one added or removed")
+    run = book.runs.get(asked["release_id"])
+    if run is None or not run.is_charged:
+        charged = book.charged(population)
+        check_spelling(book.charged_populations(), population)
+        check_promise(charged, promise, population)
+        check_division(division_of(charged), part, population)
+        position = position_for(
+            charged,
+            population=population,
+            cap=asked["cap"],
+            charge=cost,
+            part=part,
+            promise=promise,
+        )
+        if exceeds(position):
+            raise over_the_cap(position)
+        return None
+    check_same_release(
+        run, asked["configuration_hash"], population, tuple(asked["events"]), part, promise
+    )
+    if run.state is RunState.RESERVED:
+        require_token(path, run)
+    return run

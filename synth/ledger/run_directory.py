@@ -75,8 +75,20 @@ def read_receipt(directory: Path, config: Config) -> Receipt:
 
 
 @contextmanager
+def nothing_charged() -> Iterator[None]:
+    """Add to a SourceError that it cost nothing. Requires: the release is not charged."""
+    try:
+        yield
+    except SourceError as error:
+        why = f"{error.why}; " if error.why else ""
+        raise SourceError(
+            error.sentence, why=f"{why}no record was read and nothing was charged", fix=error.fix
+        ) from None
+
+
+@contextmanager
 def stays_reserved(release_id: str) -> Iterator[None]:
-    """Add to a SourceError what becomes of the charge."""
+    """Add to a SourceError what becomes of the charge that was made before."""
     try:
         yield
     except SourceError as error:
