@@ -145,7 +145,18 @@ def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(pro
 
 
 @needs_spark
-def test_without_java_the_run_says_so_and_can_be_taken_up_again(project, tmp_path):
+def test_a_table_that_is_not_there_is_found_before_the_charge(project, tmp_path):
+    path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/nowhere`")
+    finished = start(tmp_path, "-m", "synth", "measure", str(path))
+    assert finished.returncode == 1, finished.stderr
+    assert "Spark finds no Parquet file at parquet." in finished.stderr
+    assert "no record was read and nothing was charged" in finished.stderr
+    assert not (tmp_path / "state" / "ledger.sqlite").exists()
+    assert not list((tmp_path / "state").rglob("scratch-*"))
+
+
+@needs_spark
+def test_without_java_the_run_says_so_and_nothing_is_charged(project, tmp_path):
     path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/people`")
     finished = start(tmp_path, "-m", "synth", "run", str(path), JAVA_HOME=str(tmp_path / "none"))
     assert finished.returncode == 1, finished.stderr
@@ -153,7 +164,8 @@ def test_without_java_the_run_says_so_and_can_be_taken_up_again(project, tmp_pat
     assert "JAVA_HOME" in finished.stderr
     assert "Traceback" not in finished.stderr
     assert str(tmp_path / "none") not in finished.stderr
-    assert reserved(path) is RunState.RESERVED
+    assert "no record was read and nothing was charged" in finished.stderr
+    assert not (tmp_path / "state" / "ledger.sqlite").exists()
 
 
 def test_without_pyspark_nothing_is_charged_and_the_run_says_how_to_get_it(project, tmp_path):

@@ -26,7 +26,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("kind", CHANGED)
 def test_a_schema_that_changes_in_the_middle_of_a_glob(project, tmp_path, kind):
-    """The run stops before any count, keeps its charge, and goes on once the file is mended."""
+    """The run stops before any count and any charge, and goes on once the file is mended."""
     path = project(people=None, source={"path": "part-*.parquet"})
     for number in (1, 3):
         pq.write_table(pa.table(COLUMNS), tmp_path / f"part-{number}.parquet")
@@ -37,8 +37,7 @@ def test_a_schema_that_changes_in_the_middle_of_a_glob(project, tmp_path, kind):
     assert "part-2" not in finished.stderr
     if kind != next(iter(CHANGED)):
         return  # what follows does not depend on what had changed
-    spent = json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"]
-    assert spent == "1"
+    assert not (tmp_path / "state" / "ledger.sqlite").exists()
     pq.write_table(pa.table(COLUMNS), tmp_path / "part-2.parquet")
     assert synth("measure", path).returncode == 0
     assert json.loads(synth("ledger", path, "--json").stdout)["spent"]["epsilon"] == "1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -12,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth.ledger import Ledger, RunState
+from synth import pipeline
+from synth.config import load_config
+from synth.ledger import Ledger
 from tests import command_line
 
 from .conftest import PASSWORD, counts_of
@@ -173,10 +176,43 @@ def test_what_the_database_refuses_is_one_clean_error(project, prepared, kind):
     finished = synth("measure", path, **environment)
     require_clean(finished, prepared)
     assert message in finished.stderr
-    with Ledger.open_existing(path.parent / "state" / "ledger.sqlite") as ledger:
-        record = ledger.state("small")
-    assert record is not None
-    assert record.state is RunState.RESERVED, "before the database was asked"
+    assert "no record was read and nothing was charged" in finished.stderr
+    assert not (path.parent / "state" / "ledger.sqlite").exists()
+
+
+def test_before_the_charge_the_database_is_asked_for_no_record(project, server, log, monkeypatch):
+    """By the server's own log: its catalogue, and one statement that takes no row."""
+    server.fill("people", COLUMNS, PEOPLE)
+    config = load_config(from_table(project, server, "people"))
+    said, asked = server.directory / "log", []
+    reserve = Ledger.reserve
+
+    def reserving(ledger, **charge):
+        asked.extend(statements(said.read_text()[begin:]))
+        return reserve(ledger, **charge)
+
+    monkeypatch.setattr(Ledger, "reserve", reserving)
+    server.execute("ALTER ROLE synth SET log_statement = 'all'")
+    try:
+        begin = len(said.read_text())
+        pipeline.measure(config, log=log)
+    finally:
+        server.execute("ALTER ROLE synth RESET log_statement")
+    of_records = [each for each in asked if '"people"' in each and "to_regclass" not in each]
+    assert len(of_records) == 1, asked
+    assert of_records[0].endswith("LIMIT 0")
+    assert any("pg_attribute" in each for each in asked)
+    rest = statements(said.read_text()[begin:])[len(asked) :]
+    assert sum(each.startswith("COPY") for each in rest) == 1, "what is logged is what is sent"
+
+
+def statements(text: str) -> list[str]:
+    """Those that a server wrote down, in their order."""
+    found = re.split(r"^[0-9-]+ [0-9:.]+ \w+ \[\d+\] (\w+):  ", text, flags=re.MULTILINE)
+    said = [
+        entry.strip() for kind, entry in zip(found[1::2], found[2::2], strict=True) if kind == "LOG"
+    ]
+    return [re.sub(r"^(statement|execute [^:]+): ", "", entry) for entry in said]
 
 
 def test_no_server_at_all_is_one_clean_error(project, server, tmp_path):

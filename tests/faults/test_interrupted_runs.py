@@ -1,5 +1,6 @@
 """A run is killed at every step and started again: one release, one charge, nothing left."""
 
+import gzip
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
 from synth.release import verify_release
 from tests.command_line import synth
+from tests.conftest import PEOPLE
 
 # Runs one verb in this process and kills it, as by power loss, before or after a named function.
 KILLER = """
@@ -35,6 +37,8 @@ main()
 """
 
 MEASURE_STEPS = [
+    ("before", "synth.curator", "preflight"),
+    ("after", "synth.curator.measuring", "open_records"),
     ("before", "synth.ledger", "Ledger.reserve"),
     ("after", "synth.ledger", "Ledger.reserve"),
     ("after", "synth.curator", "record_measured_files"),
@@ -115,9 +119,14 @@ def test_an_adaptive_run_killed_between_its_choices_is_charged_once(project, whe
     require_one_release_one_charge(path)
 
 
+def damaged() -> bytes:
+    """A file whose header can be read, and whose records cannot."""
+    return gzip.compress(PEOPLE.encode())[:-8] + bytes(8)
+
+
 def test_a_charge_stays_spent_when_the_run_never_comes_back(project):
-    path = project(people=None)
-    (path.parent / "people.csv").write_text("age,sex\n1,Male\n")  # lacks a column
+    path = project(people=None, source={"path": "people.csv.gz"})
+    (path.parent / "people.csv.gz").write_bytes(damaged())
     assert synth("run", path).returncode == 1
     with Ledger.open_existing(load_config(path).ledger.path) as ledger:
         assert ledger.position("nobody").spent.epsilon == 1
@@ -235,8 +244,8 @@ def test_a_link_to_the_ledger_leads_to_the_same_run(project, tmp_path):
 
 
 def test_what_a_killed_run_spilled_goes_even_if_the_run_never_comes_back(project, tmp_path):
-    path = project(people=None)
-    (tmp_path / "people.csv").write_text("age\n1\n")
+    path = project(people=None, source={"path": "people.csv.gz"})
+    (tmp_path / "people.csv.gz").write_bytes(damaged())
     assert synth("run", path).returncode == 1
     spilled = tmp_path / "state" / "runs" / "small" / "scratch-x"
     for leave in ("restart without a source", "void"):
@@ -245,7 +254,7 @@ def test_what_a_killed_run_spilled_goes_even_if_the_run_never_comes_back(project
         if leave == "void":
             synth("ledger", path, "void", "small", "--reason", "given up")
         else:
-            (tmp_path / "people.csv").unlink()
+            (tmp_path / "people.csv.gz").unlink()
             assert synth("run", path).returncode == 1
         assert not spilled.exists(), leave
 

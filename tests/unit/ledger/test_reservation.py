@@ -1,11 +1,21 @@
 """Charges: exact, capped, once per release."""
 
+import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from synth.errors import BudgetRefusedError, BugError, PublishedDifferentlyError
-from synth.ledger import Ledger, RunState
+from synth.config.types import DisjointPart
+from synth.errors import (
+    BudgetRefusedError,
+    BugError,
+    LedgerError,
+    OutputError,
+    PublishedDifferentlyError,
+)
+from synth.ledger import ChargeRequest, Ledger, RunState
+from synth.ledger.token import run_directory_of
 from synth.privacy import Budget, Promise, TableEvent
 
 ZERO = Fraction(0)
@@ -144,6 +154,57 @@ def test_a_release_without_tables_is_a_bug(ledger):
             events=[],
         )
     assert ledger.state("a") is None
+
+
+def asked(epsilon="1", **changes):
+    return ChargeRequest(
+        release_id="a",
+        configuration_hash="c0ffee",
+        population="people",
+        cap=Budget(Fraction(4), ZERO),
+        events=[TableEvent(("age", "sex"), 6, 1, Fraction(epsilon))],
+        promise=Promise("add-remove", None, None),
+    ) | ChargeRequest(**changes)
+
+
+def test_to_ask_for_room_makes_no_ledger(tmp_path):
+    path = tmp_path / "state" / "ledger.sqlite"
+    assert Ledger.require_room(path, **asked("4")) is None
+    with pytest.raises(BudgetRefusedError):
+        Ledger.require_room(path, **asked("4.1"))
+    assert list(tmp_path.iterdir()) == []
+    path.parent.mkdir()
+    path.with_name("ledger.sqlite-journal").touch()
+    with pytest.raises(LedgerError, match="the file is gone, its journal is still there"):
+        Ledger.require_room(path, **asked())
+
+
+def test_to_ask_for_room_says_what_a_charge_would_and_writes_nothing(path, ledger, reserve):
+    """The same rules; tests/unit/ledger/test_stateful.py asks before every charge."""
+    north = DisjointPart("north", ("north", "south"), "Everybody lives in one place")
+    ledger.reserve(**asked("1", release_id="b", disjoint_part=north))
+    reserve("a", "2")
+    content = path.read_bytes()
+    assert Ledger.require_room(path, **asked("2")) is RunState.RESERVED
+    assert Ledger.require_room(path, **asked("1", release_id="c")) is None
+    refused = [
+        (BudgetRefusedError, asked("1.01", release_id="c")),
+        (BudgetRefusedError, asked(release_id="c", disjoint_part=replace(north, source="other"))),
+        (PublishedDifferentlyError, asked("2", configuration_hash="other")),
+        (PublishedDifferentlyError, asked("1")),
+        (BugError, asked(release_id="c", events=[])),
+    ]
+    for kind, request in refused:
+        with pytest.raises(kind) as foreseen:
+            Ledger.require_room(path, **request)
+        with pytest.raises(kind, match=re.escape(str(foreseen.value))):
+            ledger.reserve(**request)
+    assert path.read_bytes() == content
+    (run_directory_of(path, "a") / "reservation").unlink()
+    with pytest.raises(OutputError, match="is not the one of its reservation"):
+        Ledger.require_room(path, **asked("2"))
+    ledger.void("b", "makes room")
+    assert Ledger.require_room(path, **asked("2", release_id="c")) is None
 
 
 def test_state_of_an_unknown_or_foreign_release_is_none(ledger, reserve):

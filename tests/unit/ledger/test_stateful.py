@@ -1,5 +1,6 @@
 """Any sequence of steps, against a dictionary that does the same arithmetic by hand."""
 
+import re
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -9,8 +10,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
-from synth.ledger import Ledger, RunState
+from synth.errors import (
+    BudgetRefusedError,
+    LedgerError,
+    PublishedDifferentlyError,
+    SynthError,
+)
+from synth.ledger import ChargeRequest, Ledger, RunState
 from synth.privacy import Budget, Promise, TableEvent
 
 CAP = Fraction(1)
@@ -43,7 +49,8 @@ class LedgerAgainstDictionary(RuleBasedStateMachine):
         )
 
     def reserve(self, name, epsilon, configuration):
-        return self.ledger.reserve(
+        """Reserve; the question whether there is room has the same answer, and changes nothing."""
+        asked = ChargeRequest(
             release_id=name,
             configuration_hash=configuration,
             population=POPULATIONS[name],
@@ -51,6 +58,18 @@ class LedgerAgainstDictionary(RuleBasedStateMachine):
             cap=Budget(CAP, Fraction(0)),
             events=[TableEvent(("age",), 3, 1, epsilon)],
         )
+        content = self.path.read_bytes()
+        try:
+            known = Ledger.require_room(self.path, **asked)
+        except SynthError as refusal:
+            with pytest.raises(type(refusal), match=re.escape(str(refusal))):
+                self.ledger.reserve(**asked)
+            raise
+        assert self.path.read_bytes() == content
+        state, position = self.ledger.reserve(**asked)
+        is_charged = self.model.get(name, {"state": "voided"})["state"] != "voided"
+        assert known is (state if is_charged else None)
+        return state, position
 
     @rule(name=RELEASES, epsilon=EPSILONS, configuration=st.sampled_from("xy"))
     def start(self, name, epsilon, configuration):
