@@ -8,7 +8,8 @@ A new engine is one module with one context manager, named in `open_engine`:
 
 * it connects when it is entered, silently, and leaves nothing behind when it is left;
 * `open_records` looks at names and declared types only, and says by a SourceError, in words of
-  the configuration, what cannot be counted;
+  the configuration, what cannot be counted: it is called before the charge as well (`preflight`),
+  when no record may be read;
 * the columns of `Records.table` are int64, float64 or string, and no value makes reading one
   fail: integers become int64, floats float64, and text, booleans (`true`), exact decimals, dates
   (ISO) and unsigned 64-bit integers become string;
@@ -77,8 +78,9 @@ class Engine(Protocol):
     ) -> Sequence[Records]:
         """The named columns of all records, in one or more parts that are counted together.
 
-        Requires: called once; `columns` comes from the configuration. The person column is whole
-        numbers in every part, or text in every part.
+        Requires: called once; `columns` comes from the configuration.
+        Ensures: no record is read. The person column is whole numbers in every part, or text in
+        every part.
         Raises: SourceError, in words of the configuration, for what concerns a whole source.
         """
 

@@ -68,7 +68,7 @@ def create_ledger_file(path: Path, *, day: str) -> None:
             return
         raise OutputError(
             f"{path}: the ledger cannot be created ({error.strerror})",
-            why="every charge must be on the disk before the source is opened",
+            why="every charge must be on the disk before any record is read",
             fix="make the directory writable and free some space, or change `ledger.path`",
         ) from error
 

@@ -184,7 +184,7 @@ def _translated(path: Path, error: sqlite3.Error) -> SynthError:
     if code in _CANNOT_WRITE:
         return OutputError(
             f"{path}: the ledger cannot be read or written ({error})",
-            why="every charge must be on the disk before the source is opened",
+            why="every charge must be on the disk before any record is read",
             fix="make the file and its directory writable, free some space, and start again",
         )
     return damaged(path, str(error))

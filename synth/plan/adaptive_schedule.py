@@ -56,7 +56,7 @@ class Round:
 class Schedule:
     """Everything that an adaptive run will spend.
 
-    Privacy: all events are known before the source is opened: how many rounds there are, and
+    Privacy: all events are known before any record is read: how many rounds there are, and
     what each of them costs, depends on the configuration alone. Which tables are chosen does
     not change their cost. So the budget can be charged in full beforehand.
     """
