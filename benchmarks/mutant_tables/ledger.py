@@ -239,11 +239,6 @@ MUTANTS: tuple[Mutant, ...] = (
             "whole=_sum(run for run in charged if run.part is None),",
             "whole=NOTHING,",
         ),
-        (
-            "a part that is not listed",
-            "if part.name not in part.parts or list(part.parts) != sorted(set(part.parts)):",
-            "if list(part.parts) != sorted(set(part.parts)):",
-        ),
         by=(
             "unit/ledger/test_reservation.py",
             "unit/ledger/test_gaussian_charges.py",

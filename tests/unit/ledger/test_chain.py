@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from synth.errors import LedgerError
+from synth.errors import BugError, LedgerError
 from synth.ledger import Ledger, LedgerEvent, RunState
 from synth.ledger.creation import INSERT
+from synth.ledger.event import canonical_json
 from synth.privacy import Budget, Promise, TableEvent
 
 TRIGGERS = ("events_no_update", "events_no_delete", "events_only_at_end")
@@ -149,7 +150,55 @@ def reservation(*, charge, table, cap="4"):
         "charge": {"epsilon": charge, "delta": "0"},
         "cap": {"epsilon": cap, "delta": "0"},
         "tables": [entry],
+        "token": "0" * 32,
+        "promise": Promise("add-remove", None, None).to_plain(),
     }
+
+
+def append(ledger, written, **changes):
+    """An event behind the last one, with a hash that is right for it."""
+    event = {
+        "seq": 8,
+        "previous_hash": ledger.history()[-1].hash,
+        "kind": "measured",
+        "population": "people",
+        "release_id": "b",
+        "day": "2026-01-31",
+        "payload": {"details": {}},
+    }
+    tamper(written, (INSERT, LedgerEvent.chained(**event | changes).row))
+
+
+@pytest.mark.parametrize(
+    ("kind", "release_id", "payload"),
+    [
+        ("measured", "b", {"details": {}}),
+        ("reserve", "c", reservation(charge="1", table="1")),
+        ("reserve", "c", reservation(charge="27/8", table="27/8")),  # the cap to the last part
+    ],
+)
+def test_an_event_that_makes_sense_is_taken(ledger, written, kind, release_id, payload):
+    """So that those below are refused for what is wrong with them, and for nothing else."""
+    append(ledger, written, kind=kind, release_id=release_id, payload=payload)
+    ledger.verify_chain()
+    Ledger.open(written).close()
+
+
+def test_an_event_about_a_release_of_another_population_is_refused(ledger, written):
+    append(ledger, written, population="others")
+    with pytest.raises(LedgerError, match="event 8 makes no sense"):
+        Ledger.open(written)
+
+
+def test_an_event_that_follows_another_past_is_refused(ledger, written):
+    """Its own hash is right for what it says, also for the past that it names."""
+    append(ledger, written, previous_hash="f" * 64)
+    with pytest.raises(LedgerError, match="chain of hashes is broken at event 8"):
+        Ledger.open(written)
+
+
+def test_equal_payloads_are_written_alike():
+    assert canonical_json({"b": 1, "a": {"d": 2, "c": 3}}) == '{"a":{"c":3,"d":2},"b":1}'
 
 
 @pytest.mark.parametrize(
@@ -166,6 +215,8 @@ def reservation(*, charge, table, cap="4"):
         ("reserve", "c", reservation(charge="1/10", table="1")),  # a tenth of the price
         ("reserve", "c", reservation(charge="-1", table="-1")),  # a refund
         ("reserve", "c", reservation(charge="1", table="1", cap="1")),  # over its own cap
+        ("reserve", "c", reservation(charge="7/2", table="7/2")),  # over the cap of all
+        ("reserve", "b", reservation(charge="1", table="1")),  # again, while it is reserved
         ("reserve", "c", reservation(charge=0.5, table=0.5)),  # not exact
         ("reserve", "c", reservation(charge="1/0", table="1/0")),
     ],
@@ -173,17 +224,7 @@ def reservation(*, charge, table, cap="4"):
 def test_an_event_with_a_right_hash_that_makes_no_sense_is_refused(
     ledger, written, kind, release_id, payload
 ):
-    last = ledger.history()[-1]
-    forged = LedgerEvent.chained(
-        seq=8,
-        previous_hash=last.hash,
-        kind=kind,
-        population="people",
-        release_id=release_id,
-        day="2026-01-31",
-        payload=payload,
-    )
-    tamper(written, (INSERT, forged.row))
+    append(ledger, written, kind=kind, release_id=release_id, payload=payload)
     with pytest.raises(LedgerError, match="event 8 makes no sense"):
         ledger.verify_chain()
     with pytest.raises(LedgerError, match="event 8 makes no sense"):
@@ -226,3 +267,13 @@ def test_a_wrong_recount_stops_everything(ledger, written, monkeypatch):
         ledger.verify_chain()
     with pytest.raises(BugError, match="disagree"):
         Ledger.open(written)
+
+
+def test_a_charge_that_the_recount_finds_too_small_stops_everything(ledger, written, monkeypatch):
+    def too_small(_):
+        raise ValueError("a charge is too small for its Gaussian tables")
+
+    monkeypatch.setattr("synth.ledger.check.recount", too_small)
+    for look in (ledger.verify_chain, lambda: Ledger.open(written)):
+        with pytest.raises(BugError, match="does not cover its tables"):
+            look()
