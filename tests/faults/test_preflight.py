@@ -18,7 +18,7 @@ from synth.config import load_config
 from synth.errors import BudgetRefusedError, SourceError
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
-from synth.privacy import Budget, TableEvent
+from synth.privacy import Budget, Promise, TableEvent
 from tests.command_line import synth
 
 CANARY = "CANARY7391"
@@ -37,6 +37,7 @@ def an_account(path: Path) -> Path:
             population="nobody",
             cap=Budget(Fraction(2), Fraction(0)),
             events=[TableEvent(("age",), 5, 1, Fraction(1))],
+            promise=Promise.of(config.privacy),
         )
     return config.ledger.path
 
