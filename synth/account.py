@@ -37,10 +37,14 @@ def require_anchored(ledger: Ledger, releases: Sequence[Path]) -> None:
     Raises: VerificationError for the first release of which it does not.
     """
     from synth.ledger.anchor import anchor_findings
+    from synth.ledger.run_directory import file_sha256
+    from synth.ledger.token import MEASUREMENTS
     from synth.release.published import published_manifest
 
     for release in releases:
-        if findings := list(anchor_findings(ledger, published_manifest(release))):
+        manifest, tables = published_manifest(release), release / MEASUREMENTS
+        held = file_sha256(tables) if tables.is_file() else None
+        if findings := list(anchor_findings(ledger, manifest, measurements_sha256=held)):
             raise VerificationError(
                 release.name,
                 findings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from synth.config.scalars import Rule
@@ -113,6 +114,14 @@ ENCODINGS = (
 """Encodings in which the bytes of ASCII mean ASCII, so that delimiters can be found."""
 
 
+UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f"
+    "\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+"""Characters that show nothing and are no format marks (Cf): those which Unicode calls ignorable by
+default (DerivedCoreProperties, Default_Ignorable_Code_Point), and the empty Braille pattern."""
+
+
 def as_read(name: str) -> str:
     """A name of people without what a reader overlooks; who is the same has one of them.
 
@@ -121,4 +130,4 @@ def as_read(name: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     seen = (letter for letter in folded if unicodedata.category(letter) != "Cf")
-    return "".join("".join(seen).split())
+    return "".join(UNSEEN.sub("", "".join(seen)).split())

@@ -26,14 +26,16 @@ MEASURED_FILES = "measured-files.json"
 
 def record_measured_files(directory: Path, files: Sequence[Path]) -> None:
     """Note which files are about to be measured, so that only these are disposed of later."""
-    _write_note(directory, [_Measured(str(path), _identity(path)) for path in files])
+    noted = [_Measured(str(path), _identity(path), path.stat().st_ctime_ns) for path in files]
+    _write_note(directory, noted)
 
 
 def require_unchanged(source: SourceConfig, directory: Path) -> None:
     """Refuse counts of files that were renamed, replaced or written to while they were read.
 
     Privacy: looks at names, sizes and times of whole files. A file that takes the name of another
-    one meanwhile would be counted under both names.
+    one meanwhile would be counted under both names. The time at which the system last changed
+    anything of a file cannot be set back, as that of its content can.
     Requires: `record_measured_files` noted them before the first was opened.
     Raises: SourceError.
     """
@@ -41,7 +43,11 @@ def require_unchanged(source: SourceConfig, directory: Path) -> None:
         return
     for file in _read_note(directory):
         path = Path(file.name)
-        if not path.exists() or _identity(path) != file.identity:
+        if (
+            not path.exists()
+            or _identity(path) != file.identity
+            or path.stat().st_ctime_ns != file.changed
+        ):
             raise SourceError(
                 f"a file of the source {source.path.name} was changed or replaced while it was "
                 "read",
@@ -82,6 +88,8 @@ class _Measured:
 
     name: str
     identity: list[int]
+    changed: int
+    """When the system last changed anything of it (content, names, rights), in nanoseconds."""
     removing: bool = False
 
 

@@ -62,8 +62,9 @@ SELECT a.attname::text, t.typname::text, t.typtype::text, n.nspname::text,
     pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
     COALESCE((SELECT l.collisdeterministic FROM pg_catalog.pg_collation AS l
         WHERE l.oid = a.attcollation), true),
-    NOT EXISTS (SELECT FROM pg_catalog.pg_cast AS k WHERE k.castsource = t.oid
-        AND k.casttarget::regtype IN ('text', 'bigint', 'double precision')
+    NOT EXISTS (SELECT FROM pg_catalog.pg_cast AS k
+        WHERE k.castsource IN (t.oid, 'text'::regtype, 'numeric'::regtype)
+        AND k.casttarget::regtype IN ('text', 'bigint', 'numeric', 'double precision')
         AND k.castfunc >= 16384)
 FROM base JOIN pg_catalog.pg_type AS t ON t.oid = base.type AND t.typtype <> 'd'
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace

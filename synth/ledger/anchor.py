@@ -1,7 +1,9 @@
 """The anchor outside: published manifests hold the hash of their reservation in the chain.
 
 The hash pins every event before it. A ledger that was cut, restored to before a release, or
-replaced by a new one does not hold it.
+replaced by a new one does not hold it. What was measured comes after the reservation: the ledger
+that saw it keeps its checksum, so a second draw for the same charge, made in a copy of ledger and
+run directory, is not the one that the ledger knows.
 """
 
 from __future__ import annotations
@@ -11,15 +13,18 @@ from fractions import Fraction
 from typing import Any
 
 from synth.ledger.ledger import Ledger
-from synth.ledger.run import budget_to_plain
+from synth.ledger.run import RunState, budget_to_plain
 
 MALFORMED = "manifest.json does not state the account that was charged"
 BROKEN = "the ledger was cut, replaced or restored from before that, or the release is not its own"
 
 
-def anchor_findings(ledger: Ledger, manifest: Mapping[str, Any]) -> Iterator[str]:
+def anchor_findings(
+    ledger: Ledger, manifest: Mapping[str, Any], *, measurements_sha256: str | None
+) -> Iterator[str]:
     """What a published manifest states of the ledger that does not hold; one sentence each.
 
+    `measurements_sha256` is the checksum of the noisy tables beside it, None if there are none.
     Requires: the chain of the ledger was checked when it was opened.
     """
     try:
@@ -30,6 +35,7 @@ def anchor_findings(ledger: Ledger, manifest: Mapping[str, Any]) -> Iterator[str
             "promise": stated["promise"],
             "earlier_release_ids": list(stated["earlier_release_ids"]),
             "reservation_hash": stated["reservation_hash"],
+            "configuration_hash": manifest["implementation"]["configuration_hash"],
             **{key: _plain(stated[key]) for key in ("cap", "spent_before", "spent_now", "left")},
         }
         run = ledger.state(release_id)
@@ -53,6 +59,7 @@ def anchor_findings(ledger: Ledger, manifest: Mapping[str, Any]) -> Iterator[str
         "promise": position.promise and position.promise.to_plain(),
         "earlier_release_ids": list(position.earlier_releases),
         "reservation_hash": position.reservation_hash,
+        "configuration_hash": run.configuration_hash,
         "cap": budget_to_plain(position.cap),
         "spent_before": budget_to_plain(position.lost_before),
         "spent_now": budget_to_plain(position.spent_now),
@@ -61,7 +68,15 @@ def anchor_findings(ledger: Ledger, manifest: Mapping[str, Any]) -> Iterator[str
     for key, value in held.items():
         if published[key] != value:
             found = _shown(published[key])
-            yield f"accounting.ledger.{key}: found {found}, the ledger holds {value}"
+            yield f"the stated {key}: found {found}, the ledger holds {value}"
+    measured = run.recorded(RunState.MEASURED).get("sha256")
+    if measured is None:
+        yield f"the ledger does not know that {release_id} was measured: {BROKEN}"
+    elif measured != measurements_sha256:
+        yield (
+            f"the noisy tables of {release_id} are not those that the ledger saw: they were drawn "
+            "for the same charge in a copy of it, or changed"
+        )
 
 
 def _plain(budget: Mapping[str, Any]) -> dict[str, str]:

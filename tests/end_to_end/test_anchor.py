@@ -10,6 +10,7 @@ from synth.config import load_config
 from synth.errors import BudgetRefusedError
 from synth.ledger import Ledger
 from synth.ledger.anchor import anchor_findings
+from synth.ledger.run_directory import file_sha256
 from synth.release import verify_release
 from tests.command_line import synth
 
@@ -45,9 +46,15 @@ def fractions(account):
     return [account[key]["epsilon"]["fraction"] for key in keys]
 
 
-def findings(ledger_path, folder):
+def findings(ledger_path, folder, manifest=None):
     with Ledger.open_existing(ledger_path) as ledger:
-        return list(anchor_findings(ledger, manifest_of(folder)))
+        return list(
+            anchor_findings(
+                ledger,
+                manifest_of(folder) if manifest is None else manifest,
+                measurements_sha256=file_sha256(folder / "measurements.parquet"),
+            )
+        )
 
 
 def test_a_manifest_states_how_the_account_stood_and_no_other_population(publish, project):
@@ -104,9 +111,50 @@ def test_another_account_with_the_right_hash_is_found(publish, tmp_path, key):
     folder = publish("first")
     manifest = manifest_of(folder)
     manifest["accounting"]["ledger"][key]["epsilon"]["fraction"] = "7/2"
-    with Ledger.open_existing(tmp_path / "state" / "ledger.sqlite") as ledger:
-        (finding,) = anchor_findings(ledger, manifest)
-    assert finding.startswith(f"accounting.ledger.{key}: found")
+    (finding,) = findings(tmp_path / "state" / "ledger.sqlite", folder, manifest)
+    assert finding.startswith(f"the stated {key}: found")
+
+
+def test_another_configuration_with_the_right_hash_is_found(publish, tmp_path):
+    folder = publish("first")
+    manifest = manifest_of(folder)
+    manifest["implementation"]["configuration_hash"] = "0" * 64
+    (finding,) = findings(tmp_path / "state" / "ledger.sqlite", folder, manifest)
+    assert finding.startswith("the stated configuration_hash: found")
+
+
+def test_a_second_draw_for_one_charge_is_found_by_the_ledger_that_saw_the_first(
+    project, log, tmp_path
+):
+    """Copied while it was reserved, ledger and run directory draw twice; the chain is the same."""
+    path = project(release={"id": "twice"}, **QUICK)
+    config = load_config(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("synth.curator.measure", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.measure(config, log=log)
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    folders = []
+    for state in ("state", "copy"):
+        other = load_config(
+            project(
+                release={"id": "twice"},
+                ledger={"path": f"{state}/ledger.sqlite"},
+                **{**QUICK, "output": {"formats": ["csv"], "directory": f"outputs-{state}"}},
+            )
+        )
+        pipeline.measure(other, log=log)
+        folders.append(pipeline.publish(other, log=log).path)
+    first, second = folders
+    assert manifest_of(first)["accounting"]["ledger"] == manifest_of(second)["accounting"]["ledger"]
+    assert findings(tmp_path / "state" / "ledger.sqlite", first) == []
+    for ledger, folder in (("state", second), ("copy", first)):
+        (finding,) = findings(tmp_path / ledger / "ledger.sqlite", folder)
+        assert "are not those that the ledger saw" in finding
+
+
+def stopped(*_, **__):
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -119,12 +167,12 @@ def test_another_account_with_the_right_hash_is_found(publish, tmp_path, key):
     ],
 )
 def test_a_malformed_manifest_is_one_finding(publish, tmp_path, change):
-    manifest = manifest_of(publish("first"))
+    folder = publish("first")
+    manifest = manifest_of(folder)
     change(manifest["accounting"]["ledger"])
-    with Ledger.open_existing(tmp_path / "state" / "ledger.sqlite") as ledger:
-        assert list(anchor_findings(ledger, manifest)) == [
-            "manifest.json does not state the account that was charged"
-        ]
+    assert findings(tmp_path / "state" / "ledger.sqlite", folder, manifest) == [
+        "manifest.json does not state the account that was charged"
+    ]
 
 
 def test_another_promise_is_refused_before_the_source_is_opened(publish, project, log):

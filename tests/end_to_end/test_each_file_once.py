@@ -77,7 +77,22 @@ def relink(place):
     os.link(place / "2024.csv", place / "2023.csv")
 
 
-@pytest.mark.parametrize("meanwhile", [rename, remove, append, relink])
+def overwrite(place):
+    """In place, as large, and as old as it was: what `rsync --inplace --times` can do."""
+    times = (place / "2024.csv").stat()
+    (place / "2024.csv").write_bytes((place / "2023.csv").read_bytes())
+    os.utime(place / "2024.csv", ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def rename_there_and_back(place):
+    (place / "2024.csv").rename(place / "else.csv")
+    (place / "else.csv").rename(place / "2024.csv")
+
+
+CHANGES = [rename, remove, append, relink, overwrite, rename_there_and_back]
+
+
+@pytest.mark.parametrize("meanwhile", CHANGES)
 def test_a_file_that_changes_while_it_is_read_gives_no_measurements(
     years, log, monkeypatch, meanwhile
 ):

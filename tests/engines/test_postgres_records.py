@@ -212,6 +212,26 @@ def test_a_type_with_a_cast_of_its_own_is_refused(project, kept):
         counts_of(path)
 
 
+def test_a_cast_between_the_types_that_numbers_take_is_refused(project, kept):
+    """Texts become numbers through `numeric`: a function there would see every value."""
+    kept.execute(
+        """
+        CREATE TABLE kept.people (age text, sex text, town text);
+        INSERT INTO kept.people VALUES ('1', 'Male', 'Nord');
+        CREATE FUNCTION kept.read(v text) RETURNS numeric LANGUAGE plpgsql AS
+            $$ BEGIN IF v = '3' THEN RAISE 'no'; END IF; RETURN 1; END $$;
+        """
+    )
+    path = source_of(project, kept, "kept.people")
+    counts_of(path)
+    kept.execute("CREATE CAST (text AS numeric) WITH FUNCTION kept.read (text)")
+    try:
+        with pytest.raises(SourceError, match="in a type with a cast of its own"):
+            counts_of(path)
+    finally:
+        kept.execute("DROP CAST (text AS numeric)")
+
+
 def test_objects_of_the_database_do_not_take_the_place_of_the_catalogue(project, kept):
     """Otherwise whoever may create a table could hide what a table is made of."""
     kept.execute(NOT_AS_STORED["a foreign child"])
