@@ -56,11 +56,12 @@ def main() -> None:
     """Print one line for every mutant."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(MUTANTS))
+    names = parser.parse_args().names
     missed = 0
     whole: dict[str, bool] = {}  # one audit for each configuration
     print("| mutant | whole program | exit code | processor seconds | first sentence |")
     print("|---|---|---|---|---|")
-    for name in parser.parse_args().names:
+    for name in names:
         changes = str(MUTANTS[name].changes)
         if changes not in whole:
             whole[changes] = report_of(name, broken=False)[0].exceeded

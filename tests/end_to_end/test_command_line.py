@@ -1,6 +1,7 @@
 """The real command line, on real data and with bad input: exit codes, messages, what is left."""
 
 import contextlib
+import gzip
 import json
 import os
 import resource
@@ -15,6 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.command_line import synth as forked
+from tests.conftest import PEOPLE
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,15 +114,21 @@ def test_a_missing_source_is_exit_1_and_costs_nothing(project):
     assert forked("ledger", path).returncode == 1, "nothing was charged, so there is no ledger"
 
 
+def damaged(people: str = PEOPLE) -> bytes:
+    """A gzip file that is cut off far behind its header: only reading it brings that up."""
+    return gzip.compress((people + "1,Male,Nord\n" * 500_000).encode(), 1)[:-20]
+
+
 def test_a_voided_charge_is_free_again(project):
-    path = project(people="age,sex\n", ledger={"epsilon_cap": 1})
+    path = project(people=None, ledger={"epsilon_cap": 1}, source={"path": "people.csv.gz"})
+    path.with_name("people.csv.gz").write_bytes(damaged())
     assert forked("run", path).returncode == 1
     other = project(people=None, ledger={"epsilon_cap": 1}, release={"id": "other"})
     assert forked("run", other).returncode == 4
     assert forked("ledger", path, "void", "small").returncode == 1
-    voided = forked("ledger", path, "void", "small", "--reason", "column missing, never read")
+    voided = forked("ledger", path, "void", "small", "--reason", "file damaged, never measured")
     assert voided.returncode == 0, voided.stderr
-    assert "column missing" in " ".join(voided.stdout.split())
+    assert "file damaged" in " ".join(voided.stdout.split())
     project(ledger={"epsilon_cap": 1}, release={"id": "other"})
     assert forked("run", other).returncode == 0
 
@@ -150,7 +158,8 @@ def test_the_version_is_printed():
 
 
 def test_a_failed_start_says_how_to_get_its_charge_back(project):
-    path = project(people="age,sex\n")
+    path = project(people=None, source={"path": "people.csv.gz"})
+    path.with_name("people.csv.gz").write_bytes(damaged())
     refused = forked("run", path)
     assert "synth ledger CONFIG void small --reason" in refused.stderr
 

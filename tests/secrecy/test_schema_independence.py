@@ -25,7 +25,7 @@ INPUTS = {
     "full": HEADER + "".join(f"{i % 100},Male,Süd\n" for i in range(5000)),
 }
 DEPENDS_ON_NOISE = {
-    "value", "rows", "bytes", "sha256", "seed", "measurements_content_hash", "steps",
+    "value", "rows", "bytes", "sha256", "seed", "measurements_content_hash", "steps", "gate",
 }  # fmt: skip
 KEY = bytes(range(32))
 
