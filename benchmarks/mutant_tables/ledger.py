@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from .mutant import Mutant, broken
 
+INTERRUPTED = tuple(
+    f"faults/test_interrupted_runs.py::{test}"
+    for test in (
+        "test_tampered_measurements_are_not_published",
+        "test_measurements_of_another_ledger_are_not_taken_for_ours",
+        "test_a_ledger_without_its_run_directory_draws_and_voids_nothing",
+    )
+)
+
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
         "synth/ledger/ledger.py",
@@ -103,7 +112,7 @@ MUTANTS: tuple[Mutant, ...] = (
             '            require_token(self._file.path, run)\n            self._append("void"',
             '            self._append("void"',
         ),
-        by=("faults/test_interrupted_runs.py",),
+        by=INTERRUPTED,
     ),
     *broken(
         "synth/ledger/ledger.py",
@@ -410,7 +419,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    if (directory / MEASUREMENTS).exists():\n",
             "    if (directory / MEASUREMENTS).is_dir():\n",
         ),
-        by=("faults/test_interrupted_runs.py",),
+        by=INTERRUPTED,
     ),
     *broken(
         "synth/ledger/run_directory.py",
@@ -419,7 +428,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    if digest != receipt.measurements_sha256:\n",
             "    if not digest:\n",
         ),
-        by=("faults/test_interrupted_runs.py",),
+        by=INTERRUPTED,
     ),
     *broken(
         "synth/ledger/lock.py",

@@ -44,6 +44,10 @@ SINGLE = Attribute(
 )
 SEX = Attribute("sex", "categorical", levels=("Female", "Male"), missing=("?",))
 TOWN = Attribute("town", "categorical", levels=("Nord", "Süd"), out_of_domain="Nord")
+PLACE = Attribute(
+    "place", "categorical", levels=("Nord", "Süd", "abc"), missing=("?", "NA"), out_of_domain="abc"
+)
+"""What is missing, what is first and what is unknown have codes of their own."""
 
 
 def records(table: ibis.Table) -> Records:
@@ -95,7 +99,9 @@ VALUES = [
 
 
 @pytest.mark.parametrize(
-    "attribute", [AGE, AGE_OR_MISSING, GAIN, DECADE, SINGLE, SEX, TOWN], ids=lambda a: a.name
+    "attribute",
+    [AGE, AGE_OR_MISSING, GAIN, DECADE, SINGLE, SEX, TOWN, PLACE],
+    ids=lambda a: a.name,
 )
 def test_every_value_gets_the_code_of_the_definition(attribute):
     assert encoded(attribute, VALUES) == [slow_code(attribute, text) for text in VALUES]

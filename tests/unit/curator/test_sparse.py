@@ -206,9 +206,10 @@ def test_the_threshold_ignores_the_records():
         TableEvent(SMALL.names, SMALL.size, 1, Fraction(1)),
         TableEvent(("a",), 3, 1, Fraction(1), threshold=4),
         TableEvent(SMALL.names, 31, 1, Fraction(1), threshold=4),
+        TableEvent(SMALL.names, SMALL.size, 1, Fraction(1), coarsening=(1, 0), threshold=4),
         event_of(SMALL, 14, mechanism="partition-selection", delta=Fraction(1, 10**6)),
     ],
-    ids=["no threshold", "another table", "another size", "too low for its delta"],
+    ids=["no threshold", "another table", "another size", "coarser", "too low for its delta"],
 )
 def test_what_cannot_be_listed_is_refused_before_it_is_looked_at(event):
     cells = Sensitive(cells_with(SMALL, COUNTS))
@@ -217,7 +218,12 @@ def test_what_cannot_be_listed_is_refused_before_it_is_looked_at(event):
     assert cells.consume() is not None
 
 
-PEOPLE = [("34", "Female", "Nord")] * 9 + [("99", "Male", "Süd"), ("7", "", "Other")]
+PEOPLE = [
+    *[("34", "Female", "Nord")] * 9,
+    ("99", "Male", "Süd"),
+    ("7", "", "Other"),
+    ("34", "Male", "Nord"),  # in one cell with the first of every table that does not know sex
+]
 
 
 def measured(project, tmp_path, *, rows=PEOPLE, **changes):
@@ -241,7 +247,7 @@ def test_a_small_source_is_listed_and_summed(project, tmp_path):
     universe, (listing, *sums) = config.universe, found.tables
     assert listing.event.table == universe.names
     # 34 is in the second bin of twenty years, 99 in the last, 7 in the first
-    counts = {(1, 0, 0): 9, (4, 1, 1): 1, (0, 2, 2): 1}
+    counts = {(1, 0, 0): 9, (4, 1, 1): 1, (0, 2, 2): 1, (1, 1, 0): 1}
     codes = dict(
         zip(map(tuple, listing.codes.tolist()), listing.noisy_counts.tolist(), strict=True)
     )
