@@ -97,7 +97,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "ibis.row_number().over(within)",
             "ibis.rank().over(within)",
         ),
-        by=("unit/curator/test_encode.py", "unit/curator/test_people.py"),
+        by=("unit/curator/test_people.py", "unit/curator/test_encode.py"),
     ),
     *broken(
         "synth/curator/tabulate.py",

@@ -113,6 +113,16 @@ def test_a_glob_counts_all_files_whatever_the_order_of_their_columns(project, tm
     assert np.array_equal(true_counts(path, tmp_path), slow_counts(path, ROWS * 2))
 
 
+def test_equal_records_of_files_of_different_types_all_count(project, tmp_path):
+    path = project(people=None, source={"path": "part-*.parquet"})
+    rows = [("34", "Female", "Nord"), ("34", "Female", "Nord"), ("7", "Male", "Süd")]
+    for number, kind in enumerate((str, int, float)):
+        ages, sexes, towns = zip(*rows, strict=True)
+        columns = {"age": list(map(kind, ages)), "sex": sexes, "town": towns}
+        pq.write_table(pa.table(columns), tmp_path / f"part-{number}.parquet")
+    assert np.array_equal(true_counts(path, tmp_path), slow_counts(path, rows * 3))
+
+
 def test_a_source_that_is_not_there_is_refused_by_name(project):
     path = project(source={"path": "none-*.csv"})
     with pytest.raises(SourceError, match=r"no file: .*none-\*\.csv"):
