@@ -13,7 +13,7 @@ import pytest
 from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator import measuring
+from synth.curator import disposal, measuring
 from synth.curator.boundary import measure_table
 from synth.curator.disposal import (
     SOURCE_ABSENT,
@@ -339,6 +339,15 @@ class TestDisposal:
         checks = discard(source, tmp_path).checks
         assert SOURCE_ABSENT not in checks
         assert SOURCE_GONE_BEFORE in checks
+
+    def test_a_file_that_is_there_again_at_once_is_not_called_deleted(
+        self, source, tmp_path, monkeypatch
+    ):
+        """Whoever writes the source may do so between its removal and the look at it."""
+        monkeypatch.setattr(disposal, "sync_directory", lambda _: source.path.write_text("new"))
+        record_measured_files(tmp_path, source_files(source))
+        with pytest.raises(SynthError, match="still there after it was deleted"):
+            discard(source, tmp_path)
 
     def test_a_file_that_changed_since_is_kept(self, source, tmp_path):
         record_measured_files(tmp_path, source_files(source))

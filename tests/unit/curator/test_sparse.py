@@ -263,6 +263,26 @@ def test_a_small_source_is_listed_and_summed(project, tmp_path):
         assert np.array_equal(table.noisy_counts - noise, full.sum(axis=rest).ravel())
 
 
+def test_a_list_has_the_noise_of_its_own_number_wherever_it_stands(project, tmp_path):
+    """Lists are measured last, and numbered as they were planned."""
+    config, found = measured(project, tmp_path)
+    events = [table.event for table in found.tables][::-1]
+    again = curator.measure(
+        config,
+        config.source,
+        events,
+        files=source_files(config.source),
+        stream=stream(),
+        directory=tmp_path,
+    )
+    listing = again.tables[-1]
+    counts = {(1, 0, 0): 9, (4, 1, 1): 1, (0, 2, 2): 1, (1, 1, 0): 1}
+    codes = map(tuple, listing.codes.tolist())
+    assert dict(zip(codes, listing.noisy_counts.tolist(), strict=True)) == slow_list(
+        config.universe, counts, listing.event, number=len(events) - 1
+    )
+
+
 def test_contributions_are_bounded_before_cells_are_listed(project, tmp_path):
     unit = {"unit": {"column": "town", "max_records": 2}}
     _, found = measured(project, tmp_path, privacy={**unit, "epsilon": 40})
