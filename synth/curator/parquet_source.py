@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,10 @@ LARGE_COLUMN_BYTES = 1 << 30
 LARGE_COLUMN_ROWS = 1 << 12
 STORED_ONCE = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY", "BIT_PACKED"}
 """Encodings in which a column cannot hold more text than it takes in the file, unpacked."""
+
+MAGIC = b"PAR1"
+ARROW_NOTE = b"ARROW:schema"
+"""The name of the note in the footer, which comes behind all names of columns."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +62,13 @@ class ParquetStream:
         schema = self.schema
         texts = [each.name for each in self.read_as if _is_dictionary(each.type)]
         for path in self.files:
-            once = _read_once(pq.read_metadata(path), texts)
+            footer = _footer(path)
+            once = _read_once(footer, texts)
             rows = BATCH_ROWS if once == texts else LARGE_COLUMN_ROWS
             # A buffered reader keeps what it has read: memory would grow with the file.
-            with pq.ParquetFile(path, read_dictionary=once, pre_buffer=False) as file:
+            with pq.ParquetFile(
+                path, metadata=footer, read_dictionary=once, pre_buffer=False
+            ) as file:
                 for batch in file.iter_batches(rows, columns=schema.names):
                     arrays = [
                         self._streamed(batch.column(each.name), each) for each in self.read_as
@@ -115,6 +123,26 @@ def open_parquet(
         ParquetStream(tuple(paths), schema, _of_texts(schema, wanted))
         for schema, paths in files_of.items()
     ]
+
+
+def _footer(path: Path) -> pq.FileMetaData:
+    """The footer of a file without Arrow's note of the types that it was written from.
+
+    Arrow would read every column that was a dictionary as one again, whatever its pages are. In
+    some encodings it cannot, or not beyond 2 GiB: then the first record would decide the exit code.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    footer = pq.read_metadata(path)
+    if ARROW_NOTE not in (footer.metadata or {}):
+        return footer
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        size = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - size, os.SEEK_END)
+        before, _, after = file.read().rpartition(ARROW_NOTE)
+    return pq.read_metadata(pa.BufferReader(MAGIC + before + ARROW_NOTE.swapcase() + after))
 
 
 def _read_once(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[str]:

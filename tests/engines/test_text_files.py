@@ -222,3 +222,25 @@ def test_every_encoding_of_parquet_texts_is_read(project, tmp_path):
     counts = counts_of(path)
     assert counts[1, 0, 0] == 3
     assert counts.sum() == 9
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+@pytest.mark.parametrize("towns", [[], [None], ["Nord", None, "N"]])
+def test_a_column_that_was_a_dictionary_is_read_in_every_encoding(
+    project, tmp_path, encoding, towns
+):
+    """Arrow cannot make a dictionary of these: the first record would stop the run."""
+    path = project(people=None, source={"path": "people.parquet"})
+    table = pa.table({
+        "age": pa.array([34] * len(towns), pa.int8()).dictionary_encode(),
+        "sex": pa.array(["Female"] * len(towns), pa.large_string()),
+        "town": pa.array(towns, pa.string()).dictionary_encode(),
+        "ARROW:schema": ["ARROW:schema"] * len(towns),
+    })  # fmt: skip
+    pq.write_table(
+        table, tmp_path / "people.parquet",
+        use_dictionary=False, column_encoding={"town": encoding},
+    )  # fmt: skip
+    counts = counts_of(path)
+    assert counts[1, 0].tolist() == [towns.count("Nord"), 0, len(towns) - towns.count("Nord")]
+    assert counts.sum() == len(towns)
