@@ -1,25 +1,19 @@
 """Random tables of PostgreSQL, each counted with and without one unit of stored records.
 
-    python benchmarks/random_sources/postgres.py --cases 60
-
 A seed makes a source (`RandomSource`): a plain table, partitions or child tables up to three deep,
 some of them foreign, policies, a view or a materialised view above it; and somebody who reads it.
 Then one unit is stored that was not there: a record or a person's records, in the table or in
 another that a policy or a view looks at. The counts must move by no more than the sensitivity that
 the configuration states, or both must be refused with one exit code and one message. What must be
-refused and what must be counted is known of every source. With one wrong end the exit code is 1.
+refused and what must be counted is known of every source.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
-import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -27,13 +21,9 @@ from typing import Any, Protocol
 import psycopg
 import yaml
 
+from random_sources.outcome import Outcome, configuration, end_of, judged
 from synth.config import load_config
-from synth.config.source_files import source_files
-from synth.curator.measuring import quiet_libraries
-from synth.curator.tabulate import tabulate
-from synth.errors import SynthError
 
-ROOT = Path(__file__).parents[2]
 PASSWORD = "made-up"
 SCHEMA = "random_source"
 ROLES = {
@@ -70,20 +60,6 @@ class Server(Protocol):
 
     def url(self, database: str = ...) -> str: ...  # noqa: D102
     def execute(self, statement: str, *parameters: object) -> list[tuple]: ...  # noqa: D102
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a pair of neighbours ended."""
-
-    source: str
-    """What the source is made of."""
-    end: str
-    """`counted` or `refused`."""
-    change_l1: int
-    sensitivity_l1: int
-    problem: str | None
-    """What is wrong with it, if anything is."""
 
 
 class RandomSource:
@@ -300,6 +276,7 @@ def tried(server: Server, seed: int, directory: Path) -> Outcome:
     source.make()
     path = directory / "random.yaml"
     path.write_text(yaml.safe_dump(_configuration(server, source), allow_unicode=True))
+    config = load_config(path)
     ends = []
     for change in (None, source.store_a_unit):
         if change is not None:
@@ -311,38 +288,23 @@ def tried(server: Server, seed: int, directory: Path) -> Outcome:
         ):  # a cast that fails: what a materialised view held before is still there
             if source.gives_reason:
                 raise
-        ends.append(_end(path, source.role))
-    (before, said), (after, then_said) = ends
-    sensitivity = source.person_records or 1
-    change_l1, problem = 0, None
-    if (before is None) != (after is None) or said != then_said:
-        problem = f"one record decides the end: {said} or {then_said}"
-    elif before is None:
-        if not source.is_refused or not any(words in said for words in REFUSALS):
-            problem = f"refused: {said}"
-    else:
-        change_l1 = int(abs(after - before).sum())
-        if source.is_refused:
-            problem = "counted, although it cannot be trusted"
-        elif change_l1 > sensitivity:
-            problem = f"the counts move by {change_l1}, stated are {sensitivity}"
-    end = "refused" if before is None else "counted"
+        with _as_role(source.role):
+            ends.append(end_of(config))
     made_of = ", ".join(part for part in source.made_of if part)
-    return Outcome(made_of, end, change_l1, sensitivity, problem)
+    outcome = judged(made_of, *ends, config=config, is_refused=source.is_refused)
+    is_told = any(words in ends[0].said for words in REFUSALS)
+    if outcome.problem is None and outcome.end == "refused" and not is_told:
+        return replace(outcome, problem=f"refused: {ends[0].said}")
+    return outcome
 
 
-def _end(path: Path, role: str) -> tuple[Any, str]:
-    """The counts; or none, and the exit code and message of the refusal."""
+@contextmanager
+def _as_role(role: str) -> Iterator[None]:
     environment = {"PGUSER": role, "PGPASSWORD": PASSWORD}
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:
-        config = load_config(path)
-        with quiet_libraries():
-            counts = tabulate(config, config.source, source_files(config.source), path.parent)
-        return counts.consume(), ""
-    except SynthError as error:
-        return None, f"exit {error.exit_code}: {error}"
+        yield
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
@@ -357,52 +319,4 @@ def _configuration(server: Server, source: RandomSource) -> Mapping[str, Any]:
         {"name": name, "type": "categorical", "levels": levels, "out_of_domain": "other"}
         for name, levels in {"sex": ["Female", "Male", "other"], "town": ["Nord", "other"]}.items()
     ]
-    bound = {"column": "person", "max_records": source.person_records}
-    return {
-        "schema_version": 1,
-        "release": {
-            "id": "random", "title": "Random", "description": "Made up", "curators": ["Nobody"],
-            "contact": "data@example.org", "intended_use": "Tests", "region": "Nowhere",
-            "sector": "Government", "license": "CC-BY-4.0",
-        },
-        "source": place | {"disposal": "keep", "disposal_reason": "made up"},
-        "privacy": {
-            "epsilon": 1, "neighbours": "add-remove", "justification": "Nobody is in it.",
-            "unit": bound if source.person_records else "record",
-        },
-        "ledger": {"path": "ledger.sqlite", "population": "nobody", "epsilon_cap": 2},
-        "domain": [column | {"source": "made up"} for column in columns],
-        "workload": {"marginals": 1},
-        "output": {"directory": "outputs"},
-    }  # fmt: skip
-
-
-def main() -> None:
-    """Read the command line; try seed after seed on a server of our own."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=60)
-    parser.add_argument("--first-seed", type=int, default=1)
-    options = parser.parse_args()
-    sys.path.insert(0, str(ROOT))
-    from tests.engines.conftest import running_server
-
-    ends: Counter[str] = Counter()
-    moved: Counter[int] = Counter()
-    with running_server() as server, tempfile.TemporaryDirectory() as place:
-        if server is None:
-            raise SystemExit("no PostgreSQL server is installed (no initdb)")
-        with prepared(server):
-            for seed in range(options.first_seed, options.first_seed + options.cases):
-                outcome = tried(server, seed, Path(place))
-                ends["wrong" if outcome.problem else outcome.end] += 1
-                if outcome.end == "counted":
-                    moved[outcome.change_l1] += 1
-                if outcome.problem:
-                    print(f"seed {seed} ({outcome.source}): {outcome.problem}", flush=True)
-    print(f"{options.cases} sources: {dict(ends)}; counts moved by {dict(sorted(moved.items()))}")
-    if ends["wrong"]:
-        raise SystemExit(1)
-
-
-if __name__ == "__main__":
-    main()
+    return configuration(place, columns, max_records=source.person_records)

@@ -1,4 +1,4 @@
-"""Some random tables and their neighbours; `benchmarks/random_sources/postgres.py` tries more."""
+"""Some random tables and their neighbours; `benchmarks/random_sources/run.py` tries more."""
 
 import sys
 from pathlib import Path
