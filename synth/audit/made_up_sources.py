@@ -39,6 +39,8 @@ class MadeUpSource:
     columns: tuple[str, ...]
     in_place_of: str
     """The kind of source that files stand in for; empty for files."""
+    ordered: frozenset[str] = frozenset()
+    """The columns that are read as numbers."""
 
     @classmethod
     def of(cls, config: Config) -> MadeUpSource:
@@ -46,11 +48,12 @@ class MadeUpSource:
         unit, source = config.privacy.unit, config.source
         person = [unit.column] if isinstance(unit, PersonUnit) else []
         columns = tuple(dict.fromkeys([*config.universe.names, *person]))
+        ordered = frozenset(each.name for each in config.universe.attributes if each.is_ordered)
         if isinstance(source, FileSource):
-            return cls(source, columns, "")
+            return cls(source, columns, "", ordered)
         stand_in = FileSource(Path("made-up.csv"), Dialect(), "keep", "")
         kind = type(source).__name__.removesuffix("Source") if source else "an unnamed source"
-        return cls(stand_in, columns, {"Postgres": "PostgreSQL"}.get(kind, kind))
+        return cls(stand_in, columns, {"Postgres": "PostgreSQL"}.get(kind, kind), ordered)
 
     @property
     def format(self) -> str:
@@ -105,10 +108,22 @@ class MadeUpSource:
             quoting=quoting,
             lineterminator="\r\n" if plain else "\n",
         )
-        writer.writerow(self.columns)
-        writer.writerows(records)
+        header = dialect.header or self.columns
+        writer.writerows([header] if dialect.header is None else [])
+        for record in records:
+            fields = dict(zip(self.columns, record, strict=True))
+            writer.writerow([self._with_mark(name, fields.get(name, "")) for name in header])
         content = text.getvalue().encode(dialect.encoding)
         path.write_bytes(gzip.compress(content, 1) if is_gzip(path) else content)
+
+    def _with_mark(self, column: str, text: str) -> str:
+        """A number of a column of numbers with the decimal mark of the files; else the text."""
+        try:
+            float(text)
+        except ValueError:
+            return text
+        mark = self.source.dialect.decimal
+        return text.replace(".", mark) if column in self.ordered else text
 
     def _write_parquet(self, path: Path, records: Sequence[Record], *, typed: bool) -> None:
         """Texts; with `typed`, each of them stored once."""

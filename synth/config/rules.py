@@ -94,7 +94,9 @@ DATABASE_TABLE = Rule(
 )
 
 ONE_CHARACTER = Rule(
-    "^[\\t\\u0020-\\u007e]$", "one ASCII character", fix='write a tab as "\\t" in double quotes'
+    "^[\\t\\u0020-\\u007e]$",
+    "one ASCII character, or one of the words tab, comma, semicolon, pipe",
+    fix="write a tab as the word tab",
 )
 
 QUOTE_CHARACTER = Rule("^[\\u0020-\\u007e]?$", 'one ASCII character, or "" for none')
@@ -105,13 +107,27 @@ ESCAPE_CHARACTER = Rule(
     fix="leave `escape` out where quotes in a quoted field are doubled, or nothing is escaped",
 )
 
-ENCODINGS = (
-    "utf-8",
-    "latin-1",
-    "windows-1252",
-    *(f"iso-8859-{part}" for part in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)),
-)
+_PARTS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)
+ENCODINGS = ("utf-8", "latin-1", "windows-1252", *(f"iso-8859-{part}" for part in _PARTS))
 """Encodings in which the bytes of ASCII mean ASCII, so that delimiters can be found."""
+
+_ENCODINGS_BY_OTHER_NAMES = {
+    "utf-8": ("utf8", "utf_8"),
+    "latin-1": ("latin1", "latin_1", "iso-8859-1", "iso8859-1", "iso_8859_1", "l1"),
+    "windows-1252": ("windows1252", "windows_1252", "cp1252", "cp-1252"),
+    **{f"iso-8859-{n}": (f"iso8859-{n}", f"iso_8859_{n}") for n in _PARTS},
+    "iso-8859-15": ("iso8859-15", "iso_8859_15", "latin-9", "latin9"),
+}
+ENCODING_NAMES = {
+    written: encoding
+    for encoding, others in _ENCODINGS_BY_OTHER_NAMES.items()
+    for name in (encoding, *others)
+    for written in (name, name.upper(), name.capitalize())
+    if written != encoding
+}
+"""What else the encodings are called."""
+
+DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 
 UNSEEN = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -134,6 +135,39 @@ class Choice:
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of this place."""
         return {"description": self.description, "enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A value that has other names: each is read as that value, which has one normal form."""
+
+    value: Text | Choice
+    names: Mapping[str, str]
+
+    @property
+    def description(self) -> str:
+        """That of the value."""
+        return self.value.description
+
+    def read(self, node: Node, path: Path, report: Report) -> str | Invalid:
+        """The value, by whichever name."""
+        if isinstance(node, TextNode) and node.text in self.names:
+            return self.names[node.text]
+        return self.value.read(node, path, report)
+
+    def plain(self, value: str) -> Any:
+        """The value as JSON."""
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of this place."""
+        return {
+            "description": self.description,
+            "anyOf": [
+                {"description": "Another name", "enum": list(self.names)},
+                self.value.schema(),
+            ],
+        }
 
 
 NO_NUMBER = "that is no exact number: digits, a decimal point, an exponent of at most 30"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.config.problems import Report
+from synth.config.problems import Report, quoted
 from synth.config.scalars import Invalid
 from synth.config.source_keys import DIALECT, PLACES, POSTGRESQL, SPARK_TABLE
 from synth.config.source_kind import PARQUET_FILES
@@ -20,6 +20,7 @@ def check_source(values: dict[str, Any], report: Report) -> None:
         return
     check_disposal(source, report)
     check_dialect(source, report)
+    check_header(values, report)
     if report.public:
         _check_kind(source, report)
     else:
@@ -103,6 +104,36 @@ def check_disposal(source: dict[str, Any], report: Report) -> None:
         )
 
 
+def check_header(values: dict[str, Any], report: Report) -> None:
+    """The list of columns names each once, and all that are counted."""
+    header = values["source"].get("header")
+    if not isinstance(header, list):
+        return
+    names = [name for name in header if isinstance(name, str)]
+    twice = next((place for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        report.add(("source", "header", twice), expected="every name once")
+        return
+    for name in _counted_columns(values):
+        if name not in names:
+            report.add(
+                ("source", "header"), found=f"no column {quoted(name)}",
+                expected="the name of every column of the file, in their order",
+                why="the list stands for the first line of the file, and this column is counted",
+            )  # fmt: skip
+
+
+def _counted_columns(values: dict[str, Any]) -> list[str]:
+    """The columns of the domain and that of the persons, as far as they were read."""
+    found: list[Any] = []
+    if isinstance(values.get("domain"), list):
+        found = [each.get("name") for each in values["domain"] if isinstance(each, dict)]
+    privacy = values.get("privacy")
+    unit = privacy.get("unit") if isinstance(privacy, dict) else None
+    found += [unit.get("column")] if isinstance(unit, dict) else []
+    return [name for name in dict.fromkeys(found) if isinstance(name, str)]
+
+
 def check_dialect(source: dict[str, Any], report: Report) -> None:
     """The characters of the dialect differ where they must."""
     delimiter = source.get("delimiter")
@@ -110,3 +141,9 @@ def check_dialect(source: dict[str, Any], report: Report) -> None:
         if isinstance(delimiter, str) and source.get(name) == delimiter:
             report.add(("source", name), expected="another character than the delimiter")
             return
+    if source.get("quote") == "" and source.get("decimal") == delimiter:
+        report.add(
+            ("source", "decimal"),
+            expected="another mark than the delimiter, because there are no quotes",
+            why="a number with that mark would be two fields",
+        )

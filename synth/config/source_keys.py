@@ -5,6 +5,8 @@ from __future__ import annotations
 from synth.config.rules import (
     DATABASE_ADDRESS,
     DATABASE_TABLE,
+    DELIMITER_NAMES,
+    ENCODING_NAMES,
     ENCODINGS,
     ESCAPE_CHARACTER,
     NO_CREDENTIALS,
@@ -14,8 +16,8 @@ from synth.config.rules import (
     QUOTE_CHARACTER,
     SOURCE_FILE,
 )
-from synth.config.scalars import Choice, Text
-from synth.config.shapes import Key, Record
+from synth.config.scalars import Choice, Named, Text
+from synth.config.shapes import Key, ListOf, Record
 from synth.config.texts import prose
 
 PLACES = ("path", "url", "spark")
@@ -25,7 +27,7 @@ CSV, PARQUET, POSTGRESQL = "csv", "parquet", "postgresql"
 SPARK_TABLE, SPARK_PARQUET = "spark", "spark-parquet"
 """The kinds of sources, as the public form names them."""
 
-DIALECT = ("delimiter", "quote", "escape", "encoding")
+DIALECT = ("delimiter", "quote", "escape", "encoding", "decimal", "header")
 """The keys that concern CSV files only."""
 
 SPARK = Record(
@@ -95,7 +97,13 @@ SOURCE = Record(
         Key("spark", SPARK),
         Key(
             "delimiter",
-            Text("Between the fields of a CSV file", rules=(ONE_CHARACTER,)),
+            Named(
+                Text(
+                    "Between the fields of a CSV file: a character, or tab, comma, semicolon, pipe",
+                    rules=(ONE_CHARACTER,),
+                ),
+                DELIMITER_NAMES,
+            ),
             default=",",
         ),
         Key(
@@ -113,8 +121,23 @@ SOURCE = Record(
         ),
         Key(
             "encoding",
-            Choice("The encoding of a CSV file", ENCODINGS),
+            Named(Choice("The encoding of a CSV file", ENCODINGS), ENCODING_NAMES),
             default="utf-8",
+        ),
+        Key(
+            "decimal",
+            Choice("The decimal mark of the numbers in a CSV file", (".", ",")),
+            default=".",
+        ),
+        Key(
+            "header",
+            ListOf(
+                "The columns of CSV files without a line of names, in their order; if left out, "
+                "the first line of every file names them",
+                Text("The name of a column", rules=(NOT_EMPTY, ONE_LINE)),
+                minimum=1,
+                noun="names",
+            ),
         ),
         Key(
             "disposal",

@@ -41,6 +41,8 @@ def source_dialect(source: Mapping[str, Any]) -> Dialect:
         quote=source["quote"],
         escape=escape,
         encoding=source["encoding"],
+        decimal=source["decimal"],
+        header=None if source["header"] is None else tuple(source["header"]),
     )
 
 
@@ -77,4 +79,7 @@ def records_in_words(source: Mapping[str, Any]) -> str:
     delimiter, quote, encoding = source["delimiter"], source["quote"], source["encoding"]
     marks = f"quote {quote!r}" if quote else "no quote"
     marks += f", escape {source['escape']!r}" if source.get("escape") else ""
-    return f"those of CSV files with delimiter {delimiter!r}, {marks}, encoding {encoding}"
+    marks += f", encoding {encoding}"
+    marks += f", decimal mark {source['decimal']!r}" if source["decimal"] != "." else ""
+    marks += ", without a line of names" if source.get("header") else ""
+    return f"those of CSV files with delimiter {delimiter!r}, {marks}"

@@ -67,6 +67,10 @@ class Dialect:
     escape: str = '"'
     """That of the quote: quotes in a quoted field are doubled. Else that of the next character."""
     encoding: str = "utf-8"
+    decimal: str = "."
+    """What stands before the decimals of a number."""
+    header: tuple[str, ...] | None = None
+    """The columns in their order, where the files have no line of names; None: they have one."""
 
 
 @dataclass(frozen=True)

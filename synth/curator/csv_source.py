@@ -71,7 +71,7 @@ class CsvStream:
         import pyarrow as pa
 
         for file, parser in zip(self.files, self.parsers, strict=True):
-            _, rest = _cut_header(file)
+            rest = file.chunks() if file.dialect.header is not None else _cut_header(file)[1]
             for block in RecordSplitter(file.dialect).blocks(rest):
                 for batch in parser.table(block).to_batches():
                     texts = [cut_texts(column) for column in batch.columns]
@@ -114,8 +114,11 @@ def require_whole(files: Sequence[CsvFile], shown: str) -> None:
 def read_header(file: CsvFile, shown: str) -> list[str]:
     """The column names of a file; nothing that comes after them decides anything.
 
+    A file without a header has the names that the configuration lists; nothing of it is read.
     Raises: SourceError if it has no readable header line.
     """
+    if file.dialect.header is not None:
+        return list(file.dialect.header)
     line, _ = _cut_header(file)
     require_whole([file], shown)
     dialect = file.dialect

@@ -136,7 +136,7 @@ class DuckDBEngine:
         self._sent = stream.files
         self.stream("csv", stream.reader())
         table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
-        return [Records(table, partial(as_number, table))]
+        return [Records(table, partial(as_number, table, decimal=source.dialect.decimal))]
 
 
 @contextmanager
@@ -204,8 +204,14 @@ def _private_connection(scratch: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def as_number(table: ibis.Table, column: str) -> ir.FloatingValue:
-    """The column as float64 by the rule of `Records.as_number`: that of DuckDB, but for `_`."""
+def as_number(table: ibis.Table, column: str, *, decimal: str = ".") -> ir.FloatingValue:
+    """The column as float64 by the rule of `Records.as_number`: that of DuckDB, but for `_`.
+
+    With another decimal mark a text is a number if it is one once the mark is a point; a text
+    that has a point before that is none.
+    """
     text = table[column]
+    if decimal != ".":
+        text = text.contains(".").ifelse(None, text.replace(decimal, "."))
     is_plain = ~text.contains("_") & (text.length() <= NUMBER_CHARACTERS)
     return is_plain.ifelse(text.try_cast("float64"), None)

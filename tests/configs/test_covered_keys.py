@@ -152,6 +152,8 @@ OTHER: dict[str, Any] = {
     "source.quote": "'",
     "source.escape": "\\",
     "source.encoding": "latin-1",
+    "source.decimal": ",",
+    "source.header": ["person", "town", "age", "cost"],
     "source.disposal": "delete",
     "privacy.epsilon": "1/3",
     "privacy.delta": 0,
@@ -338,7 +340,7 @@ def test_every_kind_of_source_is_published_and_hashed(tmp_path: Path) -> None:
         for kind, config in found.items()
     }
     assert concerned == {
-        "csv": {"delimiter", "quote", "escape", "encoding"},
+        "csv": {"delimiter", "quote", "escape", "encoding", "decimal"},
         "parquet": set(),
         "postgresql": {"table"},
         "spark": {"spark"},
@@ -353,6 +355,11 @@ def test_every_kind_of_source_is_published_and_hashed(tmp_path: Path) -> None:
         ({"path": "a.parquet"}, {"path": "b/*.PARQUET"}),
         ({}, {"delimiter": ",", "quote": '"', "escape": '"', "encoding": "utf-8"}),
         ({"quote": "'"}, {"quote": "'", "escape": "'"}),
+        ({"delimiter": "\t"}, {"delimiter": "tab"}),
+        ({"delimiter": ";", "decimal": ","}, {"delimiter": "semicolon", "decimal": ","}),
+        ({"encoding": "windows-1252"}, {"encoding": "CP1252"}),
+        ({"encoding": "latin-1"}, {"encoding": "ISO-8859-1"}),
+        ({}, {"encoding": "UTF8", "decimal": "."}),
         (
             {"spark": {"table": "parquet.`/a`"}, "path": None},
             {"spark": {"table": "PARQUET.`hdfs://host/b`", "master": "yarn"}, "path": None},

@@ -55,6 +55,7 @@ def test_no_path_of_the_curator_is_public() -> None:
         "quote": "'",
         "escape": "\\",
         "encoding": "windows-1252",
+        "decimal": ".",
         "disposal": "delete",
         "disposal_reason": "Nothing is kept",
     }
