@@ -18,6 +18,7 @@ from synth.errors import DISTRIBUTION
 from synth.errors_command import errors
 from synth.evaluate_command import evaluate
 from synth.exit_code import Interruption, exit_code_of, print_json
+from synth.inspect_command import inspect
 from synth.json_log import JsonLog
 from synth.key_commands import approve, keygen
 from synth.lean_arrow import load_arrow_without_pandas
@@ -43,6 +44,7 @@ app.command()(audit)
 app.command()(errors)
 app.command()(draft)
 app.command()(evaluate)
+app.command()(inspect)
 
 
 @app.callback(invoke_without_command=True)

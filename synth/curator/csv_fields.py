@@ -26,6 +26,10 @@ class FieldParser:
     width: int
     """How many fields a record has at least."""
     places: tuple[int, ...]
+    short: int = field(default=0, init=False)
+    """How many records had too few fields. Secret; only `curator.inspection` looks at it."""
+    long: int = field(default=0, init=False)
+    """How many had more fields than columns. Secret, likewise."""
     _usual: int = field(init=False)
     """How many fields most records had of late: Arrow is quick for these. It changes no result."""
 
@@ -42,14 +46,18 @@ class FieldParser:
         others: dict[int, list[str]] = {}
 
         def set_aside(row: InvalidRow) -> str:
-            if row.actual_columns >= self.width:
+            if row.actual_columns < self.width:
+                self.short += 1
+            else:
                 others.setdefault(row.actual_columns, []).append(row.text)
             return "skip"
 
         tables = [self._parsed(block, self._usual, set_aside)]
+        self.long += tables[0].num_rows if self._usual > self.width else 0
         for width, rows in others.items():
             if len(rows) > tables[0].num_rows:
                 self._usual = width
+            self.long += len(rows) if width > self.width else 0
             # Arrow may have taken a last "\r" off that an escape before it made a character.
             text = "".join(f"{row}\r\n" for row in rows)
             tables.append(self._parsed(text.encode(), width, lambda _: "skip"))

@@ -17,7 +17,7 @@ end.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -63,9 +63,12 @@ class RecordSplitter:
         """Empty if quotes are doubled, or there is none."""
         return b"" if self.dialect.escape == self.dialect.quote else self.dialect.escape.encode()
 
-    def blocks(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    def blocks(
+        self, chunks: Iterable[bytes], left_out: Callable[[], object] = lambda: None
+    ) -> Iterator[bytes]:
         """The records of a text that comes in chunks: blocks of whole ones, each with its line end.
 
+        `left_out` is called for every record that is too long.
         Ensures: they are the same however the text is cut into chunks. A block holds at most
         `limit` bytes more than a chunk.
         """
@@ -82,6 +85,8 @@ class RecordSplitter:
                 kept = [*kept, chunk] if size <= self.limit else []
                 continue
             is_short = size + first - 1 <= self.limit
+            if not is_short:
+                left_out()
             yield b"".join([*kept, chunk[:last]]) if is_short else chunk[first:last]
             kept, size = [chunk[last:]], len(chunk) - last
 

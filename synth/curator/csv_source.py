@@ -59,6 +59,8 @@ class CsvStream:
     columns: tuple[str, ...]
     parsers: tuple[FieldParser, ...]
     """One for each file: where the columns are is said by its header."""
+    too_long: int = 0
+    """How many records were left out for their length. Secret; see `FieldParser.short`."""
 
     def reader(self) -> pa.RecordBatchReader:
         """The records of all files as Arrow."""
@@ -72,12 +74,15 @@ class CsvStream:
 
         for file, parser in zip(self.files, self.parsers, strict=True):
             rest = file.chunks() if file.dialect.header is not None else _cut_header(file)[1]
-            for block in RecordSplitter(file.dialect).blocks(rest):
+            for block in RecordSplitter(file.dialect).blocks(rest, self._count_too_long):
                 for batch in parser.table(block).to_batches():
                     texts = [cut_texts(column) for column in batch.columns]
                     yield pa.RecordBatch.from_arrays(texts, schema=schema)
             if file.is_damaged:
                 return
+
+    def _count_too_long(self) -> None:
+        self.too_long += 1
 
 
 def open_csv(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from synth.config.source_files import is_parquet
 from synth.config.types import FileSource
-from synth.curator.csv_source import CsvFile, open_csv, read_header, require_whole
+from synth.curator.csv_source import CsvFile, CsvStream, open_csv, read_header, require_whole
 from synth.curator.parquet_source import open_parquet
-from synth.curator.source_texts import FoundColumns
+from synth.curator.source_texts import FoundColumns, LeftOut
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class FileTexts:
         """Nothing is opened yet."""
         self._source, self._files = source, files
         self._is_parquet = is_parquet(files[0])
+        self._csv: CsvStream | None = None
 
     def find_columns(self) -> FoundColumns:
         """See `SourceTexts.find_columns`."""
@@ -44,8 +45,21 @@ class FileTexts:
             yield [stream.reader() for stream in opened]
             return
         csv = open_csv(shown, self._files, names, self._source.dialect)
+        self._csv = csv
         yield [csv.reader()]
         require_whole(csv.files, shown)
+
+    @property
+    def left_out(self) -> LeftOut:
+        """See `SourceTexts.left_out`."""
+        if self._csv is None:
+            return LeftOut()
+        parsers = self._csv.parsers
+        return LeftOut(
+            sum(parser.short for parser in parsers),
+            self._csv.too_long,
+            sum(parser.long for parser in parsers),
+        )
 
     def _names(self) -> list[str]:
         if not self._is_parquet:

@@ -15,17 +15,13 @@ from typing import TYPE_CHECKING
 from synth.config.types import Dialect, FileSource, SourceConfig
 from synth.curator.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.curator.measuring import with_source_open
+from synth.curator.misfits import MISSING_WORDS
 from synth.curator.source_texts import SourceTexts, open_texts
 from synth.errors import SourceError
 
 if TYPE_CHECKING:
     import duckdb
 
-MISSING_WORDS = (
-    "?", "-", "--", ".", "..", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null",
-    "None", "none", "missing", "Missing", "unknown", "Unknown", "#NULL!",
-)  # fmt: skip
-"""Words by which programs write that a value is missing."""
 
 ELSEWHERE = FileSource(Path("table"), Dialect(), "keep", "")
 """For the DuckDB that only looks at what another engine sends."""
@@ -134,6 +130,26 @@ def _records(
             engine.stream(stream, reader)
         _create_view(engine, streams, names)
         yield engine.connection
+
+
+def counted_values(
+    source: SourceConfig, texts: SourceTexts, name: str, scratch: Path, bound: int
+) -> tuple[int, ...]:
+    """How often the values of one column repeat; what must be sorted is spilled.
+
+    Six counts: records, those without a value, values, values that repeat, the most records of
+    one value, and the records beyond `bound` of each value.
+    """
+    with _records(source, texts, [name], scratch) as connection:
+        row = connection.execute(
+            "SELECT coalesce(sum(n), 0), coalesce(sum(n) FILTER (WHERE id = ''), 0), "
+            "count(*) FILTER (WHERE id <> ''), count(*) FILTER (WHERE id <> '' AND n > 1), "
+            "coalesce(max(n) FILTER (WHERE id <> ''), 0), "
+            "coalesce(sum(greatest(n - ?, 0)) FILTER (WHERE id <> ''), 0) "
+            "FROM (SELECT coalesce(c0, '') AS id, count(*) AS n FROM records GROUP BY 1)",
+            [bound],
+        ).fetchone()
+    return tuple(int(value) for value in row or (0,) * 6)
 
 
 def _create_view(engine: DuckDBEngine, streams: Sequence[str], names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ than a minute to write down, and every record goes through it. A join looks at e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from synth.curator.encode import (
@@ -40,7 +40,20 @@ def encode_records(
     Which columns are looked up depends on the configuration alone.
     Ensures: every record has the codes that `encode_attribute` gives it, or those of the engine.
     """
-    columns: dict[str, ir.Value] = {}
+    kept = {} if person is None else {"person": records.table[person].cast("string")}
+    table = record_codes(engine, records, universe, kept)
+    found = {each.name: table[f"code_{number}"] for number, each in enumerate(universe.attributes)}
+    return table.select(**encode_words(found, universe), **{name: table[name] for name in kept})
+
+
+def record_codes(
+    engine: Engine, records: Records, universe: Universe, kept: Mapping[str, ir.Value]
+) -> ibis.Table:
+    """One row per record: its codes as `code_0`, `code_1`, ..., and what is kept beside them.
+
+    See `encode_records`.
+    """
+    columns: dict[str, ir.Value] = dict(kept)
     levels: dict[int, ibis.Table] = {}
     for number, attribute in enumerate(universe.attributes):
         if attribute.name in records.coded:
@@ -56,14 +69,10 @@ def encode_records(
         columns[f"key_{number}"] = _key(records.table[attribute.name])
         first = {keys[text]: code for text, code in reversed(texts) if text in keys}
         levels[number] = engine.lookup(first)
-    if person is not None:
-        columns["person"] = records.table[person].cast("string")
     table = records.table.select(**columns)
     for number, codes in levels.items():
         table = _joined(table, codes, number)
-    found = {each.name: table[f"code_{number}"] for number, each in enumerate(universe.attributes)}
-    kept = {} if person is None else {"person": table.person}
-    return table.select(**encode_words(found, universe), **kept)
+    return table
 
 
 def _keys(column: ir.Column, texts: Sequence[tuple[str, int]]) -> dict[str, Key]:

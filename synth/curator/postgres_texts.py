@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from synth.config.types import PostgresSource
-from synth.curator.postgres_columns import column_kinds
+from synth.curator.postgres_columns import ColumnKind, column_kinds
 from synth.curator.postgres_engine import PostgresEngine, postgres_engine
 from synth.curator.postgres_table import (
     FIND_COLUMNS,
@@ -17,7 +17,7 @@ from synth.curator.postgres_table import (
     identify_table,
     quoted,
 )
-from synth.curator.source_texts import FoundColumns
+from synth.curator.source_texts import FoundColumns, LeftOut
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,9 +28,9 @@ BATCH_ROWS = 1 << 14
 class PostgresTexts:
     """A table or view of a database, read in a snapshot of its own every time."""
 
-    def __init__(self, source: PostgresSource) -> None:
+    def __init__(self, source: PostgresSource, *, as_counted: bool = False) -> None:
         """Nothing is opened yet."""
-        self._source = source
+        self._source, self._as_counted = source, as_counted
 
     def find_columns(self) -> FoundColumns:
         """See `SourceTexts.find_columns`; their types and permissions decide."""
@@ -45,22 +45,34 @@ class PostgresTexts:
 
             return FoundColumns.judged([row[0] for row in rows], require)
 
+    @property
+    def left_out(self) -> LeftOut:
+        """See `SourceTexts.left_out`: rows of a table have all fields."""
+        return LeftOut()
+
     @contextmanager
     def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
         """See `SourceTexts.streams`; one read-only snapshot."""
         import pyarrow as pa
 
-        schema = pa.schema([pa.field(name, pa.string()) for name in names])
         with postgres_engine(self._source) as engine:
             table = self._found(engine)
-            fields = ", ".join(f"{quoted(name)}::text" for name in names)
+            texts = {name: ColumnKind("string", f"{quoted(name)}::text") for name in names}
+            if self._as_counted:
+                found = has_columns(engine.connection, table, names, self._source.shown)
+                texts = column_kinds(found, names, self._source.shown)
+            fields = ", ".join(kind.expression for kind in texts.values())
+            schema = pa.schema([pa.field(n, pa.type_for_alias(texts[n].ibis_type)) for n in names])
 
             def batches() -> Iterator[pa.RecordBatch]:
                 with engine.connection.cursor(name="synth_draft") as cursor:
                     cursor.execute(f"SELECT {fields} FROM {table.name}".encode())
                     while rows := cursor.fetchmany(BATCH_ROWS):
                         columns = zip(*rows, strict=True)
-                        arrays = [pa.array(column, pa.string()) for column in columns]
+                        arrays = [
+                            pa.array(column, kind)
+                            for column, kind in zip(columns, schema.types, strict=True)
+                        ]
                         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
             yield [pa.RecordBatchReader.from_batches(schema, batches())]
@@ -68,4 +80,5 @@ class PostgresTexts:
     def _found(self, engine: PostgresEngine) -> FoundTable:
         shown = self._source.shown
         number = identify_table(engine.connection, shown)
-        return find_table(engine.connection, number, shown, view_reason="a draft")
+        reason = self._source.view_reason if self._as_counted else "a draft"
+        return find_table(engine.connection, number, shown, view_reason=reason)

@@ -39,6 +39,16 @@ class FoundColumns:
         return cls(tuple(countable), tuple(uncountable))
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """How many records of CSV files do not count, or hold more than is read. Secret."""
+
+    too_few_fields: int = 0
+    too_long: int = 0
+    more_fields: int = 0
+    """Those are read; what is beyond the columns of the header is not."""
+
+
 class SourceTexts(Protocol):
     """An open source whose columns can be read, as often as needed."""
 
@@ -47,6 +57,10 @@ class SourceTexts(Protocol):
 
         Raises: SourceError if the source is not there or cannot be counted as a whole.
         """
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What the streams that were read last have left out."""
 
     def streams(
         self, names: Sequence[str]
@@ -58,8 +72,13 @@ class SourceTexts(Protocol):
 
 
 @contextmanager
-def open_texts(source: SourceConfig, files: Sequence[Path], scratch: Path) -> Iterator[SourceTexts]:
-    """The columns of a source; `files` are those that it names, `scratch` is for what spills."""
+def open_texts(
+    source: SourceConfig, files: Sequence[Path], scratch: Path, *, as_counted: bool = False
+) -> Iterator[SourceTexts]:
+    """The columns of a source; `files` are those that it names, `scratch` is for what spills.
+
+    With `as_counted` they come in the kinds in which a run counts them, under its conditions.
+    """
     if isinstance(source, FileSource):
         from synth.curator.file_texts import FileTexts
 
@@ -67,7 +86,7 @@ def open_texts(source: SourceConfig, files: Sequence[Path], scratch: Path) -> It
     elif isinstance(source, PostgresSource):
         from synth.curator.postgres_texts import PostgresTexts
 
-        yield PostgresTexts(source)
+        yield PostgresTexts(source, as_counted=as_counted)
     else:
         from synth.curator.spark_texts import spark_texts
 

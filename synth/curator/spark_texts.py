@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synth.config.types import SparkSource
-from synth.curator.source_texts import FoundColumns
+from synth.curator.source_texts import FoundColumns, LeftOut
 from synth.curator.spark_failures import translated_failures
 from synth.curator.spark_session import SparkProcess, spark_process
 from synth.curator.spark_source import arrow_batches
@@ -33,6 +33,11 @@ class SparkTexts:
                 dict.fromkeys(opened.frame.columns),
                 lambda name: opened.kinds([name], person_column=None),
             )
+
+    @property
+    def left_out(self) -> LeftOut:
+        """See `SourceTexts.left_out`: rows of a table have all fields."""
+        return LeftOut()
 
     @contextmanager
     def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:

@@ -23,6 +23,7 @@ ORDER = [
     ["measurements"],
     ["curator", "estimate"],
     ["audit"],
+    ["inspection"],
     ["draft"],
     ["release"],
     ["named_columns"],
@@ -37,7 +38,14 @@ ORDER = [
     ["explanation"],
     ["pipeline"],
     ["exit_code", "options"],
-    ["audit_command", "draft_command", "errors_command", "evaluate_command", "key_commands"],
+    [
+        "audit_command",
+        "draft_command",
+        "errors_command",
+        "evaluate_command",
+        "inspect_command",
+        "key_commands",
+    ],
     ["cli"],
     ["__main__", "__init__"],
 ]

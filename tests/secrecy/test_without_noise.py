@@ -9,11 +9,12 @@ import pytest
 from tests.secrecy.test_imports import PACKAGE
 
 DOORS = {
-    "synth.curator.inference": {"draft/records.py"},
+    "synth.curator.inference": {"draft/records.py", "curator/inspection.py"},
+    "synth.curator.inspection": {"inspection.py"},
     "synth.curator.exact_cells": {"evaluation/evaluate.py"},
     "synth.curator.source_texts": {
-        "curator/inference.py", "curator/file_texts.py", "curator/postgres_texts.py",
-        "curator/spark_texts.py",
+        "curator/inference.py", "curator/inspection.py", "curator/file_texts.py",
+        "curator/postgres_texts.py", "curator/spark_texts.py",
     },
     "synth.curator.file_texts": {"curator/source_texts.py"},
     "synth.curator.postgres_texts": {"curator/source_texts.py"},
