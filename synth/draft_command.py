@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from synth.config.types import SourceConfig
-    from synth.draft.column import DraftColumn
+    from synth.draft.records import FoundDraft
     from synth.draft.render import Place
 
 WARNING = """\
@@ -52,8 +52,18 @@ def draft(
     levels: Annotated[
         int, typer.Option(min=2, max=10_000, help="List the levels of a column up to so many.")
     ] = 50,
-    delimiter: Annotated[str, typer.Option(help="Between the fields of a CSV file.")] = "",
+    delimiter: Annotated[
+        str,
+        typer.Option(
+            help="Between the fields of a CSV file: a character, or tab, comma, semicolon, pipe."
+        ),
+    ] = "",
     encoding: Annotated[str, typer.Option(help="The encoding of a CSV file.")] = "utf-8",
+    decimal: Annotated[str, typer.Option(help="The decimal mark in a CSV file: . or ,")] = ".",
+    no_header: Annotated[
+        bool,
+        typer.Option("--no-header", help="The CSV file has no line of names: c1, c2, ..."),
+    ] = False,
 ) -> None:
     """Draft a configuration FROM RAW DATA (private!), or from a public codebook."""
     from synth.draft import from_codebook, render
@@ -63,9 +73,10 @@ def draft(
     if master is not None and not spark:
         raise typer.BadParameter("--master goes with --spark")
     at_spark = {"table": spark, "master": master} if spark else None
-    described = _described(
-        {"path": source, "url": url, "table": table, "spark": at_spark}, delimiter, encoding
-    )
+    written = {"path": source, "url": url, "table": table, "spark": at_spark}
+    described = _described(written, delimiter, encoding, decimal)
+    hints: tuple[str, ...] = ()
+    confirms_names = no_header
     if from_datapackage is not None:
         columns = from_codebook(from_datapackage, resource=resource)
     elif described is None:
@@ -75,13 +86,24 @@ def draft(
     elif resource is not None:
         raise typer.BadParameter("--resource goes with --from-datapackage")
     else:
-        columns = _from_records(described, output, levels)
+        found = _from_records(described, output, levels, no_header)
+        columns, described, hints = found.columns, found.source, found.hints
+        confirms_names |= found.may_lack_header
+        for hint in hints:
+            print(f"LOOK: {hint}", file=sys.stderr)
     place = _place(described, output)
-    write_private(output, render(columns, place, reads_raw_data=from_datapackage is None))
+    reads_raw_data = from_datapackage is None
+    text = render(
+        columns, place,
+        reads_raw_data=reads_raw_data, hints=hints, confirms_names=confirms_names,
+    )  # fmt: skip
+    write_private(output, text)
     print(output)
 
 
-def _from_records(described: SourceConfig, output: Path, levels: int) -> tuple[DraftColumn, ...]:
+def _from_records(
+    described: SourceConfig, output: Path, levels: int, no_header: bool
+) -> FoundDraft:
     from synth.config.source_files import source_files
     from synth.curator import seal_process
     from synth.draft.records import from_records
@@ -92,10 +114,14 @@ def _from_records(described: SourceConfig, output: Path, levels: int) -> tuple[D
     seal_process(dies_with_parent=False)
     with StageLog().doing("reading"):
         directory = output.absolute().parent
-        return from_records(described, files, directory=directory, max_levels=levels)
+        return from_records(
+            described, files, directory=directory, max_levels=levels, names_columns=no_header
+        )
 
 
-def _described(place: dict[str, Any], delimiter: str, encoding: str) -> SourceConfig | None:
+def _described(
+    place: dict[str, Any], delimiter: str, encoding: str, decimal: str
+) -> SourceConfig | None:
     """The source that the command line names, checked by the rules of a configuration."""
     from synth.config.problems import Report
     from synth.config.scalars import Invalid
@@ -111,6 +137,7 @@ def _described(place: dict[str, Any], delimiter: str, encoding: str) -> SourceCo
     if (place["path"] or "").lower().endswith((".tsv", ".tsv.gz")):
         delimiter = delimiter or "\t"
     written = place | {"delimiter": delimiter, "encoding": "" if encoding == "utf-8" else encoding}
+    written["decimal"] = "" if decimal == "." else decimal
     written |= {"disposal": "keep", "disposal_reason": "a draft"}
     node = from_json({"source": _given(written)})
     report = Report()
@@ -145,4 +172,7 @@ def _place(described: SourceConfig | None, output: Path) -> Place:
         return Place(None, home=home)
     path = os.path.relpath(described.path, output.absolute().parent)
     dialect = described.dialect
-    return Place(path, delimiter=dialect.delimiter, encoding=dialect.encoding, home=home)
+    return Place(
+        path, delimiter=dialect.delimiter, encoding=dialect.encoding, decimal=dialect.decimal,
+        header=dialect.header, home=home,
+    )  # fmt: skip

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synth.config.source_files import is_parquet
 from synth.config.types import Dialect, FileSource, SourceConfig
+from synth.curator.csv_source import CsvFile, read_header
 from synth.curator.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.curator.measuring import with_source_open
-from synth.curator.misfits import MISSING_WORDS
+from synth.curator.misfits import COMMA, KEPT, MISSING_WORDS, looks_like_data
 from synth.curator.source_texts import SourceTexts, open_texts
 from synth.errors import SourceError
 
@@ -49,6 +51,10 @@ class InferredColumn:
     """About how many different filled values there are; exact if `levels` is not None."""
     levels: tuple[str, ...] | None
     """Every filled value, sorted, if there are at most as many as were asked for."""
+    commas: int = 0
+    """How many filled values are numbers with a decimal comma."""
+    kept: int = 0
+    """How many values hold bytes that the encoding does not have."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +64,30 @@ class InferredTable:
     columns: tuple[InferredColumn, ...]
     uncountable: tuple[str, ...]
     repeated: tuple[str, ...]
+    source: SourceConfig
+    """As it was read: with names for its columns, if they were asked for."""
+
+    @property
+    def may_lack_header(self) -> bool:
+        """Whether the names of the columns look like the values of a record."""
+        source = self.source
+        if not isinstance(source, FileSource) or is_parquet(source.path) or source.dialect.header:
+            return False
+        names = [*(column.name for column in self.columns), *self.uncountable, *self.repeated]
+        listed = [column for column in self.columns if column.levels]
+        repeats = [column for column in listed if column.name in (column.levels or ())]
+        return bool(looks_like_data(names)) or (bool(listed) and len(repeats) == len(listed))
 
 
 def infer(
-    source: SourceConfig, files: Sequence[Path], *, directory: Path, max_levels: int
+    source: SourceConfig,
+    files: Sequence[Path],
+    *,
+    directory: Path,
+    max_levels: int,
+    names_columns: bool = False,
 ) -> InferredTable:
-    """Look at every column of a source.
+    """Look at every column of a source; `names_columns` calls those of a CSV file c1, c2, ...
 
     Privacy: none. The result is computed from raw data without noise; it may be shown to their
     keeper alone. Exceptions carry words of the command line only.
@@ -71,7 +95,21 @@ def infer(
     which is gone when this returns or raises.
     Raises: SourceError, SynthError, always raised afresh.
     """
-    return with_source_open(directory, lambda scratch: _infer(source, files, scratch, max_levels))
+
+    def work(scratch: Path) -> InferredTable:
+        named = _with_names(source, files) if names_columns else source
+        return _infer(named, files, scratch, max_levels)
+
+    return with_source_open(directory, work)
+
+
+def _with_names(source: SourceConfig, files: Sequence[Path]) -> SourceConfig:
+    """The source without a line of names: as many names as the first record has fields."""
+    if not isinstance(source, FileSource) or is_parquet(files[0]):
+        raise SourceError("only CSV files can be without a line of names")
+    width = len(read_header(CsvFile(files[0], source.dialect), source.shown))
+    header = tuple(f"c{number}" for number in range(1, width + 1))
+    return replace(source, dialect=replace(source.dialect, header=header))
 
 
 def _infer(
@@ -81,14 +119,14 @@ def _infer(
         found = texts.find_columns()
         names = found.names
         if not names:
-            return InferredTable((), found.uncountable, found.repeated)
+            return InferredTable((), found.uncountable, found.repeated, source)
         with _records(source, texts, names, scratch) as connection:
-            row = connection.execute(_summary(len(names))).fetchone()
+            row = connection.execute(_summary(len(names), _decimal(source))).fetchone()
         if row is None:
             raise SourceError(f"the source {source.shown} could not be read to its end")
         width = (len(row) - 1) // len(names)
         parts = [row[1 + width * n : 1 + width * (n + 1)] for n in range(len(names))]
-        few = [n for n, part in enumerate(parts) if part[-1] <= 2 * max_levels + 10]
+        few = [n for n, part in enumerate(parts) if part[8] <= 2 * max_levels + 10]
         levels: dict[int, tuple[str, ...]] = {}
         if few:
             with _records(source, texts, [names[n] for n in few], scratch) as connection:
@@ -112,10 +150,12 @@ def _infer(
             maximum=part[7],
             distinct=len(levels[n]) if n in levels else part[8],
             levels=levels.get(n),
+            commas=part[9],
+            kept=part[10],
         )
         for n, (name, part) in enumerate(zip(names, parts, strict=True))
     )
-    return InferredTable(columns, found.uncountable, found.repeated)
+    return InferredTable(columns, found.uncountable, found.repeated, source)
 
 
 @contextmanager
@@ -164,15 +204,24 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _summary(columns: int) -> str:
-    """One row: the number of records, then nine values for every column."""
+def _decimal(source: SourceConfig) -> str:
+    is_csv = isinstance(source, FileSource) and not is_parquet(source.path)
+    return source.dialect.decimal if isinstance(source, FileSource) and is_csv else "."
+
+
+def _summary(columns: int, decimal: str) -> str:
+    """One row: the number of records, then eleven values for every column."""
     words = ", ".join("'" + word + "'" for word in MISSING_WORDS)
     inner, outer = [], ["count(*)"]
     for n in range(columns):
         c, v, x = f"c{n}", f"v{n}", f"x{n}"
         value = f"CASE WHEN {c} = '' OR {c} IN ({words}) THEN NULL ELSE {c} END"
         plain = f"NOT contains({c}, '_') AND length({c}) <= 1000"
-        number = f"CASE WHEN {plain} THEN TRY_CAST({value} AS DOUBLE) END"
+        marked = value
+        if decimal != ".":
+            plain += f" AND NOT contains({c}, '.')"
+            marked = f"replace({value}, '{decimal}', '.')"
+        number = f"CASE WHEN {plain} THEN TRY_CAST({marked} AS DOUBLE) END"
         inner += [f"{c}", f"{value} AS {v}", f"{number} AS {x}"]
         finite = f"CASE WHEN isfinite({x}) THEN {x} END"
         outer += [
@@ -186,6 +235,8 @@ def _summary(columns: int) -> str:
             f"min({finite})",
             f"max({finite})",
             f"approx_count_distinct({v})",
+            f"count(*) FILTER (WHERE regexp_full_match({v}, '{COMMA.pattern}'))",
+            f"count(*) FILTER (WHERE regexp_matches({c}, '{KEPT.pattern}'))",
         ]
     source = f"SELECT {', '.join(inner)} FROM records" if inner else "SELECT 1 FROM records"
     return f"SELECT {', '.join(outer)} FROM ({source})"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from synth.config.domain_keys import FARTHEST, LARGEST
 from synth.config.rules import NO_FORMULA, NOT_EMPTY, ONE_LINE
 from synth.config.scalars import Rule
-from synth.config.types import SourceConfig
+from synth.config.source_files import is_parquet
+from synth.config.types import FileSource, SourceConfig
 from synth.curator.inference import InferredColumn, InferredTable, infer
+from synth.curator.misfits import keeps_bytes
 from synth.domain import format_number
 from synth.draft.bounds import integer_bounds, number_edges
 from synth.draft.column import DraftColumn, Entry, Number, Numbers
@@ -23,15 +26,61 @@ FEWEST_FOR_IDENTIFIER = 20
 NEARLY_ALL = 0.95
 
 
+@dataclass(frozen=True)
+class FoundDraft:
+    """A draft of raw data, and what its keeper should look at first."""
+
+    columns: tuple[DraftColumn, ...]
+    source: SourceConfig
+    hints: tuple[str, ...]
+    """Sentences without any name or value of the data."""
+    may_lack_header: bool
+
+
 def from_records(
-    source: SourceConfig, files: Sequence[Path], *, directory: Path, max_levels: int
-) -> tuple[DraftColumn, ...]:
+    source: SourceConfig,
+    files: Sequence[Path],
+    *,
+    directory: Path,
+    max_levels: int,
+    names_columns: bool = False,
+) -> FoundDraft:
     """Open the raw data and draft a column for each of theirs.
 
     Privacy: none; see `curator.inference`. Every entry that comes from the data is unconfirmed.
     Raises: SourceError, SynthError.
     """
-    return columns_of(infer(source, files, directory=directory, max_levels=max_levels), max_levels)
+    table = infer(
+        source, files, directory=directory, max_levels=max_levels, names_columns=names_columns
+    )
+    columns = columns_of(table, max_levels)
+    return FoundDraft(columns, table.source, tuple(_hints(table)), table.may_lack_header)
+
+
+def _hints(table: InferredTable) -> Iterator[str]:
+    """What the options of the command line may mend."""
+    if table.may_lack_header:
+        yield (
+            "the first line looks like a record, not like names of columns: has the file no line "
+            "of names? --no-header"
+        )
+    names = [*(column.name for column in table.columns), *table.uncountable, *table.repeated]
+    for mark, word in ((";", "semicolon"), ("\t", "tab"), ("|", "pipe"), (",", "comma")):
+        if len(names) == 1 and mark in names[0]:
+            yield f"one column: is the delimiter {mark!r}? --delimiter {word}"
+    if not isinstance(table.source, FileSource) or is_parquet(table.source.path):
+        return
+    dialect = table.source.dialect
+    if any(column.kept for column in table.columns) or any(map(keeps_bytes, names)):
+        other = "windows-1252" if dialect.encoding == "utf-8" else "utf-8"
+        yield f"some characters are not in encoding {dialect.encoding}: --encoding {other}?"
+    if dialect.decimal == "." and any(_has_commas(column) for column in table.columns):
+        yield 'some columns are numbers with a decimal comma: --decimal ,   (decimal: ",")'
+
+
+def _has_commas(column: InferredColumn) -> bool:
+    numbers = column.commas + column.numbers
+    return column.commas > 0 and numbers >= NEARLY_ALL * column.filled
 
 
 def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]:
@@ -112,10 +161,15 @@ def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
             column.name,
             left_out=dates
             if has_dates
+            else 'numbers with a decimal comma: write `decimal: ","` in source, or draft with '
+            "--decimal ,"
+            if _has_commas(column)
             else f"more than {max_levels} different values: group them in a view or a copy, "
             "or list the levels of a codebook with a `hierarchy` over them",
         )
     advice = [dates] if has_dates else []
+    if _has_commas(column):
+        advice.append('numbers with a decimal comma: write `decimal: ","` in source')
     if column.padded:
         advice.append("numbers with zeros in front are codes, so they are levels")
     if not all(_follows(r, t) for r in (NOT_EMPTY, ONE_LINE, NO_FORMULA) for t in column.levels):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from synth.config.unconfirmed import TAG
 from synth.draft.column import DraftColumn
-from synth.draft.yaml_text import yaml_text
+from synth.draft.yaml_text import flow_list, yaml_text
 
 PRIVATE = f"""\
 # PRIVATE. This draft was made by looking at raw data, without any noise. Levels, bounds, edges,
@@ -83,6 +83,8 @@ class Place:
     spark_master: str | None = None
     delimiter: str = ","
     encoding: str = "utf-8"
+    decimal: str = "."
+    header: tuple[str, ...] | None = None
     home: str = ".."
     """The directory that is to hold ledger and releases, as seen from the draft."""
 
@@ -106,17 +108,32 @@ class Place:
                 lines.append(f"  delimiter: {yaml_text(self.delimiter)}")
             if self.encoding != "utf-8":
                 lines.append(f"  encoding: {self.encoding}")
+            if self.decimal != ".":
+                lines.append(f"  decimal: {yaml_text(self.decimal)}")
+            if self.header is not None:
+                lines.append("  # the columns in their order; rename them here and in `domain`")
+                lines.append(f"  header: {TAG} {flow_list(self.header)}")
         lines.append(f"  disposal: {TAG} keep              # or delete (files only)")
         return ["source:", *lines, f"  disposal_reason: {TAG}", ""]
 
 
-def render(columns: Sequence[DraftColumn], place: Place, *, reads_raw_data: bool) -> str:
-    """The configuration as text.
+def render(
+    columns: Sequence[DraftColumn],
+    place: Place,
+    *,
+    reads_raw_data: bool,
+    hints: Sequence[str] = (),
+    confirms_names: bool = False,
+) -> str:
+    """The configuration as text; `hints` are said at its top.
+
+    With `confirms_names` the names of the columns are marked: they may be values of a record.
 
     Ensures: names, levels and advice stand as one line of YAML or of a comment, whatever they hold.
     """
     kept = [column for column in columns if not column.left_out]
     left_out = [column for column in columns if column.left_out]
+    mark = f"{TAG} " if confirms_names else ""
     lines = [
         "# The columns, in the order of the release. Where a source has no missing values, remove",
         "# `missing` and let `out_of_domain` name a level: every level makes the universe larger.",
@@ -124,10 +141,11 @@ def render(columns: Sequence[DraftColumn], place: Place, *, reads_raw_data: bool
     lines += [f"# left out: {yaml_text(c.name)}: {_one_line(c.left_out)}" for c in left_out]
     lines.append("domain:" if kept else f"domain: {TAG} []")
     for column in kept:
-        lines.append(f"  - name: {yaml_text(column.name)}")
+        lines.append(f"  - name: {mark}{yaml_text(column.name)}")
         lines += [f"    # {_one_line(advice)}" for advice in column.advice]
         lines += [f"    {entry.line()}" for entry in column.entries]
     head = PRIVATE if reads_raw_data else PUBLIC
+    head += "".join(f"# LOOK: {_one_line(hint)}\n" for hint in hints)
     source = "\n".join(place.lines()) + "\n"
     guarantee = GUARANTEE.replace("LEDGER", place.under_home("state/ledger.sqlite"))
     tail = TAIL.replace("OUTPUTS", place.under_home("outputs"))

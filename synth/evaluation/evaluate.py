@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,8 @@ class Evaluation:
     predictions: tuple[Prediction, ...]
     nearness: Nearness | None
     left_out: tuple[str, ...]
+    not_arrived: tuple[str, ...] = ()
+    """A sentence for every column of which more values fit nowhere than could be slips."""
 
 
 def evaluate(
@@ -57,6 +59,7 @@ def evaluate(
     Raises: VerificationError, PublishedDifferentlyError, ConfigError, SourceError.
     """
     from synth.curator.exact_cells import exact_cells
+    from synth.inspection import inspect_source, not_arrived, trouble
 
     opened = Release(path)
     if opened.config.hash != config.hash:
@@ -73,7 +76,9 @@ def evaluate(
     cells = exact_cells(config, config.source, files, directory=directory)
     codes = tuple(column.astype("int64") for column in cells.columns)
     raw = Table(universe, codes, cells.counts)
-    return _compare(config, raw, release, axes, generator)
+    inspected = inspect_source(config, config.source, files, directory=directory)
+    lost = tuple(trouble(column) for column in inspected.columns if not_arrived(column))
+    return replace(_compare(config, raw, release, axes, generator), not_arrived=lost)
 
 
 def _axes(targets: Sequence[str], config: Config) -> list[int]:

@@ -191,3 +191,45 @@ def test_a_stop_while_the_data_are_read_leaves_nothing(tmp_path):
                 process.terminate()
     assert process.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize(
+    ("content", "hint", "words"),
+    [
+        (b"age;sex\n34;f\n41;m\n", "--delimiter semicolon", ["--delimiter", "semicolon"]),
+        (b"age\tsex\n34\tf\n41\tm\n", "--delimiter tab", ["--delimiter", "tab"]),
+        ("town\nS\u00fcd\nNord\n".encode("latin-1"), "--encoding windows-1252",
+         ["--encoding", "cp1252"]),
+        (b'cost\n"1,5"\n"2,25"\n"3,5"\n', "--decimal ,", ["--decimal", ","]),
+        (b"34,Female\n67,Male\n34,Male\n", "--no-header", ["--no-header"]),
+        (b"sex\nsex\nother\n", "--no-header", ["--no-header"]),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_read_wrongly_is_told_with_the_option_that_mends_it(
+    tmp_path, content, hint, words
+):
+    (tmp_path / "odd.csv").write_bytes(content)
+    done = synth("draft", "odd.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert hint in done.stderr
+    assert (
+        f"# LOOK: {done.stderr.split('LOOK: ')[1].splitlines()[0]}"
+        in (tmp_path / "config.yaml").read_text()
+    )
+    assert "Female" not in done.stderr
+    done = synth("draft", "odd.csv", *words, "-o", "mended.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "LOOK" not in done.stderr
+
+
+def test_a_file_without_names_gets_some_that_must_be_confirmed(tmp_path):
+    rows = "".join(f"{n % 7},{'fm'[n % 2]}\n" for n in range(60))
+    (tmp_path / "people.csv").write_text(rows)
+    done = synth("draft", "people.csv", "--no-header", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    columns, _, text = drafted(tmp_path / "config.yaml")
+    assert "header: !CONFIRM [c1, c2]" in text
+    assert "- name: !CONFIRM c1" in text
+    assert columns["c2"]["levels"] == ["f", "m"]
+    assert synth("draft", "people.csv", "-o", "other.yaml", cwd=tmp_path).returncode == 0
+    assert '- name: !CONFIRM "0"' in (tmp_path / "other.yaml").read_text()

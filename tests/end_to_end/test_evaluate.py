@@ -137,3 +137,22 @@ def test_a_universe_too_large_to_hold_is_evaluated(project):
     assert done.returncode == 0, done.stderr
     text = (config.parent / "evaluation.html").read_text()
     assert "of 9,880 tables of 3 columns: they were not compared" in text
+
+
+def test_a_column_that_did_not_arrive_is_said_first_and_not_praised(project):
+    column = {
+        "name": "systolic", "type": "number", "edges": [80, 120, 200], "missing": [""],
+        "out_of_domain": "missing", "source": "t",
+    }  # fmt: skip
+    config = project(domain=[column], workload={"marginals": 1})
+    text = "systolic\n" + '"121,5"\n' * 90 + "130\n" * 10
+    (config.parent / "people.csv").write_text(text)
+    assert synth("run", config).returncode == 0
+    release = config.parent / "outputs" / "small"
+    done = synth("evaluate", config, release, cwd=config.parent)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r"\d", done.stderr)
+    text = (config.parent / "evaluation.html").read_text()
+    assert text.index("Values did not arrive") < text.index("<h2>Tables</h2>")
+    assert "systolic: 90 of 100 values fit nowhere; 90 are written with a decimal comma" in text
+    assert "that is no praise" in text
