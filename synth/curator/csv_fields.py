@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from synth.config.types import Dialect
+from synth.curator.csv_records import RecordSplitter
 
 if TYPE_CHECKING:
+    import re
+
     import pyarrow as pa
     from pyarrow.csv import InvalidRow
 
@@ -20,6 +24,8 @@ class FieldParser:
     Privacy: a record with too few fields is left out, further fields are ignored: each rule
     looks at one record. Records end where `RecordSplitter` says, on which Arrow agrees: a block
     holds whole records, so that it is never cut, and Arrow's rules for quotes are the same.
+    How many fields a record has decides no schema: Arrow refuses some millions of columns, so
+    that one record would end the run, and takes memory for each.
     """
 
     dialect: Dialect
@@ -31,7 +37,8 @@ class FieldParser:
     long: int = field(default=0, init=False)
     """How many had more fields than columns. Secret, likewise."""
     _usual: int = field(init=False)
-    """How many fields most records had of late: Arrow is quick for these. It changes no result."""
+    """How many fields Arrow is asked for first: `width`, or one more where most records have more,
+    such as a delimiter at the end. It makes Arrow quick and changes no result."""
 
     def __post_init__(self) -> None:
         self._usual = self.width
@@ -43,25 +50,39 @@ class FieldParser:
         """
         import pyarrow as pa
 
-        others: dict[int, list[str]] = {}
+        exact: list[str] = []
+        longer: list[str] = []
 
         def set_aside(row: InvalidRow) -> str:
             if row.actual_columns < self.width:
                 self.short += 1
             else:
-                others.setdefault(row.actual_columns, []).append(row.text)
+                (exact if row.actual_columns == self.width else longer).append(row.text)
             return "skip"
 
         tables = [self._parsed(block, self._usual, set_aside)]
-        self.long += tables[0].num_rows if self._usual > self.width else 0
-        for width, rows in others.items():
-            if len(rows) > tables[0].num_rows:
-                self._usual = width
-            self.long += len(rows) if width > self.width else 0
+        usual_rows = tables[0].num_rows
+        self.long += len(longer) + (usual_rows if self._usual > self.width else 0)
+        for width, rows in ((self.width, exact), (self.width + 1, map(self._cut, longer))):
             # Arrow may have taken a last "\r" off that an escape before it made a character.
-            text = "".join(f"{row}\r\n" for row in rows)
-            tables.append(self._parsed(text.encode(), width, lambda _: "skip"))
+            text = "".join(f"{row}\r\n" for row in rows).encode()
+            if text:
+                tables.append(self._parsed(text, width, lambda _: "skip"))
+                if tables[-1].num_rows > usual_rows:
+                    self._usual = width
         return pa.concat_tables(tables)
+
+    def _cut(self, record: str) -> str:
+        """Its first `width` fields and an empty one, so that no record becomes an empty line.
+
+        Requires: the record has more fields.
+        """
+        found = self._first_fields.match(record)
+        return "" if found is None else found[0]
+
+    @cached_property
+    def _first_fields(self) -> re.Pattern[str]:
+        return RecordSplitter(self.dialect).first_fields(self.width)
 
     def _parsed(self, block: bytes, width: int, handle: Callable[[InvalidRow], str]) -> pa.Table:
         import pyarrow as pa

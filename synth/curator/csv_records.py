@@ -92,8 +92,7 @@ class RecordSplitter:
 
     def first_record(self, text: bytes) -> bytes:
         """The record that the text begins with, and its line end; empty if the text ends before."""
-        found = self._record.match(text)
-        return b"" if found is None else found[0]
+        return text[: self.scan(text).first]
 
     def completed(self, text: bytes) -> bytes:
         """A text that is a whole file, with its last record ended."""
@@ -104,6 +103,11 @@ class RecordSplitter:
         for chunk in chunks:
             for start in range(0, len(chunk), self.limit):
                 yield chunk[start : start + self.limit]
+
+    def first_fields(self, count: int) -> re.Pattern[str]:
+        """Matches so many fields at the start of a record, each with the delimiter after it."""
+        pattern = b"(?:%b%b){%d}" % (self._field, self._delimiter, count)
+        return re.compile(pattern.decode(), re.S)
 
     def scan(self, text: bytes) -> Scan:
         """See `Scan`; `_by_parity` where it holds, else `_by_definition`."""
@@ -157,21 +161,25 @@ class RecordSplitter:
 
     def _by_definition(self, text: bytes) -> Scan:
         """The scan of any text."""
-        first = last = 0
-        while found := self._record.match(text, last):
-            last = found.end()
-            first = first or last
-        rest = self._fields.sub(b"", text[last:], count=1)
+        first = last = begun = 0
+        while found := self._some_fields.match(text, begun):
+            begun = found.end()
+            if text[begun - 1 : begun] in b"\r\n":
+                last = begun
+                first = first or last
+        rest = text[begun:]
         state = next(state for pattern, state in self._states if pattern.fullmatch(rest))
         return Scan(first, last, state)
 
     @cached_property
-    def _record(self) -> re.Pattern[bytes]:
-        return re.compile(b"(?:%b%b)*%b[\r\n]" % (self._field, self._delimiter, self._field), re.S)
+    def _some_fields(self) -> re.Pattern[bytes]:
+        """Whole fields of one record, each with what ends it.
 
-    @cached_property
-    def _fields(self) -> re.Pattern[bytes]:
-        return re.compile(b"(?:%b%b)*" % (self._field, self._delimiter), re.S)
+        Not all of a record: for every turn of a group the `re` module keeps some hundred bytes.
+        """
+        field, delimiter = self._field, self._delimiter
+        pattern = b"(?:%b%b){0,999}%b(?:%b|[\r\n])" % (field, delimiter, field, delimiter)
+        return re.compile(pattern, re.S)
 
     @cached_property
     def _states(self) -> tuple[tuple[re.Pattern[bytes], bytes], ...]:

@@ -73,6 +73,18 @@ def test_many_large_fields_are_one_record_each(project):
     assert counts.sum() == counts[1, 0, 0] == 2 * len(records) - 1
 
 
+@pytest.mark.parametrize("quote", [b"", b'5" wide'])
+def test_a_record_of_millions_of_fields_moves_one_count(project, quote):
+    """Of 4.2 million delimiters, well under the limit of a record; with a stray quote or none."""
+    header, others = b"age,sex,town\n", b"67,Male,S\xc3\xbcd\n" * 200
+    record = b"34,Female,Nord" + b"," * 4_200_000 + quote + b"\n"
+    without = counts_of(project(people=header + others))
+    beside = counts_of(project(people=header + others + record + others))
+    expected = 2 * without
+    expected[1, 0, 0] += 1
+    assert np.array_equal(beside, expected)
+
+
 @pytest.mark.parametrize("header", [b"note,age,sex,town\n", b"town,age,sex,place\n"])
 def test_a_field_of_hundreds_of_megabytes_stops_no_run(project, tmp_path, header):
     """Nor is it ever in memory as a whole, whether its column is counted or not."""

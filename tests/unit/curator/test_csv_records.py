@@ -2,6 +2,8 @@
 
 import csv
 import io
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter
 from itertools import chain
@@ -198,3 +200,57 @@ def test_a_delimiter_at_the_end_of_every_record_changes_nothing():
     for line in (b"0,0\n", b"0,0,\n", b"0,0,,0\n"):
         found = fields_of([block, line * 9, block, block], Dialect(), 2)
         assert found == Counter(dict.fromkeys(expected, 3) | {("0", "0"): 9})
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_record_of_millions_of_fields_is_one_record(name):
+    """Arrow refuses a schema with so many columns, whatever the other records are."""
+    dialect = DIALECTS[name]
+    line = f"1{dialect.delimiter}2"
+    wide = line + dialect.delimiter * 4_200_000
+    block = f"{line}\n{wide}\n{line}\n".encode()
+    assert fields_of([block, block], dialect, 2) == Counter({("1", "2"): 6})
+
+
+@pytest.mark.parametrize("dialect", [Dialect(), Dialect(quote="", escape="")])
+def test_a_record_that_begins_with_an_empty_field_is_not_an_empty_line(dialect):
+    assert fields_of([b",2,3\n,\n,,\n1\n"], dialect, 1) == Counter({("",): 3, ("1",): 1})
+
+
+def test_the_numbers_of_fields_that_records_have_decide_no_schema(monkeypatch):
+    widths = []
+    parsed = FieldParser._parsed
+
+    def observed(self, block, width, handle):
+        widths.append(width)
+        return parsed(self, block, width, handle)
+
+    monkeypatch.setattr(FieldParser, "_parsed", observed)
+    block = "".join(f"{n},0{',' * n}\n" for n in range(2000)).encode()
+    expected = Counter({(str(n), "0"): 2 for n in range(2000)})
+    assert fields_of([block, block], Dialect(), 2) == expected
+    assert set(widths) == {2, 3}
+    assert len(widths) <= 6
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_splitting_a_record_of_many_fields_takes_memory_for_its_bytes_alone(name):
+    """By the definition, which every text with a quote or an escape somewhere may need.
+
+    In a process with a limit of its own, because `re` does not show its memory to Python.
+    """
+    dialect = DIALECTS[name]
+    code = f"""
+import resource
+from synth.config.types import Dialect
+from synth.curator.csv_records import RecordSplitter
+text = b"b" + {dialect.delimiter!r}.encode() * 4_200_000 + b"\\n"
+splitter = RecordSplitter({dialect!r})
+splitter._by_definition(b"a")
+with open("/proc/self/statm") as stream:
+    used = int(stream.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2)
+scan = splitter._by_definition(text)
+assert scan.first == scan.last == len(text)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
