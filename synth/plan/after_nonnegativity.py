@@ -4,24 +4,31 @@ What the fit does with signed noise depends on the data. The model knows only th
 n and the shapes of the tables:
 
 * **Counts.** The k-th largest of the N cells of a table is expected to hold n k^-1.2 / H records
-  (Zipf), H the sum over all cells.
+  (Zipf), H the sum over all cells. A table of more than 20 cells for every record is taken to be
+  *thin* instead: the records are spread out, hardly two in one cell; tables between 8 and 20 cells
+  for every record are thin in part (`thinness`, on a logarithmic scale, between both forecasts).
 * **Noise.** A cell with noise variance v and expected count m keeps the variance
   min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
   the less the more noise there is. The mean over the cells is the effective variance of a table,
   and all tables are combined as in the linear theory. Of the tables
   with more than one attribute, but less than all, it is 1.7 times as large: the fit ends before
-  it has averaged many tables that overlap.
+  it has averaged many tables that overlap. A thin table keeps half of its noise variance:
+  little tells the cells with records from the others.
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
   its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
-  square.
+  square. In a thin one m is n / N everywhere. Of k attributes, it is at most (1 - 2^-k)(1 - 1/N)
+  of the records: where noise drowns everything, a table without negative counts is left.
 * **Structure.** A table of q attributes of which only groups of k < q were measured together is off
   by 0.8 x 0.63^(k-1) (1 - k/q)^2.8 of the records besides, for what the interactions of more than
   k attributes hold; an attribute that was measured at a coarser level with g of its N groups
   counts as log g / log N of one. A table that was measured is never worse than this model of it.
+  In a thin universe a model misses besides what a sample of the records would, as an independent
+  error: the total variation of Poisson counts of mean n / N.
 
 The numbers 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits to the errors of four tables in
 docs/benchmarks.md: half of its forecasts are within 30 % of the error, one in ten is off by more
-than a factor 2.2.
+than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables of `benchmarks/thin.py`; docs/planning.md has
+their errors.
 """
 
 from __future__ import annotations
@@ -48,6 +55,9 @@ if TYPE_CHECKING:
 ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 1 / 3
 UNAVERAGED = 1.7
 STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.8, 0.63, 2.8
+FILLED, THIN, THIN_NOISE = 8.0, 20.0, 0.5
+"""Cells for every record, up to which a table is well filled, and from which on it is thin; and the
+part of the noise variance that a thin table keeps."""
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
@@ -102,13 +112,27 @@ def _unaveraged(point: tuple[int, ...], universe: tuple[int, ...]) -> float:
     return UNAVERAGED if overlaps else 1.0
 
 
+def thinness(cells: int, records: float) -> float:
+    """0 for a table with so many records that some cells hold many; 1 where hardly two share one."""
+    part = (math.log(cells) - math.log(records * FILLED)) / math.log(THIN / FILLED)
+    return min(max(part, 0.0), 1.0)
+
+
+def _between(filled: float, thin: float, part: float) -> float:
+    """The forecast of a table that is thin in part, on a logarithmic scale."""
+    if part in (0.0, 1.0) or not filled or not thin:
+        return thin if part else filled
+    return math.exp((1 - part) * math.log(filled) + part * math.log(thin))
+
+
 def _effective_variance(event: TableEvent, records: float) -> float:
     import numpy as np
 
     counts, cells = _expected_counts(event.cells, records)
     noise = noise_variance(event)
     left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
-    return max(float(cells @ left) / event.cells, 1e-12)
+    filled = float(cells @ left) / event.cells
+    return max(_between(filled, THIN_NOISE * noise, thinness(event.cells, records)), 1e-12)
 
 
 def _errors(
@@ -125,16 +149,40 @@ def _errors(
     precision = np.array(precisions) @ components.information
     variances = components.energy(questions) @ (1 / np.maximum(precision, 1e-200))
     structure = _structure(components, questions)
-    errors = []
-    for question, variance, missing in zip(questions, variances, structure, strict=True):
-        absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), variance)
-        if question.is_table:
-            counts, cells = _expected_counts(question.queries, records)
-            noise = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
-        else:
-            noise = absolute / records
-        errors.append(noise + float(missing))
-    return errors
+    thin = thinness(math.prod(axis.groups[-1] for axis in axes), records)
+    errors: dict[tuple[float, float, int, int, bool], float] = {}  # many tables are alike
+    found = []
+    for question, variance, missing in zip(
+        questions, variances.tolist(), structure.tolist(), strict=True
+    ):
+        order, cells = len(question.attributes), question.queries
+        key = (variance, missing, order, cells, question.is_table)
+        if key not in errors:
+            absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), variance)
+            if not question.is_table:
+                errors[key] = absolute / records + missing
+            else:
+                if missing and thin:
+                    missing = math.hypot(missing, thin * _poisson_share(records / cells))
+                errors[key] = _table_noise(order, cells, absolute, records) + missing
+        found.append(errors[key])
+    return found
+
+
+def _table_noise(order: int, size: int, absolute: float, records: float) -> float:
+    """Half the L1 error, as a share of the records, where one cell is off by `absolute`."""
+    import numpy as np
+
+    counts, cells = _expected_counts(size, records)
+    filled = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
+    spread_out = min(absolute * size / (2 * records), 1.0)
+    found = _between(filled, spread_out, thinness(size, records))
+    return min(found, (1 - math.ldexp(1.0, -order)) * (1 - 1 / size))
+
+
+def _poisson_share(mean: float) -> float:
+    """About half the mean absolute deviation of a Poisson count, as a part of its mean."""
+    return min(math.exp(-min(mean, 1.0)), MEAN_ABSOLUTE / (2 * math.sqrt(mean)))
 
 
 @lru_cache(maxsize=16)

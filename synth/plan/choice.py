@@ -29,7 +29,7 @@ from synth.plan.splits import (
     one_way_shares,
     workload_margins,
 )
-from synth.plan.total import with_total
+from synth.plan.total import columns_are_known, with_total
 
 LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in range(5, 65, 5))
 """What part of epsilon the smaller tables may get beside the universe."""
@@ -38,6 +38,8 @@ HARMLESS = 0.5
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
+TOLERATED = 2.0
+"""A guess of the number of records chooses among ways with at most this regret."""
 ADAPTIVE = "adaptive"
 """What the adaptive strategy is called among the alternatives."""
 
@@ -52,12 +54,14 @@ class Alternative:
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
     workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
     fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
-    cells with weight 1/2; the smallest is chosen.
+    cells with weight 1/2. `regret`: the largest ratio of its score to the best one, over the numbers
+    of records that are considered; see `_fit` for which is chosen.
     """
 
     spending: Spending
     errors: tuple[tuple[Group, float], ...]
     score: float
+    regret: float
 
 
 @dataclass(frozen=True)
@@ -87,23 +91,36 @@ def choose(problem: Problem) -> Choice:
         raise BugError("a sparse strategy lists cells")
     else:
         ways = _given(problem, problem.strategy)
-    free = [resampling_total_variation(q, max(1, problem.records)) for q in problem.questions]
-    harmless = [HARMLESS * error for _, error in _by_group(problem.questions, free)]
-    judged = sorted(
-        (_judge(problem, with_total(problem, way), harmless) for way in ways),
-        key=lambda each: each.score,
-    )
-    chosen = min(_as_good(judged), key=lambda each: each.spending.low_order_share or 0)
+    judged = _judged(problem, [with_total(problem, way) for way in ways])
+    chosen = min(_as_good(problem, judged), key=lambda each: each.spending.low_order_share or 0)
     return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
 
 
-def _as_good(judged: Sequence[Alternative]) -> Iterator[Alternative]:
+def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
+    """What may be chosen, the best first.
+
+    Every column must be known well (`columns_are_known`), if there is such a way. Where nothing is
+    told of the number of records, the smallest regret is best. A guess chooses by the scores for
+    it, but only of what is nowhere bad: so a guess, right or wrong, does little harm.
+    """
+    fit = [each for each in judged if columns_are_known(problem, each.spending.events)] or judged
+    if problem.records_are_assumed:
+        return sorted(fit, key=lambda each: each.regret)
+    limit = max(TOLERATED, min(each.regret for each in fit))
+    return sorted((e for e in fit if e.regret <= limit), key=lambda each: each.score)
+
+
+def _as_good(problem: Problem, judged: Sequence[Alternative]) -> Iterator[Alternative]:
     """The best and the other splits over the same tables that are hardly worse."""
-    best = judged[0]
-    for each in judged:
-        way, other = best.spending, each.spending
+    fit = _fit(problem, judged)
+    best, way = fit[0], fit[0].spending
+    for each in fit:
+        other = each.spending
         is_alike = (way.tables, way.noise) == (other.tables, other.noise)
-        if is_alike and each.score <= best.score * (1 + INDIFFERENT):
+        figures = (
+            (each.regret, best.regret) if problem.records_are_assumed else (each.score, best.score)
+        )
+        if is_alike and figures[0] <= figures[1] * (1 + INDIFFERENT):
             yield each
 
 
@@ -190,22 +207,56 @@ def _given(problem: Problem, tables: Sequence[Margin]) -> Iterator[Spending]:
             yield Spending("tables as given", events, noise)
 
 
-def _judge(problem: Problem, spending: Spending, harmless: Sequence[float]) -> Alternative:
-    """An alternative with its score; `harmless` is an error of every group that hardly matters."""
-    errors = _by_group(problem.questions, _expected(problem, spending))
+def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
+    """All ways with what is expected of them, by score.
+
+    The regret compares the scores with the best one, for every number of records that is
+    considered, and is the worst of these ratios: no number that is assumed decides alone.
+    """
+    errors = {
+        records: _scores(problem, ways, records)
+        for records in dict.fromkeys((*problem.considered_records, problem.records))
+    }
+    regrets = [1.0] * len(ways)
+    for records in problem.considered_records:
+        best = min(score for _, score in errors[records])
+        for number, (_, score) in enumerate(errors[records]):
+            regrets[number] = max(regrets[number], score / best if best else 1.0)
+    found = [
+        Alternative(way, *expected, regret)
+        for way, expected, regret in zip(ways, errors[problem.records], regrets, strict=True)
+    ]
+    return sorted(found, key=lambda each: each.score)
+
+
+def _scores(
+    problem: Problem, ways: Sequence[Spending], records: int
+) -> list[tuple[tuple[tuple[Group, float], ...], float]]:
+    """The errors of every way at a number of records, and the score."""
+    free = [resampling_total_variation(q, max(1, records)) for q in problem.questions]
+    harmless = [HARMLESS * error for _, error in _by_group(problem.questions, free)]
+    found = []
+    for way in ways:
+        errors = _by_group(problem.questions, _expected(problem, way, max(1, records)))
+        found.append((errors, _score(errors, harmless)))
+    return found
+
+
+def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float]) -> float:
+    """One figure; `harmless` is an error of every group that hardly matters."""
     weights = [1 / (2 if kind == "cells" else max(1, order)) for (kind, order), _ in errors]
     logs = [
         math.log(max(error + least, 1e-300))
         for (_, error), least in zip(errors, harmless, strict=True)
     ]
     mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / max(sum(weights), 1e-300)
-    return Alternative(spending, errors, math.exp(mean) if logs else 0.0)
+    return math.exp(mean) if logs else 0.0
 
 
-def _expected(problem: Problem, spending: Spending) -> Sequence[float]:
+def _expected(problem: Problem, spending: Spending, records: int) -> Sequence[float]:
     """The expected error of every question; a list tells about single cells only."""
     dense = [event for event in spending.events if event.threshold is None]
-    records, questions = max(1, problem.records), problem.questions
+    questions = problem.questions
     found: Sequence[float] = [1.0] * len(questions)
     if dense:
         found = expected_total_variation(problem.axes, dense, questions, records)

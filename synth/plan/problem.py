@@ -13,6 +13,9 @@ from synth.plan.questions import Question, cells_of, questions_of
 ASSUMED_RECORDS = 10_000
 """The number of records that the planner reckons with where nothing is publicly known."""
 
+CONSIDERED_RECORDS = (1_000, 10_000, 100_000, 1_000_000)
+"""No plan may be bad for one of these, unless the number of records is declared."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -31,6 +34,11 @@ class Problem:
     def records(self) -> int:
         """The number of records that is reckoned with: declared, else expected, else 10,000."""
         return self.total or self.workload.expected_records or ASSUMED_RECORDS
+
+    @property
+    def considered_records(self) -> tuple[int, ...]:
+        """The numbers of records that a plan may not be bad for: what is declared, alone."""
+        return CONSIDERED_RECORDS if self.total is None else (max(1, self.total),)
 
     @property
     def records_are_assumed(self) -> bool:

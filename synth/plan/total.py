@@ -8,6 +8,7 @@ fiftieth of epsilon measures it as a table of no attributes: one cell, in which 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -26,6 +27,8 @@ TOTAL_SHARE = Fraction(1, 50)
 GOOD_SHARE = 0.01
 """A total is known well enough if twice its standard deviation is this part of the records that
 are expected, or less."""
+COLUMNS_SHARE = Fraction(1, 20)
+"""The part of epsilon that would tell the tables of single columns well enough."""
 
 EVERYBODY = Margin((), ())
 """The table of no attributes."""
@@ -49,6 +52,32 @@ def total_is_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
         return True
     law = DiscreteLaplace(problem.privacy.epsilon * TOTAL_SHARE, sensitivity_l1(problem.privacy))
     return precision * law.variance >= 1
+
+
+def columns_are_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
+    """Whether every column has a table of its own, or other tables give it about as exactly.
+
+    As exactly is what `COLUMNS_SHARE` of epsilon would tell, shared alike by all columns.
+
+    Privacy: a function of the public problem.
+    """
+    attributes = problem.universe.attributes
+    share = problem.privacy.epsilon * COLUMNS_SHARE / len(attributes)
+    enough = 1 / DiscreteLaplace(share, sensitivity_l1(problem.privacy)).variance
+    for attribute in attributes:
+        precision = 0.0
+        for event in events:
+            if event.threshold is not None or attribute.name not in event.table:
+                continue
+            if event.coarsening[event.table.index(attribute.name)]:
+                continue
+            if len(event.table) == 1:
+                precision = math.inf
+                break
+            precision += attribute.size / (noise_variance(event) * event.cells)
+        if precision < enough:
+            return False
+    return True
 
 
 def with_total(problem: Problem, way: Spending) -> Spending:

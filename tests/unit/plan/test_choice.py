@@ -13,11 +13,13 @@ from synth.plan.choice import (
     ADAPTIVE,
     INDIFFERENT,
     LOW_ORDER_SHARES,
+    TOLERATED,
     Choice,
     alternatives,
     choose,
 )
-from synth.plan.problem import ASSUMED_RECORDS, problem_of
+from synth.plan.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, problem_of
+from synth.plan.total import columns_are_known
 from synth.privacy import largest_rho, total_budget
 
 DELTA = Fraction(1, 10**6)
@@ -252,3 +254,63 @@ def test_adaptive_is_weighed_and_what_it_spends_is_its_schedule(configure, monke
     monkeypatch.setattr(events, "choose", lambda _: Choice(weighed, (weighed,)))
     assert plan_schedule(config) == schedule
     assert plan_events(config) == schedule.first
+
+
+PASSENGERS = (2, 3, 2, 9, 7, 9, 6, 9)
+"""367,416 cells."""
+LARGE = (12, 9, 8, 7, 8, 6, 10)
+"""2.9 million cells."""
+
+
+@pytest.mark.parametrize("epsilon", ["1/10", "1"])
+@pytest.mark.parametrize("expected", [None, 900, 226_051, 10**6])
+@pytest.mark.parametrize("sizes", [PASSENGERS, LARGE])
+def test_every_column_has_its_table_whatever_is_told_of_the_records(
+    configure, sizes, expected, epsilon
+):
+    events = plan_events(configure(sizes, strategy="auto", epsilon=epsilon, expected=expected))
+    alone = {event.table for event in events if len(event.table) == 1}
+    assert len(alone) == len(sizes)
+    assert events[0].cells == configure(sizes).universe.size
+
+
+@pytest.mark.parametrize("sizes", [(10, 10), SIZES, PASSENGERS, LARGE])
+@pytest.mark.parametrize("epsilon", ["1/100", "1/10", "1", "4"])
+def test_the_chosen_plan_tells_every_column(configure, sizes, epsilon):
+    for expected in (None, 500, 10**5):
+        config = configure(sizes, strategy="auto", epsilon=epsilon, expected=expected, order=2)
+        events = plan_events(config)
+        assert columns_are_known(problem_of(config), events)
+    large = configure(LARGE, strategy="identity", order=2)
+    assert not columns_are_known(problem_of(large), plan_events(large))
+    small = configure((10, 10), strategy="identity")
+    assert columns_are_known(problem_of(small), plan_events(small))
+
+
+@pytest.mark.parametrize("sizes", [PASSENGERS, LARGE])
+@pytest.mark.parametrize("epsilon", ["1/10", "1"])
+def test_no_guess_of_the_records_chooses_what_is_bad_for_another_number(configure, sizes, epsilon):
+    """Told or not, right or wrong: at every number the score stays near the best one there."""
+    for expected in (None, 300, 10_000, 10**6):
+        problem = problem_of(configure(sizes, strategy="auto", epsilon=epsilon, expected=expected))
+        chosen = choose(problem).chosen
+        assert chosen.regret <= TOLERATED
+        for records in CONSIDERED_RECORDS:
+            told = problem_of(
+                configure(sizes, strategy="auto", epsilon=epsilon, expected=records, cells=True)
+            )
+            weighed = choose(told).weighed
+            ours = next(each for each in weighed if each.spending.events == chosen.spending.events)
+            assert ours.score <= TOLERATED * min(each.score for each in weighed)
+
+
+def test_without_a_guess_the_worst_ratio_to_the_best_is_smallest(configure):
+    choice = choose(problem_of(configure(PASSENGERS, strategy="auto")))
+    problem = problem_of(configure(PASSENGERS, strategy="auto"))
+    fit = [e for e in choice.weighed if columns_are_known(problem, e.spending.events)]
+    assert choice.chosen.regret <= min(each.regret for each in fit) * (1 + INDIFFERENT)
+    assert any(each.score < choice.chosen.score for each in fit)  # 10,000 alone would decide so
+    declared = choose(problem_of(configure(PASSENGERS, strategy="auto", total=900)))
+    assert declared.chosen.score == min(
+        each.score for each in declared.weighed if columns_are_known(problem, each.spending.events)
+    )
