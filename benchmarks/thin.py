@@ -32,7 +32,7 @@ from synth.config.types import (
     WeightedMarginal,
     WorkloadConfig,
 )
-from synth.domain import Attribute, Margin, Universe
+from synth.domain import Attribute, Universe
 from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.plan import plan_events
@@ -44,6 +44,8 @@ from synth.release.derivation import derive
 
 Ints = NDArray[np.int64]
 MOST_COLUMNS_BY_THREE = 12
+CELLS = 0
+"""The group of the single cells."""
 
 
 @dataclass(frozen=True)
@@ -166,12 +168,12 @@ def outcome(config: Config, rows: Ints, seed: int) -> list[float]:
         filled = np.flatnonzero(counts)
         columns, values = np.stack(np.unravel_index(filled, shape), axis=1), counts[filled]
     found: dict[int, list[float]] = {}
-    asked = [m.attributes for m in config.workload.marginals] + [config.universe.names]
-    for names in asked:
+    asked = [(len(m.attributes), m.attributes) for m in config.workload.marginals]
+    for group, names in [*asked, (CELLS, config.universe.names)]:
         axes = [config.universe.names.index(name) for name in names]
         ours = counted(columns, axes, shape, values) / max(1, values.sum())
         gap = ours - counted(rows, axes, shape) / len(rows)
-        found.setdefault(len(axes), []).append(0.5 * float(np.abs(gap).sum()))
+        found.setdefault(group, []).append(0.5 * float(np.abs(gap).sum()))
     return [float(np.mean(each)) for each in found.values()]
 
 

@@ -129,6 +129,7 @@ def run(
     folder = release_folder(config)
     if folder.exists() and _is_published(folder, config, policy=policy, log=log):
         return Outcome(folder, was_there=True)
+    _say_what_is_noise(config, log)
 
     def require() -> None:
         if once_started is not None:
@@ -149,6 +150,16 @@ def run(
         remove_spilled(config)
         raise
     return publish(config, log=log, policy=policy, sign_key=sign_key)
+
+
+def _say_what_is_noise(config: Config, log: Log) -> None:
+    """One line, from public numbers alone, if something is asked for that noise will drown."""
+    from synth.plan import forecast
+    from synth.plan.usefulness import mostly_noise
+
+    warning = mostly_noise(forecast(config).usefulness)
+    if warning is not None:
+        log.done(warning)
 
 
 def _is_published(folder: Path, config: Config, *, policy: Path | None, log: Log) -> bool:

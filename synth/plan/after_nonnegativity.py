@@ -27,8 +27,8 @@ n and the shapes of the tables:
 
 The numbers 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits to the errors of four tables in
 docs/benchmarks.md: half of its forecasts are within 30 % of the error, one in ten is off by more
-than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables of `benchmarks/thin.py`; docs/planning.md has
-their errors.
+than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables of `benchmarks/thin.py`, whose
+errors are in docs/planning.md.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _unaveraged(point: tuple[int, ...], universe: tuple[int, ...]) -> float:
 
 
 def thinness(cells: int, records: float) -> float:
-    """0 for a table with so many records that some cells hold many; 1 where hardly two share one."""
+    """0 for a table that records fill well; 1 where hardly two of them share a cell."""
     part = (math.log(cells) - math.log(records * FILLED)) / math.log(THIN / FILLED)
     return min(max(part, 0.0), 1.0)
 
@@ -169,6 +169,11 @@ def _errors(
     return found
 
 
+def share_of_pure_noise(order: int, size: int) -> float:
+    """What a table of so many attributes and cells is off by where nothing is known of it."""
+    return (1 - math.ldexp(1.0, -order)) * (1 - 1 / size)
+
+
 def _table_noise(order: int, size: int, absolute: float, records: float) -> float:
     """Half the L1 error, as a share of the records, where one cell is off by `absolute`."""
     import numpy as np
@@ -177,7 +182,7 @@ def _table_noise(order: int, size: int, absolute: float, records: float) -> floa
     filled = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
     spread_out = min(absolute * size / (2 * records), 1.0)
     found = _between(filled, spread_out, thinness(size, records))
-    return min(found, (1 - math.ldexp(1.0, -order)) * (1 - 1 / size))
+    return min(found, share_of_pure_noise(order, size))
 
 
 def _poisson_share(mean: float) -> float:

@@ -30,6 +30,7 @@ from synth.plan.splits import (
     workload_margins,
 )
 from synth.plan.total import columns_are_known, with_total
+from synth.privacy import TableEvent
 
 LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in range(5, 65, 5))
 """What part of epsilon the smaller tables may get beside the universe."""
@@ -54,8 +55,8 @@ class Alternative:
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
     workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
     fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
-    cells with weight 1/2. `regret`: the largest ratio of its score to the best one, over the numbers
-    of records that are considered; see `_fit` for which is chosen.
+    cells with weight 1/2. `regret`: the largest ratio of its score to the best one, over the
+    numbers of records that are considered; see `_fit` for which is chosen.
     """
 
     spending: Spending
@@ -234,10 +235,10 @@ def _scores(
 ) -> list[tuple[tuple[tuple[Group, float], ...], float]]:
     """The errors of every way at a number of records, and the score."""
     free = [resampling_total_variation(q, max(1, records)) for q in problem.questions]
-    harmless = [HARMLESS * error for _, error in _by_group(problem.questions, free)]
+    harmless = [HARMLESS * error for _, error in by_group(problem.questions, free)]
     found = []
     for way in ways:
-        errors = _by_group(problem.questions, _expected(problem, way, max(1, records)))
+        errors = by_group(problem.questions, expected_errors(problem, way.events, max(1, records)))
         found.append((errors, _score(errors, harmless)))
     return found
 
@@ -253,23 +254,26 @@ def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float]) -> 
     return math.exp(mean) if logs else 0.0
 
 
-def _expected(problem: Problem, spending: Spending, records: int) -> Sequence[float]:
+def expected_errors(
+    problem: Problem, events: Sequence[TableEvent], records: int
+) -> Sequence[float]:
     """The expected error of every question; a list tells about single cells only."""
-    dense = [event for event in spending.events if event.threshold is None]
+    dense = [event for event in events if event.threshold is None]
     questions = problem.questions
     found: Sequence[float] = [1.0] * len(questions)
     if dense:
         found = expected_total_variation(problem.axes, dense, questions, records)
-    unlisted = [unlisted_share(e, records) for e in spending.events if e.threshold is not None]
+    unlisted = [unlisted_share(e, records) for e in events if e.threshold is not None]
     return [
         min([error, *unlisted]) if question.kind == "cells" else error
         for question, error in zip(questions, found, strict=True)
     ]
 
 
-def _by_group(
+def by_group(
     questions: Sequence[Question], errors: Sequence[float]
 ) -> tuple[tuple[Group, float], ...]:
+    """The weighted mean over the questions of one kind and number of attributes."""
     sums: dict[Group, list[float]] = {}
     for question, error in zip(questions, errors, strict=True):
         total = sums.setdefault((question.kind, len(question.attributes)), [0.0, 0.0])

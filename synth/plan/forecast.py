@@ -15,7 +15,7 @@ from synth.config.types import Config, PrivacyConfig
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
-from synth.plan.adaptive_schedule import Schedule
+from synth.plan.adaptive_schedule import Schedule, likely_tables
 from synth.plan.choice import Alternative, alternatives
 from synth.plan.costs import Costs, forecast_costs
 from synth.plan.events import plan_events, plan_schedule
@@ -23,9 +23,11 @@ from synth.plan.noise_sum import NoiseSum
 from synth.plan.noise_variance import noise_variance
 from synth.plan.possible import possible_cells
 from synth.plan.problem import Problem, problem_of
+from synth.plan.proposals import Proposal, proposals
 from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.plan.questions import cells_of, questions_of
 from synth.plan.sparse_rule import expected_false_cells
+from synth.plan.usefulness import Usefulness, usefulness
 from synth.privacy import TableEvent
 from synth.privacy.meaning import posteriors
 
@@ -67,6 +69,10 @@ class Forecast:
     phantom_records_if_clipped: float | None
     """Records that clipping at zero would add to a universe without records."""
     costs: Costs
+    usefulness: tuple[Usefulness, ...] = ()
+    """What the release will be good for, by kind of query and number of columns."""
+    proposals: tuple[Proposal, ...] = ()
+    """What could be changed where something is poor or worse; with the alternatives."""
     threshold: int | None = None
     """Cells of the universe are listed from this noisy count on; None if it is no list."""
     expected_false_cells: float | None = None
@@ -105,6 +111,8 @@ class Forecast:
                 "disk_bytes": self.costs.disk_bytes,
                 "seconds": self.costs.seconds,
             },
+            "proposals": [each.to_plain() for each in self.proposals],
+            "usefulness": [each.to_plain() for each in self.usefulness],
             "alternatives": [_alternative_to_plain(each) for each in self.alternatives],
             "choices": self.schedule and self.schedule.to_plain(),
         }
@@ -131,7 +139,10 @@ def forecast(
         _refuse_unsuitable(config.privacy, epsilon)
         config = replace(config, privacy=replace(config.privacy, epsilon=epsilon))
     problem = problem_of(config)
+    schedule = plan_schedule(config)
+    likely = likely_tables(problem) if schedule and events is None else None
     events = plan_events(config) if events is None else tuple(events)
+    useful = usefulness(problem, likely or events, problem.records)
     marginals, ranges, unanswered, single_cell = _queries(problem, events)
     possible = possible_cells(config.universe)
     full = next((event for event in events if _is_universe(problem, event)), None)
@@ -175,7 +186,9 @@ def forecast(
         threshold=None if full is None else full.threshold,
         expected_false_cells=None if full is None else expected_false_cells(full),
         alternatives=alternatives(problem) if with_alternatives else (),
-        schedule=plan_schedule(config),
+        schedule=schedule,
+        usefulness=useful,
+        proposals=proposals(problem, useful) if with_alternatives else (),
     )
 
 

@@ -56,7 +56,25 @@ def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = N
         _print_queries(first, console)
         _print_phantoms(first, console)
         print_alternatives(first, console)
+    _print_usefulness(several, console)
     _say(console, "Nothing was read and nothing was spent.")
+
+
+def _print_usefulness(plans: Sequence[Forecast], console: Console) -> None:
+    """What it will be good for, in words; for one budget, also what would help."""
+    first = plans[0]
+    if not first.usefulness:
+        return
+    known = ", which is assumed: see workload.expected_records" if first.records_are_assumed else ""
+    _say(console, f"What it will be good for, with {first.records:,} records{known}:")
+    for plan in plans:
+        budget = f"epsilon {format_number(plan.epsilon)}, " if len(plans) > 1 else ""
+        for each in plan.usefulness:
+            _say(console, f"- {budget}{each.sentence}")
+    if len(plans) == 1 and first.proposals:
+        _say(console, "What would help, planned again with each change:")
+        for proposal in first.proposals:
+            _say(console, f"- {proposal.sentence}")
 
 
 def _print_universe(plan: Forecast, console: Console) -> None:

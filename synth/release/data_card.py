@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from synth.privacy.exact_numbers import decimal, significant_up
 from synth.release.manifest.gate import gate_sentence
+from synth.release.manifest.useful import useful_sentences
 from synth.release.snippets import load_snippets
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         shown_tables=SHOWN_TABLES,
         snippets=load_snippets(manifest["domain"]["columns"], formats),
         orders=[entry for entry in largest if entry is not None],
+        useful=useful_sentences(manifest),
         agreement=gate_sentence(manifest["quality"]["gate"]),
         ranges=manifest["quality"]["prediction"]["ranges"][:SHOWN_TABLES],
     )

@@ -20,7 +20,8 @@ from synth.release.manifest.schema_terms import (
     text,
     whole,
 )
-from synth.release.rows import RowCounts
+from synth.release.manifest.useful import USEFULNESS, build_usefulness
+from synth.release.rows import RowCounts, count_rows
 
 if TYPE_CHECKING:
     from synth.plan import Forecast, QueryForecast
@@ -100,6 +101,7 @@ QUALITY = record(
         ),
         basis=basis("public"),
     ),
+    usefulness=USEFULNESS,
     fit=FIT,
     gate=GATE,
     listing=LISTING,
@@ -118,6 +120,7 @@ def build_quality(
     return {
         "explanation": EXPLANATION + (AFTER_CHOICES if measurements.selections else ""),
         "prediction": build_prediction(forecast),
+        "usefulness": build_usefulness(config, measurements, count_rows(counts)),
         "fit": build_fit(config, measurements, counts),
         "gate": build_gate(gate),
         **({} if listing is None else {"listing": listing}),

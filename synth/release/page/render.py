@@ -12,6 +12,7 @@ from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.data_card import MECHANISMS
 from synth.release.manifest.gate import gate_sentence
+from synth.release.manifest.useful import is_warning, useful_sentences
 from synth.release.metadata import linked_data
 from synth.release.metadata.licences import licence_of
 from synth.release.page.accuracy import (
@@ -69,6 +70,8 @@ def render_summary(manifest: dict[str, Any], summary: Summary) -> bytes:
         errors=errors[:MOST_TABLES],
         more_errors=max(0, len(errors) - MOST_TABLES),
         agreement=gate_sentence(manifest["quality"]["gate"]),
+        useful=useful_sentences(manifest),
+        is_warning=is_warning(manifest),
         plots=plots,
         more_columns=[column["name"] for column in columns[MOST_COLUMNS:]],
         associations=_associations(summary, columns),
