@@ -1,0 +1,49 @@
+"""Ninety people in 240,000 cells: the release is made, and says what it is useless for."""
+
+import json
+
+from synth.release import verify_release
+from tests.command_line import synth
+from tests.conftest import SMALL
+
+
+def test_a_thin_table_is_published_with_the_words_that_say_so(project):
+    age, sex, town = SMALL["domain"]
+    towns = {**town, "levels": [*town["levels"], *(f"place {n}" for n in range(200))]}
+    path = project(
+        strategy="identity",
+        domain=[{**age, "bin_width": 1}, sex, towns],
+        workload={"marginals": 2, "expected_records": 100},
+    )
+    plan = synth("plan", path)
+    assert plan.returncode == 0, plan.stderr
+    said = " ".join(plan.stdout.split())
+    assert "pairs of columns: mostly noise" in said
+    assert "What would help, planned again with each change:" in said
+    done = synth("run", path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    (warning,) = [line for line in lines if line.startswith("forecast: ")]
+    assert "pairs of columns" in warning
+    assert lines.index(warning) == 1  # before anything is reserved
+    folder = path.parent / "outputs" / "small"
+    assert verify_release(folder).release_id == "small"
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    useful = manifest["quality"]["usefulness"]
+    assert useful["records"] == manifest["post_processing"]["rows"]["number"]
+    by_order = {each["columns"]: each for each in useful["tables"]}
+    assert by_order[2]["verdict"] == "mostly noise"
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for each in useful["tables"]:
+        assert each["sentence"] in page
+        assert each["sentence"] in card
+    assert page.index("mostly noise") < page.index('id="use"')
+    assert card.index("mostly noise") < card.index("## The guarantee")
+
+
+def test_a_well_filled_table_brings_no_warning(project):
+    path = project(workload={"marginals": 1, "cells": False}, privacy={"epsilon": 2})
+    done = synth("run", path)
+    assert done.returncode == 0, done.stderr
+    assert "mostly noise" not in done.stderr
