@@ -267,7 +267,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/audit/proportion.py",
+        "synth/audit/claim.py",
         (
             "a lower bound of one success more",
             "beta.ppf(miss, successes, trials - successes + 1)",
@@ -283,7 +283,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "beta.isf(miss, successes + 1, trials - successes)",
             "beta.isf(miss, successes, trials - successes + 1)",
         ),
-        by=("unit/audit/test_proportion.py",),
+        by=("unit/audit/test_binomial_bounds.py",),
     ),
     *broken(
         "synth/audit/claim.py",
@@ -310,7 +310,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/audit/test_claim.py",),
     ),
     *broken(
-        "synth/audit/together.py",
+        "synth/audit/composition.py",
         (
             "tables together tell as much as the last",
             "evidence += _log_ratio(event, canaries, canaries.split(noisy, CANARIES))",
@@ -322,5 +322,204 @@ MUTANTS: tuple[Mutant, ...] = (
             "exceeded=bound > 1000 * epsilon,",
         ),
         by=("unit/audit/test_faults.py::test_a_plan_that_spends_too_much_is_seen_only_together",),
+    ),
+    *broken(
+        "synth/privacy/population.py",
+        (
+            "everybody is a part",
+            "return sums[None], tuple(",
+            "return NOTHING, tuple(",
+        ),
+        (
+            "the last charge of a part alone",
+            "        sums[charge.part] += charge.budget\n",
+            "        sums[charge.part] = charge.budget\n",
+        ),
+        (
+            "promises that do not add up are added",
+            "    common_promise(charge.promise for charge in every)\n",
+            "",
+        ),
+        (
+            "one promise of several is enough",
+            "for promise in every}) > 1:",
+            "for promise in every}) > 2:",
+        ),
+        (
+            "parts are disjoint where one is replaced",
+            'if charge.part is not None and charge.promise and charge.promise.neighbours != "add-remove":',
+            "if charge.part is not None and charge.promise and not charge.promise.neighbours:",
+        ),
+        (
+            "nothing is taken from what is left",
+            "return Budget(cap.epsilon - total.epsilon, cap.delta - total.delta)",
+            "return Budget(cap.epsilon, cap.delta - total.delta)",
+        ),
+        by=(
+            "unit/ledger/test_promises.py",
+            "unit/ledger/test_parts.py",
+            "unit/ledger/test_reservation.py",
+            "end_to_end/test_disjoint_parts.py::test_parts_share_a_cap_that_their_sum_would_break",
+        ),
+    ),
+    *broken(
+        "synth/privacy/promise.py",
+        (
+            "epsilons of persons and records add up",
+            "return self.neighbours, self.person_column",
+            "return self.neighbours, None",
+        ),
+        (
+            "epsilons of two relations add up",
+            "return self.terms == other.terms",
+            "return self.person_column == other.person_column",
+        ),
+        (
+            "a promise of no records",
+            "self.max_records < 1\n",
+            "self.max_records < 0\n",
+        ),
+        by=("unit/ledger/test_promises.py",),
+    ),
+    *broken(
+        "synth/plan/total.py",
+        (
+            "the others give nothing up for the total",
+            "kept = 1 - spent / laplace",
+            "kept = 1",
+        ),
+        (
+            "Gaussian tables give nothing up for the total",
+            "        kept = 1 - TOTAL_SHARE\n",
+            "        kept = 1\n",
+        ),
+        by=("unit/plan/test_total.py",),
+    ),
+    *broken(
+        "synth/audit/counting.py",
+        (
+            "a change that is not the largest",
+            "self.l1 = max(self.l1, l1)",
+            "self.l1 = min(self.l1, l1)",
+        ),
+        (
+            "neighbours that are none are compared",
+            "return len(one ^ other) == 1",
+            "return len(one ^ other) == 0",
+        ),
+        by=(
+            "unit/audit/test_counting.py",
+            "unit/audit/test_mutants.py",
+        ),
+    ),
+    *broken(
+        "synth/audit/choices.py",
+        (
+            "a private choice that is never over its claim",
+            "exceeded=share > claim.share_right * (1 + 1e-9),",
+            "exceeded=share > 2,",
+        ),
+        by=(
+            "unit/audit/test_faults.py",
+            "unit/audit/test_mutants.py",
+        ),
+    ),
+    *broken(
+        "synth/audit/selection.py",
+        (
+            "a delta that is never exceeded by law",
+            "exceeded=told > delta,",
+            "exceeded=told > 1,",
+        ),
+        (
+            "empty cells that are listed unseen",
+            "        empty += len(cells) - int(np.count_nonzero(filled))\n",
+            "",
+        ),
+        by=("unit/audit/test_faults.py",),
+    ),
+    *broken(
+        "synth/privacy/population.py",
+        (
+            "what is charged to parts costs nothing",
+            "    return parallel_total(whole, (budget for _, budget in of_parts))\n",
+            "    return parallel_total(whole, (budget for _, budget in of_parts[:0]))\n",
+        ),
+        by=("unit/ledger/test_promises.py",),
+    ),
+    *broken(
+        "synth/audit/made_up_sources.py",
+        (
+            "made-up persons share an id",
+            "text = ways[number % len(ways)](number // len(ways))",
+            "text = ways[number % len(ways)](0)",
+        ),
+        by=("unit/audit/test_counting.py::test_no_two_persons_have_the_same_id",),
+    ),
+    *broken(
+        "synth/audit/counting.py",
+        (
+            "neighbours that differ by nothing",
+            "                largest_l1=table.l1,\n",
+            "                largest_l1=0,\n",
+        ),
+        by=(
+            "unit/audit/test_counting.py",
+            "unit/audit/test_mutants.py",
+        ),
+    ),
+    *broken(
+        "synth/audit/whole_run.py",
+        (
+            "a whole run that is never over its claim",
+            "exceeded=share > claim.share_right * (1 + 1e-9),",
+            "exceeded=share > 2,",
+        ),
+        by=(
+            "u",
+            "n",
+            "i",
+            "t",
+            "/",
+            "a",
+            "u",
+            "d",
+            "i",
+            "t",
+            "/",
+            "t",
+            "e",
+            "s",
+            "t",
+            "_",
+            "m",
+            "u",
+            "t",
+            "a",
+            "n",
+            "t",
+            "s",
+            ".",
+            "p",
+            "y",
+        ),
+    ),
+    *broken(
+        "synth/audit/selection.py",
+        (
+            "lists that are not sampled",
+            "        findings += _by_sampling(number, sampled, pattern, scaled, miss, streams)\n",
+            "        pass\n",
+        ),
+        by=("unit/audit/test_faults.py",),
+    ),
+    *broken(
+        "synth/audit/audit.py",
+        (
+            "the error of one bound is not counted",
+            "whole_run, together = 1, bool(tables)",
+            "whole_run, together = 0, bool(tables)",
+        ),
+        by=("unit/audit/test_counting.py::test_the_error_is_split_over_all_bounds",),
     ),
 )

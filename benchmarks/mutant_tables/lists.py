@@ -156,8 +156,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "ten times the false cells",
-            "false_cells=Fraction(FALSE_CELLS))",
-            "false_cells=Fraction(10 * FALSE_CELLS))",
+            "false_cells=allowed_false_cells(cells))",
+            "false_cells=10 * allowed_false_cells(cells))",
         ),
         (
             "the higher of two thresholds",
