@@ -41,6 +41,8 @@ INDIFFERENT = 0.002
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
 TOLERATED = 2.0
 """A guess of the number of records chooses among ways with at most this regret."""
+INDIFFERENT_UNTOLD = 0.15
+"""The same where nothing is told: for the worst ratio, which is a few numbers of records' alone."""
 ADAPTIVE = "adaptive"
 """What the adaptive strategy is called among the alternatives."""
 
@@ -114,14 +116,14 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
 def _as_good(problem: Problem, judged: Sequence[Alternative]) -> Iterator[Alternative]:
     """The best and the other splits over the same tables that are hardly worse."""
     fit = _fit(problem, judged)
-    best, way = fit[0], fit[0].spending
+    way, part = fit[0].spending, INDIFFERENT
+    figures = {id(each): each.score for each in fit}
+    if problem.records_are_assumed:
+        part, figures = INDIFFERENT_UNTOLD, {id(each): each.regret for each in fit}
     for each in fit:
         other = each.spending
         is_alike = (way.tables, way.noise) == (other.tables, other.noise)
-        figures = (
-            (each.regret, best.regret) if problem.records_are_assumed else (each.score, best.score)
-        )
-        if is_alike and figures[0] <= figures[1] * (1 + INDIFFERENT):
+        if is_alike and figures[id(each)] <= figures[id(fit[0])] * (1 + part):
             yield each
 
 

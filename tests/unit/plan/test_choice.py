@@ -12,6 +12,7 @@ from synth.plan import events, plan_events, plan_schedule, selection_budget
 from synth.plan.choice import (
     ADAPTIVE,
     INDIFFERENT,
+    INDIFFERENT_UNTOLD,
     LOW_ORDER_SHARES,
     TOLERATED,
     Choice,
@@ -308,7 +309,7 @@ def test_without_a_guess_the_worst_ratio_to_the_best_is_smallest(configure):
     choice = choose(problem_of(configure(PASSENGERS, strategy="auto")))
     problem = problem_of(configure(PASSENGERS, strategy="auto"))
     fit = [e for e in choice.weighed if columns_are_known(problem, e.spending.events)]
-    assert choice.chosen.regret <= min(each.regret for each in fit) * (1 + INDIFFERENT)
+    assert choice.chosen.regret <= min(each.regret for each in fit) * (1 + INDIFFERENT_UNTOLD)
     assert any(each.score < choice.chosen.score for each in fit)  # 10,000 alone would decide so
     declared = choose(problem_of(configure(PASSENGERS, strategy="auto", total=900)))
     assert declared.chosen.score == min(
