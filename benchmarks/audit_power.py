@@ -1,4 +1,4 @@
-"""What `synth audit` finds: eighteen broken programs, audited as large as a user audits.
+"""What `synth audit` finds: twenty-two broken programs, audited as large as a user audits.
 
     python benchmarks/audit_power.py             every mutant, and the whole program on the same
     python benchmarks/audit_power.py NAME ...    some of them

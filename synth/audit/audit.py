@@ -11,7 +11,7 @@ from synth.audit.choices import audit_choice, distinct_rounds
 from synth.audit.composition import audit_composition
 from synth.audit.counting import MOST_RECORDS, audit_counting
 from synth.audit.lists import audit_list, bounds_of_list
-from synth.audit.report import AuditReport, CountingReport, Finding
+from synth.audit.report import AuditReport, CountingReport
 from synth.audit.tables import Streams, audit_tables, planned_tables
 from synth.audit.whole_run import audit_whole_run
 from synth.config.types import Config
@@ -69,8 +69,8 @@ class AuditedPlan:
         """How many sampled bounds there are at most: so many parts the allowed error has."""
         tables = len(planned_tables(self.events))
         lists = sum(bounds_of_list(event, canaries) for _, event in self.lists)
-        whole_run, together = 1, bool(tables)
-        return len(RULES) * tables + lists + len(self.choices) + whole_run + together
+        whole_run, together, reuse = 1, bool(tables), bool(tables)
+        return len(RULES) * tables + lists + len(self.choices) + whole_run + together + reuse
 
 
 def audit(
@@ -91,7 +91,8 @@ def audit(
 
     Privacy: opens no data but what it made up itself, and spends nothing.
     Ensures: if the noise is what is claimed, some bound is above its claim with probability at
-    most 1 - `confidence`: the error is split evenly over all sampled bounds.
+    most 1 - `confidence`: the error is split evenly over all sampled bounds, and whether noise is
+    used twice.
     Raises: ConfigError for noise that cannot be drawn; SourceError, SynthError if made-up files
     cannot be written or counted.
     """
@@ -100,7 +101,7 @@ def audit(
     tables = planned_tables(plan.events)
     miss = (1 - confidence) / plan.bounds(canaries)
     counting = audit_counting(config, plan.counted, randomness=randomness)
-    findings: list[Finding] = audit_tables(
+    findings, reuse = audit_tables(
         tables, canaries, miss=miss, streams=streams, randomness=randomness
     )
     for number, event in plan.lists:
@@ -142,7 +143,9 @@ def audit(
             )
         )
     missing = not_covered(plan, counting, whole_run=whole_run is not None)
-    return AuditReport(config.release.id, confidence, counting, tuple(findings), tuple(missing))
+    return AuditReport(
+        config.release.id, confidence, counting, tuple(findings), reuse, tuple(missing)
+    )
 
 
 def not_covered(plan: AuditedPlan, counting: CountingReport, *, whole_run: bool) -> Sequence[str]:
@@ -157,6 +160,11 @@ def not_covered(plan: AuditedPlan, counting: CountingReport, *, whole_run: bool)
         )
     if not whole_run:
         found.append("Canaries as records of a source: no table has cells that they could fill.")
+    if planned_tables(plan.events):
+        found.append(
+            "Noise used again in another order; of a large table or run all but its first values; "
+            "of lists, choices and runs of all tables together."
+        )
     if any(event.mechanism == GAUSSIAN for event in plan.events):
         found.append(
             "The delta of Gaussian tables: it follows from rho by a formula that is proved, and "

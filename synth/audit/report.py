@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from synth.audit.reuse import Reuse
+
 WIDTH = 96
 
 
@@ -164,6 +166,7 @@ class AuditReport:
     confidence: float
     counting: CountingReport
     findings: tuple[Finding, ...]
+    reuse: Reuse
     not_covered: tuple[str, ...]
     """What of this configuration the audit says nothing of, in sentences."""
 
@@ -171,7 +174,7 @@ class AuditReport:
     def faults(self) -> tuple[str, ...]:
         """Every claim that does not hold, and what shows it."""
         found = [finding.sentence for finding in self.findings if finding.exceeded]
-        return (*self.counting.sentences, *found)
+        return (*self.counting.sentences, *found, *self.reuse.sentences)
 
     @property
     def exceeded(self) -> bool:
@@ -187,6 +190,7 @@ class AuditReport:
             "faults": list(self.faults),
             "counting": self.counting.to_plain(),
             "findings": [finding.to_plain() for finding in self.findings],
+            "reuse": self.reuse.to_plain(),
             "not_covered": list(self.not_covered),
         }
 
@@ -195,6 +199,10 @@ def render(report: AuditReport) -> str:
     """The report as text of about WIDTH characters a line."""
     lines = [f"audit of {report.release_id}, with made-up records only", ""]
     lines += [*_counting(report.counting), "", *_findings(report), ""]
+    if report.reuse.values:
+        found = "FOUND" if report.reuse.sentences else "none found"
+        text = f"Noise used twice, among {report.reuse.values:,} values of all tables and runs: "
+        lines += [f"{text}{found}.", ""]
     if report.not_covered:
         lines += ["Not covered:", *map(_item, report.not_covered), ""]
     if report.exceeded:

@@ -23,6 +23,7 @@ from synth.audit.canaries import (
 )
 from synth.audit.claim import Claim, PureClaim, at_least, claim_of
 from synth.audit.report import Finding
+from synth.audit.reuse import NoiseSigns, Reuse
 from synth.curator.boundary import measure_table
 from synth.curator.sensitive import Sensitive
 from synth.errors import BugError
@@ -46,6 +47,8 @@ MOST_COMPARED = 1 << 16
 """Canaries of one run that are compared with others: noise that is used twice shows at once."""
 RUNS_AS_PLANNED = 4
 """Measurements of a small table with the cells that it has; the others have more."""
+LEAST_RUNS = 4
+"""With more cells: so that noise used again two runs later shows."""
 
 
 @dataclass
@@ -68,20 +71,24 @@ class TableAudit:
         stream: NoiseStream,
         randomness: Randomness,
         other: NDArray[np.int64] | None,
+        signs: NoiseSigns,
     ) -> NDArray[np.int64]:
         """Measure run `place` of this table, guess every coin, and return the noisy counts.
 
-        `other` is what the same run gave for the table before.
+        `other` is what the same run gave for the table before; `signs` keeps those of the noise.
         """
         cells, step = self.sizes[place], self.canaries.cells_each
         bits = coins(cells // step, randomness)
+        counts = self.canaries.counts(bits, cells)
+        true = counts[: signs.each].copy()
         table = measure_table(
-            Sensitive(self.canaries.counts(bits, cells)),
+            Sensitive(counts),
             replace(self.event, cells=cells),
             number=self.number,
             stream=stream,
         )
         noisy = table.noisy_counts
+        signs.add(noisy[: signs.each] - true)
         outputs = self.canaries.split(noisy, len(bits))
         self.units += len(bits)
         pure = isinstance(self.claim, PureClaim)
@@ -135,8 +142,11 @@ def audit_tables(
     miss: float,
     streams: Streams,
     randomness: Randomness,
-) -> list[Finding]:
-    """A lower bound of what every table gives away; `events` come with their numbers in the plan.
+) -> tuple[list[Finding], Reuse]:
+    """A lower bound of what every table gives away, and whether some noise was used twice.
+
+    Each bound, and the finding of reuse, is wrong with at most `miss`. `events` come with their
+    numbers in the plan.
 
     Tables that are larger or smaller than their canaries need are measured with other numbers of
     cells: the law of the noise does not depend on that. Every run measures all tables with one
@@ -151,21 +161,22 @@ def audit_tables(
         wanted = min(most, wanted_canaries(claim, canaries, miss))
         sizes = run_sizes(event, canaries, wanted)
         audits.append(TableAudit(event, number, claim, canaries, sizes))
+    signs = NoiseSigns.of(sum(len(one.sizes) for one in audits), miss)
     for place in range(max((len(one.sizes) for one in audits), default=0)):
         stream, other = streams(), None
         try:
             for one in audits:
                 if place < len(one.sizes):
-                    other = one.run(place, stream, randomness, other)
+                    other = one.run(place, stream, randomness, other, signs)
         finally:
             stream.close()
-    return [one.finding(miss) for one in audits]
+    return [one.finding(miss) for one in audits], signs.reuse(miss)
 
 
 def run_sizes(event: TableEvent, canaries: Canaries, wanted: int) -> list[int]:
     """The number of cells of every run: pairs of runs, the first ones of the planned size."""
     step = canaries.cells_each
-    runs = 2 * max(1, math.ceil(step * wanted / MOST_CELLS / 2))
+    runs = max(LEAST_RUNS, 2 * math.ceil(step * wanted / MOST_CELLS / 2))
     cells = step * math.ceil(wanted / runs)
     planned = [event.cells] * RUNS_AS_PLANNED if step <= event.cells < cells else []
     return planned + [cells] * runs

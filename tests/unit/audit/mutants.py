@@ -1,4 +1,4 @@
-"""Eighteen programs that break a promise, each made by altering the real code in one place."""
+"""Twenty-two programs that break a promise, each made by altering the real code in one place."""
 
 from __future__ import annotations
 import __future__
@@ -12,9 +12,10 @@ from fractions import Fraction
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 
-from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream
+from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise import stream as stream_module
 from synth.plan.adaptive_candidates import candidates_of
 from synth.plan.adaptive_schedule import schedule_of
@@ -123,6 +124,43 @@ def tables_share_noise(patch: Patch) -> None:
     )
 
 
+def third_table_shares_noise(patch: Patch) -> None:
+    exact = stream_module.counter_block
+    patch.setattr(
+        stream_module,
+        "counter_block",
+        lambda lane, table, *others: exact(lane, 0 if table == 2 else table, *others),
+    )
+
+
+def cells_share_noise(apart: int) -> Callable[[Patch], None]:
+    """Every value of noise is used twice, so many cells apart."""
+
+    def break_it(patch: Patch) -> None:
+        exact = TableSampler.add_to
+
+        def add_to(self: TableSampler, counts: Any, stream: NoiseStream, **others: Any) -> None:
+            noise = np.zeros(len(counts), dtype=np.int64)
+            exact(self, noise, stream, **others)
+            cells = np.arange(len(counts))
+            counts += noise[cells - apart * (cells // apart % 2)]
+
+        patch.setattr(TableSampler, "add_to", add_to)
+
+    return break_it
+
+
+def runs_share_noise(patch: Patch) -> None:
+    """Every run has the noise of the one two before it."""
+    numbers: dict[bytes, int] = {}
+
+    def encryptor(stream: NoiseStream, mode: Any) -> Any:
+        number = numbers.setdefault(bytes(stream._key), len(numbers))
+        return stream_module.encryptor(bytes([number % 2] * 32), mode)
+
+    patch.setattr(NoiseStream, "_encryptor", encryptor)
+
+
 COUNT = "synth.curator.tabulate:_count_one_by_one"
 COUNTED = 'np.add.at(counts, batch.column("word_0").to_numpy(), one)'
 """In the small project the cell of a record is (age * 3 + sex) * 3 + town."""
@@ -228,6 +266,18 @@ MUTANTS = {
     "every run with the same noise": Mutant(
         key_fixed, "guesses by the difference from another run were right"
     ),
+    "noise of cell i used again for cell i + 2": Mutant(
+        cells_share_noise(2), "signs 2 values apart"
+    ),
+    "noise of cell i used again for cell i + 100": Mutant(
+        cells_share_noise(100), "noise is used twice: "
+    ),
+    "tables 0 and 2 with the same noise": Mutant(
+        third_table_shares_noise,
+        "windows of 64 signs",
+        {"strategy": {"tables": [*TABLES["tables"], ["sex", "town"]]}},
+    ),
+    "runs 1 and 3 with the same noise": Mutant(runs_share_noise, "windows of 64 signs"),
     "a record at an edge in two bins": Mutant(also_counted("cells // 9 % 5 == 2", step=9), CHANGES),
     "records out of the domain counted twice": Mutant(also_counted("cells // 3 % 3 == 2"), CHANGES),
     "a table without noise": Mutant(

@@ -95,7 +95,7 @@ def test_gaussian_tables(monkeypatch, name, rho, replaced):
     event = TableEvent(("a",), 50, 2 if replaced else 1, None, "discrete-gaussian", **squared)
     if name is not None:
         FAULTS[name][0](monkeypatch)
-    (finding,) = tables.audit_tables(
+    (finding,), reuse = tables.audit_tables(
         [(0, event)],
         Canaries(1, replaced=replaced),
         miss=1e-4,
@@ -106,6 +106,7 @@ def test_gaussian_tables(monkeypatch, name, rho, replaced):
     assert finding.exceeded == (name is not None)
     if name is None:
         assert 0.7 < finding.share < 1
+        assert reuse.sentences == []
 
 
 def test_halved_sensitivities_are_seen(run_audit, monkeypatch):
