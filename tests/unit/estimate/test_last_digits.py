@@ -82,3 +82,13 @@ def test_records_stay_in_their_atom_and_out_of_impossible_cells():
     assert moved(values, expected, atoms) == 0
     for steps in ([0, -1, 1, 0], [-1, 0, 0, 1], [1, 0, 0, 0]):
         assert moved(values, expected + np.array(steps), atoms) is None
+
+
+def test_no_cell_moves_by_two_although_both_its_edges_may_move():
+    """Its first edge lies just above a threshold, its second just below the next."""
+    hair = LAST_DIGITS / 10
+    values = np.array([1.0 - offset_of() + hair, 1.0 - 2 * hair, 0.5])
+    assert list(_whole(values, None, SEED)) == [1, 0, 1]
+    assert moved(values, [0, 1, 1]) == 1
+    assert moved(values, [1, 1, 0]) == 1
+    assert moved(values, [0, 2, 0]) is None
