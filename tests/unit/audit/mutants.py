@@ -190,7 +190,7 @@ MUTANTS = {
                 "sensitive_counts.consume()\n",
                 "sensitive_counts.consume()\n    empty = counts == 0\n",
             ),
-            ("NDArray[Any] = counts\n", "NDArray[Any] = counts\n    counts[empty] = 0\n"),
+            ("    return MeasuredTable(", "    counts[empty] = 0\n    return MeasuredTable("),
         ),
         CHANGES,
     ),
