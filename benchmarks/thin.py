@@ -98,8 +98,8 @@ TABLES = {
     "skewed": Made((12, 9, 10, 8, 6, 5, 4), 5_000, skewed),
     "classes": Made((2, 3, 2, 9, 7, 9, 6, 9), 891, classes),
     "chain": Made((11, 9, 10, 12, 10, 8), 1_304, chain),
-    "wide": Made((2,) * 20, 3_000, classes),
-    "long": Made((600, 40, 25), 8_000, skewed),
+    "wide": Made((2,) * 16, 600, classes),
+    "long": Made((120, 30, 25), 2_000, skewed),
 }
 
 
