@@ -490,8 +490,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/audit/audit.py",
         (
             "the error of one bound is not counted",
-            "whole_run, together = 1, bool(tables)",
-            "whole_run, together = 0, bool(tables)",
+            "whole_run, together, reuse = 1,",
+            "whole_run, together, reuse = 0,",
         ),
         by=("unit/audit/test_counting.py::test_the_error_is_split_over_all_bounds",),
     ),

@@ -441,8 +441,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/curator/csv_fields.py",
         (
             "records with further fields are lost",
-            "            if row.actual_columns >= self.width:\n",
             "            if row.actual_columns < self.width:\n",
+            "            if row.actual_columns != self.width:\n",
         ),
         (
             "a mark that is a character is taken off",
