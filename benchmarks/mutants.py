@@ -30,7 +30,7 @@ from mutant_tables import MUTANTS, Mutant
 from mutant_tables.mutant import ROOT
 
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "__pycache__", "outputs", "state", ".*_cache")
-LONGEST_SECONDS = 120
+LONGEST_SECONDS = 300
 FAILED = 1
 """The exit code of pytest when tests ran and one failed."""
 
