@@ -495,4 +495,23 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         by=("unit/audit/test_counting.py::test_the_error_is_split_over_all_bounds",),
     ),
+    *broken(
+        "synth/audit/reuse.py",
+        (
+            "distances at which noise is used again are not looked at",
+            "distance, excess = _worst_distance(signs, miss / 2)",
+            "distance, excess = 0, 0",
+        ),
+        (
+            "windows of noise that are used again are not looked at",
+            "_repeated_windows(signs[signs != 0] > 0)",
+            "0",
+        ),
+        (
+            "signs of the first measurement alone",
+            "signs = np.concatenate([*self._parts, np.empty(0, dtype=np.int8)])",
+            "signs = np.concatenate([*self._parts[:1], np.empty(0, dtype=np.int8)])",
+        ),
+        by=("unit/audit/test_reuse.py",),
+    ),
 )

@@ -25,7 +25,8 @@ INPUTS = {
     "full": HEADER + "".join(f"{i % 100},Male,Süd\n" for i in range(5000)),
 }
 DEPENDS_ON_NOISE = {
-    "value", "rows", "bytes", "sha256", "seed", "measurements_content_hash", "steps", "gate",
+    "value", "rows", "bytes", "sha256", "seed", "measurements_content_hash", "steps",
+    "gate", "usefulness",
 }  # fmt: skip
 KEY = bytes(range(32))
 

@@ -157,4 +157,4 @@ def test_the_error_is_split_over_all_bounds(project):
     config = load_config(project(strategy="adaptive", privacy={"epsilon": 8}))
     plan = AuditedPlan.of(config)
     # four rules for every table, one for choices, for records of a source, and for all together
-    assert plan.bounds(Canaries.of(config.privacy)) == 4 * len(plan.events) + 1 + 1 + 1
+    assert plan.bounds(Canaries.of(config.privacy)) == 4 * len(plan.events) + 1 + 1 + 1 + 1
