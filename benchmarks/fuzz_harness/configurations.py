@@ -11,7 +11,12 @@ from typing import Any
 import yaml
 
 LARGEST_UNIVERSE = 20_000
+LARGE_UNIVERSES = (300_000, 3_000_000)
+"""Some universes that are held are larger, and hardly filled."""
+LISTED_UNIVERSES = (10**10, 10**12, 10**16, 10**22, 10**30)
+"""What a third of the universes exceed: too large to hold."""
 RECORDS = (0, 1, 5, 50, 500, 5_000)
+RECORDS_OF_ANY_SIZE = (0, 1, 5, 50, 500, 500, 5_000, 5_000, 100_000)
 EPSILONS = ("1", "0.1", "0.01", "3", "10", "1/3", "0.01", "0.003", "50", "0.001")
 NEIGHBOURS = ("add-remove", "replace-one")
 DELTAS = ("0", "0", "1e-6", "1e-9")
@@ -32,13 +37,14 @@ RELEASE = {
 Column = dict[str, Any]
 
 
-def write_project(directory: Path, seed: int) -> Path:
-    """Write `random.yaml` and `rows.csv`, a function of the seed; returns the configuration."""
+def write_project(directory: Path, seed: int, *, any_size: bool = False) -> Path:
+    """Write `random.yaml` and `rows.csv`, a function of the seed; returns the configuration.
+
+    With `any_size` universes may be large, or too large to hold, and records many.
+    """
     chance = Random(seed)
-    records = chance.choice(RECORDS)
-    columns = [_column(chance, f"c{i}") for i in range(chance.choice((1, 1, 2, 2, 3, 3, 4, 5)))]
-    while prod(map(_most_codes, columns)) > LARGEST_UNIVERSE:
-        columns.pop()
+    records = chance.choice(RECORDS_OF_ANY_SIZE if any_size else RECORDS)
+    columns = _columns(chance, any_size)
     values = [_values(chance, column, records) for column in columns]
     names = [column["name"] for column in columns]
     has_people = chance.random() < 0.25
@@ -79,6 +85,23 @@ def write_project(directory: Path, seed: int) -> Path:
     path = directory / "random.yaml"
     path.write_text(yaml.safe_dump(configuration, sort_keys=False))
     return path
+
+
+def _columns(chance: Random, any_size: bool) -> list[Column]:
+    """A few columns, or so many that their universe cannot be held."""
+    columns = [_column(chance, f"c{i}") for i in range(chance.choice((1, 1, 2, 2, 3, 3, 4, 5)))]
+    size = chance.random() if any_size else 1.0
+    if size < 1 / 3:
+        least = chance.choice(LISTED_UNIVERSES)
+        while prod(map(_fewest_codes, columns)) <= least:
+            columns.append(_column(chance, f"c{len(columns)}"))
+        return columns
+    largest = chance.choice(LARGE_UNIVERSES) if size < 0.5 else LARGEST_UNIVERSE
+    if largest > LARGEST_UNIVERSE:
+        columns += [_column(chance, f"c{len(columns) + i}") for i in range(3)]
+    while prod(map(_most_codes, columns)) > largest:
+        columns.pop()
+    return columns or [_column(chance, "c0")]
 
 
 def _column(chance: Random, name: str) -> Column:
@@ -125,6 +148,10 @@ def _hierarchy(chance: Random, column: Column) -> Any:
 def _most_codes(column: Column) -> int:
     levels = column.get("levels") or column.get("edges") or range(column["maximum"] + 1)
     return len(levels) + 1
+
+
+def _fewest_codes(column: Column) -> int:
+    return max(1, (_most_codes(column) - 2) // column.get("bin_width", 1))
 
 
 def _values(chance: Random, column: Column, records: int) -> list[str]:
