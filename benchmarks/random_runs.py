@@ -6,11 +6,11 @@ Every seed makes a configuration with its records (`fuzz_harness/configurations.
 one code and of many, hierarchies, levels without a possible cell, totals of nothing, people with
 several records, every strategy; universes of one cell to more than 10^30, a third of them too large
 to hold; half of the budgets with a delta; up to 100,000 records. `synth run` must end with exit
-code 0, and then `synth verify` too, or with exit code 2 before anything was spent, or with exit code 1
-because the gate before publishing refused what contradicts its own measurements. The number of rows
-of a release that no public total fixes must be within six standard deviations of what was measured
-of it. Any other end is a crash, as is a warning of numpy, which is an error here. The inputs of a
-crash are kept; with one the exit code is 1.
+code 0, and then `synth verify` too, or with exit code 2 before anything was spent, or with exit
+code 1 because the gate before publishing refused what contradicts its own measurements. The number
+of rows of a release that no public total fixes must be within six standard deviations of what was
+measured of it. Any other end is a crash, as is a warning of numpy, which is an error here. The
+inputs of a crash are kept; with one the exit code is 1.
 """
 
 from __future__ import annotations
