@@ -32,10 +32,10 @@ from synth.estimate import estimate, round_counts
 from synth.measurements import MeasuredTable, Measurements, noise_variance, public_seed
 from synth.plan import plan_events
 from synth.privacy import TableEvent
-from synth.uncertainty.answers import Answer, Answering
-from synth.uncertainty.combined_noise import CombinedNoise, summed_noise
-from synth.uncertainty.query import Query, query_of
-from synth.uncertainty.redraw import Redraw, Redrawing, draw_noise
+from synth.reading.answers import Answer, Answering
+from synth.reading.combined_noise import CombinedNoise, summed_noise
+from synth.reading.queries import Query, query_of
+from synth.reading.simulated_errors import Redraw, Redrawing, draw_noise
 
 LEVEL = 0.95
 MOST_COLUMNS = 4

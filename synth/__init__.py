@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
     from synth.config import load_config
     from synth.pipeline import plan, run, verify
-    from synth.published import Release
-    from synth.uncertainty.answers import Method
+    from synth.reading import Method, Release
 
 __all__ = ["Release", "errors", "load_config", "plan", "run", "verify"]
 
 _PLACES = {
-    "Release": ("synth.published", "Release"),
+    "Release": ("synth.reading", "Release"),
     "load_config": ("synth.config", "load_config"),
     "run": ("synth.pipeline", "run"),
     "verify": ("synth.pipeline", "verify"),
@@ -49,8 +48,8 @@ class _Errors(ModuleType):
         method: Method = "auto",
         draws: int = 20,
     ) -> pd.DataFrame:
-        """Estimates and intervals for counts; see `synth.uncertainty.errors`."""
-        from synth.uncertainty import errors
+        """Estimates and intervals for counts; see `synth.reading.errors`."""
+        from synth.reading import errors
 
         return errors(
             release, queries=queries, marginal=marginal, level=level, method=method, draws=draws

@@ -11,7 +11,7 @@ from synth.exit_code import print_json
 from synth.options import AsJson
 
 if TYPE_CHECKING:
-    from synth.uncertainty import Answer
+    from synth.reading import Answer
 
 
 def errors(
@@ -37,9 +37,8 @@ def errors(
     as_json: AsJson = False,
 ) -> None:
     """Estimate counts of the raw table with intervals, from a release alone. Opens no data."""
-    from synth.published import Release
+    from synth.reading import Release, answer_all
     from synth.stage_log import StageLog
-    from synth.uncertainty import answer_all
 
     opened = Release(release)
     with StageLog().doing("reading"):

@@ -15,7 +15,7 @@ from synth.evaluation.distances import OrderDistances, distances
 from synth.evaluation.nearness import Nearness, nearness
 from synth.evaluation.prediction import Prediction, default_targets, predictions
 from synth.evaluation.table import Table, table_of
-from synth.published import Release
+from synth.reading import Release
 
 if TYPE_CHECKING:
     import numpy as np

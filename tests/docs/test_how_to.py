@@ -11,9 +11,7 @@ import pytest
 import yaml
 
 from synth.config import load_config
-from synth.published import Release
-from synth.uncertainty import answer_all
-from synth.uncertainty.answers import Method
+from synth.reading import Method, Release, answer_all
 from tests.docs.carried_out import ROOT, carry_out
 from tests.docs.test_readme import block as readme_block
 from tests.docs.test_signing_page import DOCS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import synth
-from synth.uncertainty.answers import COLUMNS
+from synth.reading.answers import COLUMNS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding="utf-8")
 
@@ -38,7 +38,7 @@ def test_modules_that_are_called_are_still_modules(name):
 
 
 def test_the_call_has_the_signature_of_the_function():
-    from synth.uncertainty import errors
+    from synth.reading import errors
 
     called = inspect.signature(type(synth.errors).__call__).parameters
     assert list(called)[1:] == list(inspect.signature(errors).parameters)

@@ -8,8 +8,8 @@ import pytest
 
 import synth
 from synth.errors import QueryError, VerificationError
-from synth.uncertainty.public_bounds import public_bounds
-from synth.uncertainty.query_text import parse_query
+from synth.reading.answers import public_bounds
+from synth.reading.queries import parse_query
 from tests.unit.release.conftest import BUSY, stand_in
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from synth.config import Config, config_from_public
 from synth.domain import Attribute, Margin
 from synth.domain.sparse_counts import SparseCounts, margin_sums
 from synth.errors import ConfigError, VerificationError
-from synth.named_columns import check_columns
+from synth.measurements import Measurements
+from synth.reading.queries import check_columns
 from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
@@ -24,13 +30,6 @@ from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.measured import read_measured
 from synth.release.verification.report import Findings
 from synth.release.verification.rows_check import published_counts
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from synth.measurements import Measurements
 
 T = TypeVar("T")
 
@@ -97,8 +96,6 @@ class Release:
 
     def frame(self) -> pd.DataFrame:
         """The synthetic rows; text as `string`, numbers as `Int64` or `Float64`, never guessed."""
-        import pyarrow as pa
-
         name = PARQUET if "parquet" in self.config.output.formats else CSV
         rows = self.manifest["post_processing"]["rows"]["number"]
         try:
@@ -112,8 +109,6 @@ class Release:
         return frame
 
     def _rows(self, name: str, rows: int) -> pd.DataFrame:
-        import pandas as pd
-
         columns = published_columns(self.config.universe, self.config.output.bins)
         types = {column.name: DTYPES[column.published_type] for column in columns}
         with self._opened(name) as file:
@@ -136,8 +131,6 @@ class Release:
 
     def counts(self) -> pd.DataFrame:
         """The cells that have rows: the label of every column, and `count`."""
-        import numpy as np
-
         if isinstance(self.cell_counts, SparseCounts):
             codes = [column.astype(np.int64) for column in self.cell_counts.columns]
             return self._labelled(codes, self.config.universe.attributes, self.cell_counts.values)
@@ -150,8 +143,6 @@ class Release:
 
         Raises: QueryError for a name that is no column.
         """
-        import numpy as np
-
         universe = self.config.universe
         check_columns(columns, universe)
         names = [name for name in universe.names if name in columns]
@@ -184,8 +175,6 @@ class Release:
         attributes: Sequence[Attribute],
         counts: NDArray[np.int64],
     ) -> pd.DataFrame:
-        import pandas as pd
-
         columns: dict[str, Any] = {
             attribute.name: pd.Categorical.from_codes(
                 code, pd.Index(attribute.labels), ordered=attribute.is_ordered

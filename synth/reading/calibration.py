@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.estimate.helmert import contrasts as along
+from synth.estimate.helmert import expand
 
 KNOWN_TO = 0.5
 """The common ratio is taken from as few orders as give it with this standard error."""
@@ -35,8 +36,6 @@ Both were fixed on made-up tables; see docs/benchmarks.md."""
 
 def contrasts(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """The coefficients of a table in the product of one orthonormal Helmert basis per axis."""
-    from synth.estimate.helmert import contrasts as along
-
     for axis in range(table.ndim):
         table = along(table, axis)
     return table
@@ -44,8 +43,6 @@ def contrasts(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def from_contrasts(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
     """The table of these coefficients."""
-    from synth.estimate.helmert import expand
-
     for axis in range(coefficients.ndim):
         coefficients = expand(coefficients, axis)
     return coefficients
@@ -53,8 +50,6 @@ def from_contrasts(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def orders(shape: tuple[int, ...]) -> NDArray[np.int64]:
     """How many axes every coefficient contrasts."""
-    import numpy as np
-
     found = np.zeros(shape, dtype=np.int64)
     for axis, size in enumerate(shape):
         line = (np.arange(size) > 0).astype(np.int64)
@@ -78,8 +73,6 @@ class Calibration:
 
     def enlarged(self, errors: NDArray[np.integer]) -> NDArray[np.float32]:
         """The errors of one redraw (in the shape of the universe) with every order enlarged."""
-        import numpy as np
-
         found = contrasts(errors.astype(np.float64))
         found *= np.asarray(self.factors)[orders(errors.shape)]
         return from_contrasts(found).astype(np.float32)
@@ -92,8 +85,6 @@ class Evidence:
         self, noisy: NDArray[np.integer], published: NDArray[np.integer], variance: float
     ) -> None:
         """Tables in the shape of the universe; `variance` is that of the noise in every cell."""
-        import numpy as np
-
         self._order = orders(noisy.shape).ravel()
         self._variance = variance
         self._sizes = np.bincount(self._order).astype(np.float64)
@@ -104,8 +95,6 @@ class Evidence:
 
     def add(self, errors: NDArray[np.integer], noise: NDArray[np.integer]) -> None:
         """One redraw: its errors and the noise of its cells."""
-        import numpy as np
-
         found = contrasts(errors.astype(np.float64)).ravel()
         drawn = contrasts(noise.astype(np.float64)).ravel()
         self._simulated += np.bincount(self._order, found**2)
@@ -114,16 +103,12 @@ class Evidence:
 
     def calibration(self) -> Calibration:
         """The ratios that all of it gives. Requires: a redraw was added."""
-        import numpy as np
-
         simulated = np.maximum(self._simulated / self._redraws, 1e-9)
         shown = self._seen - self._sizes * self._variance + 2 * self._common / self._redraws
         doubt = self._variance * np.sqrt(2 * self._sizes)
         return Calibration(tuple(_drawn_together(shown, simulated, doubt)))
 
     def _squares(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        import numpy as np
-
         squares = np.bincount(self._order, contrasts(table).ravel() ** 2)
         return squares.astype(np.float64)
 

@@ -6,20 +6,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
+import numpy as np
+import pandas as pd
+
+from synth.config.types import Config
+from synth.domain import Conjunction, Universe
 from synth.domain.sparse_counts import SparseCounts, inside
 from synth.errors import QueryError
-from synth.published import Release
-from synth.uncertainty.limits import LIMITS_SHARE, Limits
-from synth.uncertainty.measured_counts import MeasuredCounts
-from synth.uncertainty.public_bounds import public_bounds
-from synth.uncertainty.query import Query, marginal_queries
-from synth.uncertainty.query_text import parse_names, parse_query
-from synth.uncertainty.simulated_counts import DRAWS, SimulatedErrors, half_width
-
-if TYPE_CHECKING:
-    import pandas as pd
+from synth.reading.measured_counts import LIMITS_SHARE, Limits, MeasuredCounts
+from synth.reading.queries import Query, marginal_queries, parse_names, parse_query
+from synth.reading.release import Release
+from synth.reading.simulated_errors import DRAWS, SimulatedErrors, half_width
 
 Method = Literal["auto", "measured", "simulated", "both"]
 COLUMNS = ("estimate", "published", "low", "high", "method", "sd")
@@ -100,8 +99,6 @@ class Answering:
 
     def published(self, query: Query) -> int:
         """The published rows that the query counts."""
-        import numpy as np
-
         counts, universe = self._release.cell_counts, self._release.config.universe
         if isinstance(counts, SparseCounts):
             return int(counts.values[inside(counts.columns, universe, query.where)].sum())
@@ -170,8 +167,6 @@ def errors(
     that is no release.
     Example: errors("outputs/adult-1994", queries=["sex=Female, race=Black"])
     """
-    import pandas as pd
-
     opened = release if isinstance(release, Release) else Release(release)
     asked = [queries] if isinstance(queries, str) else list(queries)
     if not asked and not marginal:
@@ -182,3 +177,27 @@ def errors(
     index = pd.Index([answer.query for answer in found], name="query", dtype="object")
     plain = [answer.to_plain() for answer in found]
     return pd.DataFrame(plain, index=index, columns=list(COLUMNS))
+
+
+def public_bounds(where: Conjunction, config: Config) -> tuple[int, int | None]:
+    """The smallest and the largest count that public totals and impossible cells leave.
+
+    A total over cells that hold those of the query bounds it above; one over some of them below.
+    None: no upper bound. As true as the totals are, which come from public sources.
+    """
+    universe = config.universe
+    if any(_contains(rule, where, universe) for rule in universe.impossible):
+        return 0, 0
+    totals = config.public_totals
+    above = [total.total for total in totals if _contains(total.where, where, universe)]
+    below = [total.total for total in totals if _contains(where, total.where, universe)]
+    return max(below, default=0), min(above, default=None)
+
+
+def _contains(outer: Conjunction, inner: Conjunction, universe: Universe) -> bool:
+    """Whether every cell of the inner set is in the outer one."""
+    for name, codes in outer.codes.items():
+        every = range(universe.attribute(name).size)
+        if not set(inner.codes.get(name, every)) <= set(codes):
+            return False
+    return True

@@ -13,15 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.plan.noise_variance import LARGEST_RATE, gaussian_variance
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 LARGEST_GRID = 1 << 18
 WRAPPED = 1e-15
@@ -65,8 +63,6 @@ class SummedNoise:
 
     def log_characteristic(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
         """The logarithm of E exp(i angle weight S), a real number for a symmetric law."""
-        import numpy as np
-
         if self.rate is not None:
             inverse = 2 * math.exp(-self.rate / 2) / -math.expm1(-self.rate)
             return -self.count * np.log1p((np.sin(self.weight * angles / 2) * inverse) ** 2)
@@ -136,8 +132,6 @@ class CombinedNoise:
 
 @lru_cache(maxsize=4096)
 def _half_width(noise: CombinedNoise, miss: float) -> int:
-    import numpy as np
-
     narrow = noise
     while (reach := narrow._reach()) > LARGEST_GRID // 2 - 1:
         narrow = narrow._narrower(max(1.1, 2.1 * reach / LARGEST_GRID))
@@ -153,8 +147,6 @@ def _half_width(noise: CombinedNoise, miss: float) -> int:
 
 def _characteristic(noise: CombinedNoise, grid: int) -> NDArray[np.float64]:
     """The characteristic function of P Z on the grid; 0 where it is below exp(-60)."""
-    import numpy as np
-
     logarithms = np.zeros(grid // 2 + 1)
     left = np.arange(grid // 2 + 1)
     for part in sorted(noise.parts, key=lambda part: -part.variance):

@@ -9,11 +9,10 @@ from synth.domain import Attribute, Margin, Universe
 from synth.errors_command import _render
 from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.privacy import TableEvent
-from synth.uncertainty.answers import Answer
-from synth.uncertainty.limits import LIMITS_SHARE, Limits
-from synth.uncertainty.measured_counts import MeasuredCounts
-from synth.uncertainty.query import query_of
-from synth.uncertainty.redraw import draw_noise
+from synth.reading.answers import Answer
+from synth.reading.measured_counts import LIMITS_SHARE, Limits, MeasuredCounts
+from synth.reading.queries import query_of
+from synth.reading.simulated_errors import draw_noise
 
 UNIVERSE = Universe(
     (

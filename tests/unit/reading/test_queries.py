@@ -6,8 +6,7 @@ import pytest
 
 from synth.domain import Attribute, HierarchyLevel, Universe
 from synth.errors import QueryError
-from synth.uncertainty.query import marginal_queries
-from synth.uncertainty.query_text import parse_names, parse_query
+from synth.reading.queries import marginal_queries, parse_names, parse_query
 
 UNIVERSE = Universe(
     (

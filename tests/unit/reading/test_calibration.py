@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.uncertainty.calibration import Evidence, contrasts, from_contrasts, orders
+from synth.reading.calibration import Evidence, contrasts, from_contrasts, orders
 
 SHAPE = (3, 4, 2, 5, 6)
 

@@ -10,9 +10,9 @@ from synth.domain import Attribute, Conjunction, HierarchyLevel, Margin, Univers
 from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
-from synth.uncertainty.measured_counts import MeasuredCounts
-from synth.uncertainty.query import query_of
-from synth.uncertainty.redraw import draw_noise
+from synth.reading.measured_counts import MeasuredCounts
+from synth.reading.queries import query_of
+from synth.reading.simulated_errors import draw_noise
 
 UNIVERSE = Universe(
     (

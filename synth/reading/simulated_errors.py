@@ -1,4 +1,4 @@
-"""The whole pipeline once more, on a table that the release leaves possible.
+"""How far published counts are off, told by redraws: the pipeline once more on a possible table.
 
 The truth of a redraw is not the estimate itself: that is smoother than any table it could stand
 for, and an estimator finds a smooth table again too easily. Each cell gets a whole number with the
@@ -9,18 +9,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from synth.config.types import Config
 from synth.domain import Margin
+from synth.errors import QueryError
+from synth.estimate import Estimate, estimate, round_counts
+from synth.estimate.raking import rake, required_atoms
 from synth.measurements import MeasuredTable, Measurements, public_seed
+from synth.plan.noise_variance import LARGEST_RATE
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
+from synth.progress import Stage, stage
+from synth.reading.calibration import Evidence
+from synth.reading.queries import Query
+from synth.reading.release import Release
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+DRAWS = 20
+"""Redraws of one release, each about as long as publishing it took."""
+LARGEST_CELLS = 1 << 21
+"""No larger universe is simulated: every redraw estimates all of it."""
 WIDE_SIGMA = 1000.0
 """From here on a rounded normal number is a discrete Gaussian one to within 10^-7 of its law."""
 
@@ -52,8 +64,6 @@ class Redrawing:
 
     def __init__(self, measurements: Measurements, config: Config) -> None:
         """Estimate once, as the release did."""
-        from synth.estimate import estimate
-
         self._measurements = measurements
         self._config = config
         self._estimate = estimate(measurements, config)
@@ -65,10 +75,6 @@ class Redrawing:
 
         Ensures: the same result for the same measurements, configuration and number.
         """
-        import numpy as np
-
-        from synth.estimate import estimate, round_counts
-
         seed = public_seed(self._measurements, f"redraw {number}")
         generator = np.random.Generator(np.random.Philox(seed))
         truth = self._truth(generator, seed)
@@ -92,9 +98,6 @@ class Redrawing:
 
     def _truth(self, generator: np.random.Generator, seed: int) -> NDArray[np.int64]:
         """Whole numbers around the estimate, with the required totals."""
-        from synth.estimate import Estimate, round_counts
-        from synth.estimate.raking import rake, required_atoms
-
         values = self._estimate.values
         drawn = draw_counts(generator, values, self._noise_variance)
         atoms = required_atoms(self._config)
@@ -124,8 +127,6 @@ def draw_counts(
     A Poisson count of mean m, measured with noise of variance v, is left with about the variance
     m v / (m + v). That is the variance of a binomial number of m + v trials with mean m.
     """
-    import numpy as np
-
     if not math.isfinite(variance):
         drawn: NDArray[np.int64] = generator.poisson(means)
         return drawn
@@ -136,10 +137,8 @@ def draw_counts(
 
 def draw_noise(generator: np.random.Generator, event: TableEvent, cells: int) -> NDArray[np.int64]:
     """Noise of the event's law, in floating point: for simulations, never for a release."""
-    import numpy as np
-
     if event.mechanism != GAUSSIAN:
-        success = -math.expm1(-min(float(1 / event.noise_scale_records), 256.0))
+        success = -math.expm1(-min(float(1 / event.noise_scale_records), LARGEST_RATE))
         first = generator.geometric(success, cells)
         difference: NDArray[np.int64] = first - generator.geometric(success, cells)
         return difference
@@ -152,3 +151,72 @@ def draw_noise(generator: np.random.Generator, event: TableEvent, cells: int) ->
     places = np.searchsorted(cumulative, generator.random(cells) * cumulative[-1], side="right")
     drawn: NDArray[np.int64] = steps[np.minimum(places, len(steps) - 1)]
     return drawn
+
+
+class SimulatedErrors:
+    """The calibrated errors of redraws of one release, cell by cell; made when first asked for."""
+
+    def __init__(self, release: Release) -> None:
+        """Simulate nothing yet."""
+        self._release = release
+        self._errors: list[NDArray[np.float32]] = []
+        self._summed = lru_cache(maxsize=64)(self._sum_to)
+
+    def sd(self, query: Query, *, draws: int) -> float:
+        """The root mean square error of the query's published count, in records.
+
+        One error of one record is added to those of the redraws: none seen is not none possible.
+        Raises: QueryError if the release cannot be simulated.
+        """
+        if len(self._errors) != draws:
+            self._simulate(draws)
+        sums = self._summed(query.columns)
+        codes = query.where.codes.values()
+        chosen = np.ix_(range(draws), *codes)
+        errors = sums[chosen].reshape(draws, -1).sum(axis=1)
+        return math.sqrt((float((errors**2).sum()) + 1) / draws)
+
+    def _simulate(self, draws: int) -> None:
+        """Redo the release; then enlarge the errors to what the noisy cells say of them."""
+        measurements, config = self._release.measurements, self._release.config
+        universe = config.universe
+        listed = any(table.event.threshold is not None for table in measurements.tables)
+        if listed or universe.size > LARGEST_CELLS:
+            raise QueryError(
+                "the errors of the published rows cannot be simulated",
+                why=f"that is done for universes of up to {LARGEST_CELLS:,} cells, without lists",
+                fix="ask for a count over the columns of a measured table; the manifest names "
+                "them under accounting.events",
+            )
+        shape = universe.shape
+        cells = cell_table(measurements, config)
+        evidence = None
+        if cells is not None:
+            published = np.asarray(self._release.cell_counts)
+            noisy = np.where(universe.possible(), cells.noisy_counts, 0)
+            evidence = Evidence(noisy.reshape(shape), published.reshape(shape), cells.variance)
+        redrawing = Redrawing(measurements, config)
+        errors = []
+        for number in range(draws):
+            with stage(Stage.ESTIMATION, part=number + 1, parts=draws):
+                redraw = redrawing.redraw(number)
+            errors.append(redraw.errors.astype(np.int32).reshape(shape))
+            if evidence is not None and redraw.cell_noise is not None:
+                evidence.add(errors[-1], redraw.cell_noise.reshape(shape))
+        if evidence is None:
+            self._errors = [error.astype(np.float32) for error in errors]
+        else:
+            calibration = evidence.calibration()
+            self._errors = [calibration.enlarged(error) for error in errors]
+        self._summed.cache_clear()
+
+    def _sum_to(self, names: tuple[str, ...]) -> NDArray[np.float64]:
+        """The errors of the table over some columns; the first axis numbers the redraws."""
+        universe = self._release.config.universe
+        rest = tuple(axis for axis, name in enumerate(universe.names) if name not in names)
+        return np.stack([each.sum(axis=rest, dtype=np.float64) for each in self._errors])
+
+
+def half_width(sd: float, *, level: float, draws: int) -> float:
+    """The quantile of Student's law with as many degrees of freedom as redraws, times the error."""
+    return sd * float(stdtrit(draws, (1 + level) / 2))

@@ -11,7 +11,7 @@ from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.plan import plan_events
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
-from synth.uncertainty.redraw import Redrawing, draw_counts, draw_noise
+from synth.reading.simulated_errors import Redrawing, draw_counts, draw_noise
 
 DRAWS = 200_000
 

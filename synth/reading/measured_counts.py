@@ -1,4 +1,7 @@
-"""What the noisy tables say of a query by addition alone: an unbiased count and its exact law."""
+"""What the noisy tables say of a query by addition alone: an unbiased count and its exact law.
+
+Other counts set limits to it: a part is no larger than the whole that it lies in.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
-from typing import TYPE_CHECKING
+from itertools import combinations, product
 
-from synth.domain import Margin, Universe
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain import Conjunction, Margin, Universe
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
-from synth.uncertainty.combined_noise import CombinedNoise, summed_noise
-from synth.uncertainty.query import Query
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from synth.reading.combined_noise import CombinedNoise, summed_noise
+from synth.reading.queries import Query
 
 WEIGHTS = 256
 """Weights are whole parts of this. Rounding them costs next to nothing: the best are flat."""
@@ -27,6 +28,11 @@ MOST_COLUMNS = 6
 
 LARGEST_MASK_CELLS = 1 << 24
 """In larger universes the noise of impossible cells is added as well."""
+
+LIMITS_SHARE = 0.1
+"""The part of the allowed miss of an interval that its limits get; its own ends get the rest."""
+
+Interval = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -112,8 +118,6 @@ class MeasuredCounts:
 
     def _rows(self, number: int, query: Query) -> Iterator[_Row]:
         """The sums of one table; columns that it does not hold, or cuts, are summed out."""
-        import numpy as np
-
         table = self._tables[number]
         groups = {
             name: self._groups(name, codes, table) for name, codes in query.where.codes.items()
@@ -151,8 +155,6 @@ class MeasuredCounts:
 
         Cells that are impossible are known to be empty; they are left out, and their noise too.
         """
-        import numpy as np
-
         table = self._tables[number]
         margin = Margin(table.event.table, table.event.coarsening)
         shape = margin.shape(self._universe)
@@ -169,8 +171,6 @@ class MeasuredCounts:
     @cached_property
     def _possible(self) -> NDArray[np.int64] | None:
         """1 for possible cells; None if all are, or if there are too many to look."""
-        import numpy as np
-
         if not self._universe.impossible or self._universe.size > LARGEST_MASK_CELLS:
             return None
         return self._universe.possible().astype(np.int64)
@@ -184,8 +184,6 @@ def _whole_weights(
     The weights of all other tables are rounded; those of the table of `base` make up for whatever
     these give to each combination of inside and outside.
     """
-    import numpy as np
-
     if len(rows) == 1:
         return [1], 1
     places = list(product((False, True), repeat=len(wanted)))
@@ -207,3 +205,67 @@ def _whole_weights(
 def _holds(inside: tuple[bool | None, ...], place: tuple[bool, ...]) -> bool:
     """Whether a row sums the cells of this combination."""
     return all(side is None or side == here for side, here in zip(inside, place, strict=True))
+
+
+class Limits:
+    """What the measured wholes of a query, and the rest of these wholes, say of it."""
+
+    def __init__(self, measured: MeasuredCounts, universe: Universe) -> None:
+        """Nothing is summed before it is asked for."""
+        self._measured, self._universe = measured, universe
+        self._known: dict[tuple[object, float], Interval | None] = {}
+
+    def of(self, query: Query, *, miss: float) -> tuple[int, int | None]:
+        """A smallest and a largest count that hold with all but this probability together.
+
+        For each proper subset of the columns, the query over these columns alone is a whole: it
+        has at least as many records. Where one column is left out, what the whole has outside of
+        the query's codes is the rest of it: whole less rest is the query. The intervals of all
+        share the miss evenly, whatever the noisy counts say (a union bound).
+        """
+        wholes = list(self._wholes(query))
+        asked = len(wholes) + sum(rest is not None for _, rest in wholes)
+        if not asked:
+            return 0, None
+        each = miss / asked
+        least, most = 0, None
+        for whole, rest in wholes:
+            outer = self._interval(whole, each)
+            if outer is None:
+                continue
+            low, high = outer
+            inner = None if rest is None else self._interval(rest, each)
+            if inner is not None:
+                least = max(least, low - inner[1])
+                high = max(0, high - inner[0])
+            most = high if most is None else min(most, high)
+        return least, most
+
+    def _wholes(self, query: Query) -> Iterator[tuple[Query, Query | None]]:
+        codes = query.where.codes
+        if len(codes) > MOST_COLUMNS:
+            return
+        for order in range(len(codes)):
+            for names in combinations(codes, order):
+                kept = {name: codes[name] for name in names}
+                rest = None
+                if order == len(codes) - 1:
+                    (left,) = set(codes) - set(names)
+                    others = tuple(
+                        code
+                        for code in range(self._universe.attribute(left).size)
+                        if code not in codes[left]
+                    )
+                    if others:
+                        where = {n: others if n == left else c for n, c in codes.items()}
+                        rest = Query(query.text, Conjunction(where))
+                yield Query(query.text, Conjunction(kept)), rest
+
+    def _interval(self, query: Query, miss: float) -> Interval | None:
+        key = tuple(query.where.codes.items()), miss
+        if key not in self._known:
+            if len(self._known) > 4096:
+                self._known.clear()
+            counted = self._measured.count(query)
+            self._known[key] = None if counted is None else counted.interval(1 - miss)
+        return self._known[key]

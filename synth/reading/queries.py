@@ -1,4 +1,6 @@
-"""The grammar of queries: `sex=Female, age in [20, 40), race in {White, Black}, town is missing`.
+"""Queries: sets of cells whose records are counted, and the grammar that names them.
+
+As `sex=Female, age in [20, 40), race in {White, Black}, town is missing`.
 
 Names and labels may hold blanks, commas and signs: the longest known one that fits is taken, and
 whatever is in double quotes (a quote inside written twice) is taken as it stands.
@@ -6,14 +8,17 @@ whatever is in double quotes (a quote inside written twice) is taken as it stand
 
 from __future__ import annotations
 
+import difflib
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
 
-from synth.domain import Attribute, Universe
+from synth.domain import Attribute, Conjunction, Universe, format_number
+from synth.domain.listing import shorten
 from synth.errors import QueryError
-from synth.named_columns import unknown_column, written
-from synth.uncertainty.query import Query, query_of
-from synth.uncertainty.query_range import range_codes
 
 ALL_RECORDS = ("", "all records")
 EXAMPLE = "sex=Female, age in [20, 40)"
@@ -25,9 +30,63 @@ SHOWN = 8
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _OPERATOR = re.compile(r"\s*=\s*|\s+in\s*(?=[\[({])|\s+is\s+missing")
+_NUMBER = re.compile(r"\s*(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*")
 _END = re.compile(r"\s*(?:,|$)")
 _END_IN_SET = re.compile(r"\s*[,}]")
 _RANGE = re.compile(r"([\[(])([^\[\](){},]*),([^\[\](){},]*)([\])])")
+
+
+@dataclass(frozen=True)
+class Query:
+    """How many records lie in a set of cells.
+
+    `where` names the codes of every column that the query restricts, in universe order; a column
+    of which it takes all codes is not named.
+    """
+
+    text: str
+    where: Conjunction
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the query restricts, in universe order."""
+        return tuple(self.where.codes)
+
+
+def query_of(text: str, codes: dict[str, tuple[int, ...]], universe: Universe) -> Query:
+    """The query for these codes, written in the one form that queries are compared in."""
+    kept = {
+        attribute.name: tuple(sorted(codes[attribute.name]))
+        for attribute in universe.attributes
+        if len(codes.get(attribute.name, ())) not in (0, attribute.size)
+    }
+    return Query(text, Conjunction(kept))
+
+
+def marginal_queries(names: Sequence[str], universe: Universe, *, limit: int) -> list[Query]:
+    """One query per cell of the table over these columns, in cell order.
+
+    Raises: QueryError for a column that is not there or named twice, and for too many cells.
+    """
+    check_columns(names, universe)
+    attributes = [universe.attribute(name) for name in names]
+    cells = math.prod(attribute.size for attribute in attributes)
+    if cells > limit:
+        raise QueryError(
+            f"the marginal of {', '.join(names)} has {cells:,} cells, more than {limit:,}",
+            fix="name fewer columns, or ask for single counts with queries",
+        )
+    found = []
+    for codes in product(*(range(attribute.size) for attribute in attributes)):
+        text = ", ".join(
+            f"{written(a.name)}={written(a.label(code), ordered=a.is_ordered)}"
+            for a, code in zip(attributes, codes, strict=True)
+        )
+        by_name: dict[str, tuple[int, ...]] = {
+            a.name: (code,) for a, code in zip(attributes, codes, strict=True)
+        }
+        found.append(query_of(text, by_name, universe))
+    return found
 
 
 def parse_query(text: str, universe: Universe) -> Query:
@@ -160,8 +219,6 @@ def _known(
 
 
 def _unknown_label(wanted: str, attribute: Attribute) -> QueryError:
-    import difflib
-
     sentence = f"the column {attribute.name!r} has no label {wanted[:80]!r}"
     if attribute.is_ordered and re.fullmatch(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", wanted):
         code = next((c for c in range(attribute.bin_count) if _holds(attribute, c, wanted)), None)
@@ -178,16 +235,12 @@ def _unknown_label(wanted: str, attribute: Attribute) -> QueryError:
 
 
 def _holds(attribute: Attribute, code: int, number: str) -> bool:
-    from fractions import Fraction
-
     low, high = attribute.edges[code], attribute.edges[code + 1]
     last = code == attribute.bin_count - 1
     return low <= Fraction(number) < high or (last and Fraction(number) == high)
 
 
 def _labels(attribute: Attribute) -> str:
-    from synth.domain.listing import shorten
-
     labels = (written(label, ordered=attribute.is_ordered) for label in attribute.labels)
     return ", ".join(shorten(labels, SHOWN))
 
@@ -199,3 +252,115 @@ def _unreadable(text: str, place: int, attribute: Attribute) -> QueryError:
     label = written(attribute.label(0), ordered=attribute.is_ordered)
     fix = f"write a condition, as `{written(attribute.name)}={label}`"
     return QueryError(f"the query cannot be read {where}", why=GRAMMAR, fix=fix)
+
+
+def range_codes(
+    attribute: Attribute, opening: str, low: str, high: str, closing: str
+) -> tuple[int, ...]:
+    """The bins that make up a range; it may reach beyond the first and the last of them.
+
+    The upper edge of the last bin belongs to it, so there `]` and `)` mean the same.
+    Raises: QueryError for a column without bins, for what is no range, and for one that would cut
+    a bin; then the fix is the nearest range that cuts none.
+    """
+    name = attribute.name
+    if not attribute.is_ordered:
+        raise QueryError(
+            f"the column {name!r} is categorical: it has no ranges",
+            fix=f"list labels, as `{name} in {{{', '.join(attribute.levels[:2])}}}`",
+        )
+    ends = _NUMBER.fullmatch(low), _NUMBER.fullmatch(high)
+    if ends[0] is None or ends[1] is None:
+        raise QueryError(
+            f"the range {opening}{low},{high}{closing} of {name!r} needs two numbers",
+            fix=f"as `{name} in {_range(attribute, 0, attribute.bin_count)}`",
+        )
+    start, stop = Fraction(ends[0][1]), Fraction(ends[1][1])
+    if attribute.kind == "integer":
+        start, stop = _whole(start, stop, opening, closing)
+        opening, closing = "[", ")"
+    if start >= stop:
+        raise QueryError(
+            f"the range of {name!r} holds no value",
+            fix=f"write the smaller bound first, as `{_range(attribute, 0, attribute.bin_count)}`",
+        )
+    half_open = opening == "[" and (closing == ")" or stop >= attribute.edges[-1])
+    return _bins(attribute, start, stop, half_open=half_open)
+
+
+def _whole(
+    start: Fraction, stop: Fraction, opening: str, closing: str
+) -> tuple[Fraction, Fraction]:
+    """The same whole numbers as a range that holds its lower bound and not its upper one."""
+    first = Fraction(-(-start // 1)) if opening == "[" else Fraction(start // 1 + 1)
+    last = Fraction(stop // 1 + 1) if closing == "]" else Fraction(-(-stop // 1))
+    return first, last
+
+
+def _bins(
+    attribute: Attribute, start: Fraction, stop: Fraction, *, half_open: bool
+) -> tuple[int, ...]:
+    lows, highs = zip(
+        *(_bounds(attribute, code) for code in range(attribute.bin_count)), strict=True
+    )
+    codes = [c for c in range(attribute.bin_count) if start <= lows[c] and highs[c] <= stop]
+    cut = [c for c in range(attribute.bin_count) if lows[c] < stop and start < highs[c]]
+    if codes == cut and codes and half_open:
+        return tuple(codes)
+    if not cut:
+        everything = _range(attribute, 0, attribute.bin_count)
+        raise QueryError(
+            f"the range lies outside of all bins of {attribute.name!r}",
+            fix=f"the bins go over {everything}",
+        )
+    edges = [*lows, highs[-1]]
+    first = min(range(attribute.bin_count), key=lambda c: abs(edges[c] - start))
+    last = min(range(first + 1, attribute.bin_count + 1), key=lambda c: abs(edges[c] - stop))
+    raise QueryError(
+        f"the range of {attribute.name!r} cuts a bin",
+        why="the release holds counts of bins; what is inside a bin was never measured",
+        fix=f"the nearest range of whole bins is `{attribute.name} in "
+        f"{_range(attribute, first, last)}`",
+    )
+
+
+def _bounds(attribute: Attribute, code: int) -> tuple[Fraction, Fraction]:
+    """The bin as a range without its upper bound."""
+    if attribute.kind == "integer":
+        low, high = attribute.integer_bounds(code)
+        return Fraction(low), Fraction(high + 1)
+    return attribute.edges[code], attribute.edges[code + 1]
+
+
+def _range(attribute: Attribute, first: int, last: int) -> str:
+    """The bins from `first` to before `last` as a range that `range_codes` accepts."""
+    low, high = _bounds(attribute, first)[0], _bounds(attribute, last - 1)[1]
+    closed = attribute.kind != "integer" and last == attribute.bin_count
+    return f"[{format_number(low)}, {format_number(high)}{']' if closed else ')'}"
+
+
+def check_columns(names: Sequence[str], universe: Universe) -> None:
+    """Refuse a list of columns that is no table. Raises: QueryError."""
+    for name in names:
+        if name not in universe.names:
+            raise unknown_column(name, universe)
+    if not names or len(set(names)) < len(names):
+        raise QueryError(
+            "a marginal needs one column or more, each once", fix="name the columns, as `sex,race`"
+        )
+
+
+def written(text: str, *, ordered: bool = False) -> str:
+    """A name or label as the grammar reads it back: in quotes where signs would be misread."""
+    plain = text == text.strip() and text and not set(text) & set(',"={}')
+    return text if ordered or plain else '"' + text.replace('"', '""') + '"'
+
+
+def unknown_column(name: str, universe: Universe) -> QueryError:
+    """What is said of a name that is no column, with the column that was probably meant."""
+    close = difflib.get_close_matches(name[:100], universe.names, n=1)
+    columns = ", ".join(shorten(map(written, universe.names), 20))
+    return QueryError(
+        f"the release has no column {name[:80]!r}",
+        fix=f"did you mean {written(close[0])}?" if close else f"name one of: {columns}",
+    )
