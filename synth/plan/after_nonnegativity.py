@@ -28,7 +28,7 @@ n and the shapes of the tables:
 The numbers 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits to the errors of four tables in
 docs/benchmarks.md: half of its forecasts are within 30 % of the error, one in ten is off by more
 than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables of `benchmarks/thin.py`, whose
-errors are in docs/planning.md.
+errors docs/benchmarks.md sums up.
 """
 
 from __future__ import annotations
