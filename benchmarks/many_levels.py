@@ -105,12 +105,13 @@ class Clock:
 
 def counted(path: Path, url: str | None) -> dict[str, object]:
     """Load the configuration and count the records, as a run does."""
+    import ibis
+
     from synth.config import load_config
     from synth.config.source_files import source_files
     from synth.config.types import PostgresSource
     from synth.curator.engine import open_engine
     from synth.curator.measuring import quiet_libraries
-    from synth.curator.sql_text import sql_text
     from synth.curator.tabulate import _bounded_records, counted_cells
 
     clock = Clock()
@@ -122,7 +123,7 @@ def counted(path: Path, url: str | None) -> dict[str, object]:
     with quiet_libraries():
         clock()
         with open_engine(source, files, path.parent, config.universe) as engine:
-            sql_text(_bounded_records(engine, config), "postgres" if url else "duckdb")
+            ibis.to_sql(_bounded_records(engine, config), dialect="postgres" if url else "duckdb")
         found["write"] = clock()
         with counted_cells(config, source, files, path.parent) as blocks:
             found["records"] = sum(int(block.counts.sum()) for block in blocks.consume())

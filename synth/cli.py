@@ -21,7 +21,6 @@ from synth.exit_code import Interruption, exit_code_of, print_json
 from synth.inspect_command import inspect
 from synth.json_log import JsonLog
 from synth.key_commands import approve, keygen
-from synth.lean_arrow import load_arrow_without_pandas
 from synth.options import AsJson, ConfigPath, LogJson, Period, PolicyPath, SignKey, Timeout
 from synth.stage_log import Log, StageLog
 from synth.time_limit import time_limit
@@ -158,7 +157,6 @@ def run(
         log=log,
         policy=policy,
         sign_key=sign_key,
-        once_started=load_arrow_without_pandas,
     )
     _print_outcome(outcome, as_json)
 
@@ -175,21 +173,15 @@ def measure(
     report_progress: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Charge the ledger, measure the source once, dispose of the raw data."""
-    load_arrow_without_pandas()
     from synth import pipeline
     from synth.config import load_config
     from synth.curator import seal_process
-    from synth.measuring_process import ReportingLog, wait_until_cleared
+    from synth.measuring_process import ReportingLog
 
     seal_process(dies_with_parent=within_run)
     time_limit.start(timeout)
     log = ReportingLog() if report_progress else _log("measure", log_json)
-    outcome = pipeline.measure(
-        load_config(config, period=period),
-        log=log,
-        policy=policy,
-        cleared=wait_until_cleared if within_run else None,
-    )
+    outcome = pipeline.measure(load_config(config, period=period), log=log, policy=policy)
     if not within_run:
         _print_outcome(outcome, as_json)
 
@@ -208,7 +200,6 @@ def publish(
     as_json: AsJson = False,
 ) -> None:
     """Write the release from the measurements; opens no data."""
-    load_arrow_without_pandas()
     from synth import pipeline
     from synth.config import load_config
 
@@ -237,7 +228,6 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check a release: rebuild its rows from its measurements. Needs no source, no ledger."""
-    load_arrow_without_pandas()
     from synth import pipeline
 
     time_limit.start(timeout)

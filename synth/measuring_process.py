@@ -4,23 +4,16 @@ What the process says are lines for the log. When the parent shows progress on a
 process also reports where it is, in lines of a fixed form that hold nothing but names of stages
 and numbers of the public plan; see `synth.progress` for what may be told while raw data are
 open. A scheduled job asks for no such reports, and nothing of them reaches its log.
-
-It is started early: while it loads what it needs and plans, the parent still looks whether the
-run may go on at all. It goes no further than that before it has heard so, through its standard
-input. While the child measures, the parent loads what it needs itself afterwards.
 """
 
 from __future__ import annotations
 
-import importlib
-import locale
 import os
 import re
-import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import get_args
@@ -33,11 +26,6 @@ from synth.stage_log import Log, StageLog
 
 REPORT = "progress: "
 """Begins every report. No line of a log does."""
-
-CLEARED = b"\n"
-"""What the parent writes once the run may go on."""
-
-PIPE_BYTES = 1 << 16
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -63,18 +51,13 @@ def measure_in_own_process(
     log: Log,
     *,
     policy: Path | None = None,
-    require: Callable[[], None],
-    needed_afterwards: Sequence[str] = (),
 ) -> None:
     """Run `synth measure` as a child that dies with this process; pass on what it says.
 
-    `require` is called while the child gets ready; unless it returns, the child measures nothing.
-    The modules `needed_afterwards` are imported while nothing is to be heard of the child.
-
     Ensures: the child has ended when this returns or raises. One that is told to end and does
     not, because native code keeps it busy, is killed: the contract holds at any instant.
-    Raises: what `require` raises; SynthError if the child was stopped or could not be started;
-    MeasuringProcessError with its exit code if it failed.
+    Raises: SynthError if the child was stopped or could not be started; MeasuringProcessError
+    with its exit code if it failed.
     """
     watcher = progress.current_watcher()
     command = [sys.executable, "-m", "synth", "measure", str(path), "--within-run"]
@@ -86,10 +69,8 @@ def measure_in_own_process(
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     with _started(command, environment) as process:
         try:
-            require()
-            _clear(process)
-            for line in _lines(process, needed_afterwards):
-                pass_on(line, log, watcher)
+            for line in process.stderr or ():
+                pass_on(line.decode(errors="replace").rstrip("\n"), log, watcher)
         except BaseException:
             _end(process)
             raise
@@ -109,10 +90,9 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
         return subprocess.Popen(
             command,
             env=environment,
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            bufsize=0,
         )
     except OSError:
         raise SynthError(
@@ -120,48 +100,6 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
             why="often the machine has no memory left, or no process more is allowed",
             fix="start the same command again when there is room; nothing is charged twice",
         ) from None
-
-
-def _clear(process: subprocess.Popen[bytes]) -> None:
-    """Tell the child that it may measure; one that has ended already has said why."""
-    if process.stdin is not None:
-        with suppress(BrokenPipeError), process.stdin as pipe:
-            pipe.write(CLEARED)
-
-
-def wait_until_cleared() -> None:
-    """Wait, in the measuring process, for the word of its parent.
-
-    Raises: SynthError if the parent has ended without it.
-    """
-    if sys.stdin is None or os.read(sys.stdin.fileno(), len(CLEARED)) != CLEARED:
-        raise SynthError(
-            "the run ended before anything was measured",
-            why="its preconditions do not hold, or it was stopped",
-            fix="start synth run again",
-        )
-
-
-def _lines(process: subprocess.Popen[bytes], modules: Sequence[str]) -> Iterator[str]:
-    """What the child says, line by line; while it is silent, one module after the other is loaded.
-
-    A module takes less than a second, so nothing that the child says waits for longer.
-    """
-    if process.stderr is None:
-        return
-    pipe, left, rest = process.stderr.fileno(), iter(modules), b""
-    heard = select.poll()
-    heard.register(pipe, select.POLLIN)
-    encoding = locale.getencoding()
-    while True:
-        while not heard.poll(0) and (module := next(left, None)):
-            importlib.import_module(module)
-        if not (found := os.read(pipe, PIPE_BYTES)):
-            break
-        *lines, rest = (rest + found).split(b"\n")
-        yield from (line.decode(encoding, "replace") for line in lines)
-    if rest:
-        yield rest.decode(encoding, "replace")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -11,7 +11,7 @@ own, which has ended before `publish` begins. Every step may be interrupted and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from synth.measurements import Measurements
     from synth.noise import NoiseStream
-    from synth.plan import Forecast
     from synth.release import VerificationReport
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "Outcome",
     "measure",
     "open_ledger",
-    "plan",
     "publish",
     "release_folder",
     "run",
@@ -62,33 +60,12 @@ __all__ = [
 ]
 
 
-NEEDED_TO_PUBLISH = (
-    "synth.ledger.run_directory",
-    "pyarrow.compute",
-    "pyarrow.csv",
-    "pyarrow.parquet",
-    "scipy.special",
-    "synth.estimate",
-    "jsonschema",
-    "jinja2",
-    "synth.release.write",
-)
-"""Modules that take a while to load; `run` loads them while the measuring process is at work."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a command stands for, and whether it was there before (then nothing was done)."""
 
     path: Path
     was_there: bool
-
-
-def plan(config: Config | str | Path) -> Forecast:
-    """What a run would measure and how exact it would be; see `synth.plan.forecast_of`."""
-    from synth.plan import forecast_of
-
-    return forecast_of(config)
 
 
 def verify(release: str | Path, *, keys: Sequence[Path] = ()) -> VerificationReport:
@@ -110,12 +87,10 @@ def run(
     log: Log | None = None,
     policy: Path | None = None,
     sign_key: Path | None = None,
-    once_started: Callable[[], None] | None = None,
 ) -> Outcome:
     """Publish a release: `measure` in a process of its own, then `publish` in this one.
 
     `policy` and the policy that SYNTH_POLICY names must both allow it; `sign_key` signs it.
-    `once_started` is called while the measuring process gets ready: for what takes a while.
     Privacy: this process never opens the source.
     Ensures: nothing is done, and nothing spent, if the release is already published with the
     same configuration.
@@ -131,21 +106,10 @@ def run(
         return Outcome(folder, was_there=True)
     _say_what_is_noise(config, log)
 
-    def require() -> None:
-        if once_started is not None:
-            once_started()
-        _require_room(config)
-
+    _require_room(config)
     try:
         with log.doing("measuring in a process of its own"):
-            measure_in_own_process(
-                path,
-                period,
-                log,
-                policy=policy,
-                require=require,
-                needed_afterwards=NEEDED_TO_PUBLISH,
-            )
+            measure_in_own_process(path, period, log, policy=policy)
     except BaseException:
         remove_spilled(config)
         raise
@@ -197,15 +161,13 @@ def measure(
     log: Log,
     stream: NoiseStream | None = None,
     policy: Path | None = None,
-    cleared: Callable[[], None] | None = None,
 ) -> Outcome:
     """Charge the ledger, measure the source once, and dispose of the raw data.
 
     What can be known of the source without reading a record is found out before the charge.
 
     Privacy: what stays in the run's directory may be published: noisy tables and a receipt.
-    `stream` injects the noise of a test. `cleared` is called once everything is planned, and
-    may refuse: before it returns, nothing is touched.
+    `stream` injects the noise of a test.
     Ensures: measurements that are durable are never drawn again.
     Raises: SynthError with the exit code of the contract.
     """
@@ -232,8 +194,6 @@ def measure(
         raise BugError("a configuration without a source cannot be measured")
     directory = run_directory(config)
     measured = directory / MEASUREMENTS
-    if cleared is not None:
-        cleared()
     with RunLock.for_run(charged.path, config.release.id), translate_write_errors(str(directory)):
         curator.remove_scratch(directory)
         remove_partial_files(directory)

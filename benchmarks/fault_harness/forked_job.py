@@ -129,27 +129,24 @@ class _ForkedProcess:
     """As much of subprocess.Popen as the pipeline uses; forks instead of executing."""
 
     def __init__(self, command: Sequence[str], **_: Any) -> None:
-        (heard, said), (told, tells) = os.pipe(), os.pipe()
+        heard, said = os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             os.close(heard)
-            os.close(tells)
             nowhere = os.open(os.devnull, os.O_RDWR)
-            for descriptor, target in ((told, 0), (nowhere, 1), (said, 2)):
+            for descriptor, target in ((nowhere, 0), (nowhere, 1), (said, 2)):
                 os.dup2(descriptor, target)
             strike.enter_role("measure")
             become(command[command.index("synth") + 1 :])
         os.close(said)
-        os.close(told)
         with strike.unheard():
-            self.stdin, self.stderr = io.FileIO(tells, "w"), io.FileIO(heard)
+            self.stderr = io.FileIO(heard)
 
     def __enter__(self) -> _ForkedProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stdin.close()
         self.stderr.close()
         self.wait()
 

@@ -14,7 +14,6 @@ from synth.config.types import FileSource
 from synth.curator.csv_source import CsvFile, open_csv, require_whole
 from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.parquet_source import open_parquet
-from synth.curator.sql_text import sql_text
 from synth.curator.text_codes import TextCodes
 from synth.errors import SourceError, SynthError
 
@@ -101,7 +100,9 @@ class DuckDBEngine:
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, in batches, as they are made."""
-        statement = sql_text(expression, "duckdb")
+        import ibis
+
+        statement = str(ibis.to_sql(expression, dialect="duckdb"))
         yield from self.connection.sql(statement).to_arrow_reader(BATCH_ROWS)
         require_whole(self._sent, self._source.shown)
 

@@ -17,7 +17,6 @@ from synth.curator.postgres_table import (
     identify_table,
     row_security_applies,
 )
-from synth.curator.sql_text import sql_text
 from synth.errors import BugError, SourceError, SynthError
 
 if TYPE_CHECKING:
@@ -102,10 +101,12 @@ class PostgresEngine:
         COPY is the one way to a large result that the server may compute in parallel and the
         client need not hold.
         """
+        import ibis
+
         if self._is_counted:
             raise BugError("a second statement would see the records at another moment")
         self._is_counted = True
-        inner = sql_text(expression, "postgres")
+        inner = ibis.to_sql(expression, dialect="postgres")
         records = f"{RECORDS} AS NOT MATERIALIZED ({self._statement})"
         statement = (
             f"COPY (WITH {', '.join([records, *self._lookups])} ({inner})) "

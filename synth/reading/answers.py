@@ -148,7 +148,7 @@ def answer_all(
     ]
 
 
-def errors(
+def intervals(
     release: str | Path | Release,
     *,
     queries: Iterable[str] | str = (),
@@ -165,7 +165,7 @@ def errors(
     Privacy: reads the release folder only; no budget is spent.
     Raises: QueryError for a query that cannot be read or answered; VerificationError for a folder
     that is no release.
-    Example: errors("outputs/adult-1994", queries=["sex=Female, race=Black"])
+    Example: intervals("outputs/adult-1994", queries=["sex=Female, race=Black"])
     """
     opened = release if isinstance(release, Release) else Release(release)
     asked = [queries] if isinstance(queries, str) else list(queries)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from synth.domain import Universe
 from synth.release.columns import Column
-from synth.release.letter_lines import LetterLines, are_letters
 from synth.release.rows import RowBlock, RowCounts, grid_values, missing_mask, row_blocks
 
 if TYPE_CHECKING:
@@ -44,9 +43,6 @@ def csv_chunks(
 ) -> Iterator[bytes | memoryview]:
     """The bytes of the whole file, block by block: a function of counts, columns and seed."""
     yield csv_header(columns)
-    if are_letters(columns):
-        yield from map(LetterLines(columns).written, row_blocks(counts, universe))
-        return
     fields = _fields(columns)
     for block in row_blocks(counts, universe):
         yield _block_bytes(block, fields, seed)

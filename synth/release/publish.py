@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
-import sys
 from pathlib import Path
 
 from synth.errors import OutputError
@@ -13,10 +11,6 @@ from synth.measurements.durable import sync_directory, translate_write_errors
 
 FILE_MODE = 0o644
 FOLDER_MODE = 0o755
-
-_AT_FDCWD = -100
-_RENAME_NOREPLACE = 1
-_NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def publish_release(staging: Path, final: Path) -> None:
@@ -35,7 +29,7 @@ def publish_release(staging: Path, final: Path) -> None:
         if os.path.lexists(final):
             raise _taken(final)
         try:
-            _rename_without_replacing(staging, final)
+            staging.rename(final)  # replaces nothing but an empty directory: nothing is lost
         except (FileExistsError, NotADirectoryError):
             raise _taken(final) from None
         except OSError as error:
@@ -51,22 +45,3 @@ def _taken(final: Path) -> OutputError:
         why="a release is never overwritten",
         fix="choose another release.id, or move away what stands there",
     )
-
-
-def _rename_without_replacing(source: Path, target: Path) -> None:
-    """Rename a directory; FileExistsError if `target` exists, even as an empty directory.
-
-    Linux can do this in one step. Where it cannot, the rename that POSIX knows replaces nothing
-    but an empty directory, which loses nothing.
-    """
-    renameat2 = None
-    if sys.platform == "linux":
-        renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is not None:
-        arguments = (_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target))
-        if renameat2(*arguments, ctypes.c_uint(_RENAME_NOREPLACE)) == 0:
-            return
-        code = ctypes.get_errno()
-        if code not in _NOT_SUPPORTED:
-            raise OSError(code, os.strerror(code), str(target))
-    source.rename(target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from synth.domain import Universe
 from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells, word_axes
@@ -11,7 +11,6 @@ from synth.domain.sparse_counts import SparseCounts
 from synth.release.column_codes import ReadbackError, column_codes, read_as
 from synth.release.columns import Column
 from synth.release.csv_file import csv_header
-from synth.release.letter_lines import CodedRows, LetterLines, OtherLayoutError, are_letters
 from synth.release.parquet_file import parquet_schema
 from synth.release.parquet_pages import ParquetBounds, UnboundedParquetError, require_bounded
 from synth.release.rows import BLOCK_ROWS, RowCounts
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
+
+CodedRows: TypeAlias = "Iterator[tuple[int, Iterator[NDArray[np.int64]]]]"
+"""Consecutive rows: how many, and the codes of column after column, to be taken in order."""
 
 BLOCK_BYTES = 1 << 20
 NUMBER_BYTES = 40
@@ -49,11 +51,6 @@ def counts_of_csv(
     names = [column.name for column in columns]
     single = len(columns) == 1
     count = _count_sparse if sparse else _count
-    if are_letters(columns):
-        try:
-            return count(LetterLines(columns).read(file), universe, columns)
-        except OtherLayoutError:  # a parser tells what is wrong, if anything is
-            file.seek(len(header))
     try:
         batches = pacsv.open_csv(
             file,

@@ -1,11 +1,8 @@
 """The examples of docs/python-api.md are run, and its tables name what there is."""
 
 import doctest
-import inspect
 import re
 from pathlib import Path
-
-import pytest
 
 import synth
 from synth.reading.answers import COLUMNS
@@ -28,19 +25,3 @@ def test_every_public_name_is_documented_and_every_column():
     assert named == set(synth.__all__)
     listed = re.findall(r"^\| (`[a-z_`, ]+`) \|", PAGE, re.MULTILINE)
     assert set(COLUMNS) <= set(re.findall(r"\w+", " ".join(listed)))
-
-
-@pytest.mark.parametrize("name", ["errors", "plan"])
-def test_modules_that_are_called_are_still_modules(name):
-    found = getattr(synth, name)
-    assert inspect.ismodule(found)
-    assert callable(found)
-
-
-def test_the_call_has_the_signature_of_the_function():
-    from synth.reading import errors
-
-    called = inspect.signature(type(synth.errors).__call__).parameters
-    assert list(called)[1:] == list(inspect.signature(errors).parameters)
-    for name, parameter in inspect.signature(errors).parameters.items():
-        assert called[name].default == parameter.default

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "synth"
 
 ORDER = [
     ["errors", "progress"],
-    ["json_log", "lean_arrow", "private_file", "time_limit"],
+    ["json_log", "private_file", "time_limit"],
     ["signatures"],
     ["domain"],
     ["config"],

@@ -8,7 +8,6 @@ import pytest
 from synth.config.types import Dialect, FileSource
 from synth.curator.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.curator.lookup import COMPARED_TEXTS, encode_records
-from synth.curator.sql_text import sql_text
 from synth.domain import Attribute, Universe
 
 LEVELS = tuple(f"level {number}" for number in range(COMPARED_TEXTS))
@@ -67,7 +66,7 @@ def test_of_one_text_the_first_counts_as_where_texts_are_compared(engine, monkey
 
 def test_records_pass_through_the_join_and_are_not_gathered(engine):
     """The side that a join gathers is the table of levels, though a stream looks shorter."""
-    statement = sql_text(expression(engine, TOWN, WORD), "duckdb")
+    statement = ibis.to_sql(expression(engine, TOWN, WORD), dialect="duckdb")
     plan = engine.connection.sql(statement).explain()
     assert plan.count("LEFT") == 2
     assert "RIGHT" not in plan
@@ -75,5 +74,5 @@ def test_records_pass_through_the_join_and_are_not_gathered(engine):
 
 def test_few_levels_are_compared(engine):
     few = Attribute("town", "categorical", levels=LEVELS, out_of_domain=LEVELS[0])
-    statements = [sql_text(expression(engine, town), "duckdb") for town in (few, TOWN)]
+    statements = [ibis.to_sql(expression(engine, town), dialect="duckdb") for town in (few, TOWN)]
     assert ["JOIN" in statement for statement in statements] == [False, True]

@@ -100,7 +100,7 @@ def test_what_is_no_release_is_refused(released, tmp_path):
     release = synth.Release(made.folder)
     (made.folder / "measurements.parquet").write_bytes(b"PAR1")
     with pytest.raises(VerificationError) as caught:
-        synth.errors(release, queries="age=18")
+        synth.intervals(release, queries="age=18")
     assert "measurements.parquet" in str(caught.value)
     assert "fix:      use nothing of it before it verifies" in str(caught.value)
     (made.folder / "manifest.json").write_text("{}")
@@ -112,7 +112,7 @@ def test_what_is_no_release_is_refused(released, tmp_path):
 
 def test_answers_are_sums_of_the_noisy_table_within_public_bounds(released):
     made = released(**BUSY)
-    found = synth.errors(made.folder, queries=["age=18", 'town="<Other>"', "age=18, town=x|y"])
+    found = synth.intervals(made.folder, queries=["age=18", 'town="<Other>"', "age=18, town=x|y"])
     universe = made.config.universe
     noisy = made.measurements.tables[0].noisy_counts.reshape(universe.shape)
     possible = universe.possible().reshape(universe.shape)
@@ -145,4 +145,4 @@ def test_totals_bound_parts_and_wholes(measured):
 )
 def test_options_that_make_no_sense_are_refused(released, options, words):
     with pytest.raises(QueryError, match=words):
-        synth.errors(released(**BUSY).folder, queries="age=18", **options)
+        synth.intervals(released(**BUSY).folder, queries="age=18", **options)
