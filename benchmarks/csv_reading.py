@@ -29,9 +29,9 @@ import pyarrow.csv
 from engines import COUNT, blocks, configuration
 
 from synth.config.types import Dialect
-from synth.curator.csv_fields import FieldParser
-from synth.curator.csv_records import RecordSplitter
-from synth.curator.csv_source import CHUNK_BYTES
+from synth.curator.files.csv_fields import FieldParser
+from synth.curator.files.csv_records import RecordSplitter
+from synth.curator.files.csv_source import CHUNK_BYTES
 
 SAMPLE_BYTES = 64 << 20
 BYTES_PER_RECORD = 46

@@ -110,9 +110,9 @@ def counted(path: Path, url: str | None) -> dict[str, object]:
     from synth.config import load_config
     from synth.config.source_files import source_files
     from synth.config.types import PostgresSource
+    from synth.curator.counting.tabulate import _bounded_records, counted_cells
     from synth.curator.engine import open_engine
     from synth.curator.measuring import quiet_libraries
-    from synth.curator.tabulate import _bounded_records, counted_cells
 
     clock = Clock()
     config = load_config(path)
@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--run", action="store_true")
     options = parser.parse_args()
     if options.compared:
-        from synth.curator import lookup
+        from synth.curator.counting import lookup
 
         lookup.COMPARED_TEXTS = options.levels + 1
         sys.setrecursionlimit(100_000)

@@ -26,9 +26,9 @@ PUBLISH = """
 import json, sys, time
 start = time.perf_counter()
 from synth.config import load_config
-from synth import pipeline
+from synth.job import pipeline
 from synth.release import write
-from synth.stage_log import StageLog
+from synth.job.log import StageLog
 from synth.release.verification import rebuild
 
 spent, checking = {}, False

@@ -13,7 +13,7 @@ from synth import errors
 
 if TYPE_CHECKING:
     from synth.config import load_config
-    from synth.pipeline import run, verify
+    from synth.job.pipeline import run, verify
     from synth.plan import forecast_of as forecast
     from synth.reading import Release, intervals
 
@@ -24,8 +24,8 @@ _PLACES = {
     "forecast": ("synth.plan", "forecast_of"),
     "intervals": ("synth.reading", "intervals"),
     "load_config": ("synth.config", "load_config"),
-    "run": ("synth.pipeline", "run"),
-    "verify": ("synth.pipeline", "verify"),
+    "run": ("synth.job.pipeline", "run"),
+    "verify": ("synth.job.pipeline", "verify"),
 }
 
 

@@ -34,9 +34,9 @@ def warm_up(configuration: Path) -> None:
     Ensures: this process may fork: DuckDB's threads ended with its connection, Arrow's start anew
     after a fork; orphans of jobs come to it.
     """
-    from synth import pipeline
     from synth.cli import main  # noqa: F401 - what jobs begin with
     from synth.config import load_config
+    from synth.job import pipeline
 
     config = load_config(configuration)
     pipeline.measure(config, log=_Silence())
@@ -102,7 +102,7 @@ def children_of(pid: int) -> list[int]:
 
 def become(arguments: Sequence[str]) -> NoReturn:
     """Carry out the command line in this process, and end it."""
-    import synth.measuring_process as measuring
+    import synth.job.measuring_process as measuring
     from synth.cli import main
 
     measuring.subprocess = SimpleNamespace(  # type: ignore[attr-defined]

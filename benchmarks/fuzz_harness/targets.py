@@ -69,8 +69,8 @@ def _config(place: Path) -> Callable[[bytes], str]:
 def _source(place: Path, *, parquet: bool) -> Callable[[bytes], str]:
     from synth.config import load_config
     from synth.config.types import Dialect, FileSource
+    from synth.curator.counting.tabulate import tabulate
     from synth.curator.measuring import quiet_libraries, scrubbed
-    from synth.curator.tabulate import tabulate
     from synth.errors import SynthError
 
     configs = []

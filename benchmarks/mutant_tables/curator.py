@@ -12,7 +12,7 @@ SAYS_NOTHING = (
 
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
-        "synth/curator/encode.py",
+        "synth/curator/counting/encode.py",
         (
             "words that share a stride",
             "strides.append(strides[-1] * attribute.size)",
@@ -66,7 +66,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_encode.py",),
     ),
     *broken(
-        "synth/curator/encode.py",
+        "synth/curator/counting/encode.py",
         (
             "persons by the beginning of their id",
             "within = ibis.window(group_by=known.person, order_by",
@@ -100,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_people.py", "unit/curator/test_encode.py"),
     ),
     *broken(
-        "synth/curator/tabulate.py",
+        "synth/curator/counting/tabulate.py",
         (
             "no bound on the records of a person",
             "        bounded = bound_contributions(bounded, unit)\n",
@@ -124,7 +124,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_people.py", "unit/curator/test_measuring.py"),
     ),
     *broken(
-        "synth/curator/tabulate.py",
+        "synth/curator/counting/tabulate.py",
         (
             "blocks of cells in the order of the engine",
             "counted.order_by(words)",
@@ -138,7 +138,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_sparse.py",),
     ),
     *broken(
-        "synth/curator/margins.py",
+        "synth/curator/counting/margins.py",
         (
             "every table has the counts of the first",
             "yield number, Sensitive(margins[number].sums(universe, counts))",
@@ -424,7 +424,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_sparse.py",),
     ),
     *broken(
-        "synth/curator/csv_records.py",
+        "synth/curator/files/csv_records.py",
         (
             "a line end within quotes ends a record",
             "ends = ends[np.searchsorted(quotes, ends) % 2 == 0]",
@@ -438,7 +438,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_csv_records.py",),
     ),
     *broken(
-        "synth/curator/csv_fields.py",
+        "synth/curator/files/csv_fields.py",
         (
             "records with further fields are lost",
             "            if row.actual_columns < self.width:\n",
@@ -452,7 +452,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_csv_records.py",),
     ),
     *broken(
-        "synth/curator/readable_texts.py",
+        "synth/curator/files/readable_texts.py",
         (
             "long ids are one person by their beginning",
             'f"{start}{CUT}{hashlib.sha256(content).hexdigest()}"',
@@ -478,7 +478,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("end_to_end/test_each_file_once.py",),
     ),
     *broken(
-        "synth/curator/postgres_table.py",
+        "synth/curator/postgres/table.py",
         (
             "a table with policies is read",
             "    if has_policies:\n",
@@ -492,7 +492,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("engines/test_postgres_records.py",),
     ),
     *broken(
-        "synth/curator/postgres_engine.py",
+        "synth/curator/postgres/engine.py",
         (
             "a table that is altered while it is counted",
             "        if self._judge() != self._judgement:\n",
@@ -538,7 +538,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/config/test_public.py",),
     ),
     *broken(
-        "synth/curator/csv_records.py",
+        "synth/curator/files/csv_records.py",
         (
             "a record that is too long counts by its end",
             'yield b"".join([*kept, chunk[:last]]) if is_short else chunk[first:last]',
@@ -552,7 +552,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_csv_records.py",),
     ),
     *broken(
-        "synth/curator/readable_texts.py",
+        "synth/curator/files/readable_texts.py",
         (
             "all bytes that are no text are one character",
             "return _RESERVED.sub(_kept, text)",

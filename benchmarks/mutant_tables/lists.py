@@ -226,7 +226,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_sparse.py",),
     ),
     *broken(
-        "synth/curator/sparse_tabulate.py",
+        "synth/curator/counting/sparse_tabulate.py",
         (
             "filled cells without the last block",
             "for block in blocks.consume():",

@@ -24,7 +24,7 @@ from random_sources.file_source import FileSource
 from random_sources.outcome import End, Outcome, configuration, end_of, judged
 from random_sources.parquet_source import ParquetSource
 from synth.config import load_config
-from synth.curator import csv_source, parquet_source
+from synth.curator.files import csv_source, parquet_source
 
 if TYPE_CHECKING:
     from synth.config.types import Config

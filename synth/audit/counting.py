@@ -21,11 +21,11 @@ from synth.audit.canaries import Randomness
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, Record
 from synth.audit.report import CountingReport, TableChange
 from synth.config.types import Config, FileSource, PersonUnit
-from synth.curator.margins import margin_counts, margins_of
+from synth.curator.counting.margins import margin_counts, margins_of
+from synth.curator.counting.sparse_tabulate import filled_cells, margin_counts_of_cells
+from synth.curator.counting.tabulate import tabulate
 from synth.curator.measuring import measure
 from synth.curator.sparse_measuring import needs_filled_cells
-from synth.curator.sparse_tabulate import filled_cells, margin_counts_of_cells
-from synth.curator.tabulate import tabulate
 from synth.noise import NoiseStream
 from synth.noise.stream import KEY_BYTES
 from synth.privacy import TableEvent

@@ -19,9 +19,9 @@ from synth.audit.claim import PureClaim, at_least, at_most
 from synth.audit.report import Finding
 from synth.audit.selection import LISTED, audit_selection, listed_codes, patterns
 from synth.audit.tables import Streams, wanted_canaries
+from synth.curator.counting.sparse_tabulate import FilledCells
 from synth.curator.sensitive import Sensitive
 from synth.curator.sparse_boundary import measure_list
-from synth.curator.sparse_tabulate import FilledCells
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words
 from synth.domain.sparse_counts import is_possible

@@ -12,9 +12,9 @@ from synth.audit.canaries import Canaries
 from synth.audit.claim import at_least
 from synth.audit.report import Finding
 from synth.audit.tables import Streams
+from synth.curator.counting.sparse_tabulate import FilledCells
 from synth.curator.sensitive import Sensitive
 from synth.curator.sparse_boundary import measure_list
-from synth.curator.sparse_tabulate import FilledCells
 from synth.domain import Attribute, Universe
 from synth.measurements import MeasuredTable
 from synth.noise import DiscreteLaplace, noise_law

@@ -9,7 +9,7 @@ from synth import progress
 from synth.config.types import Config
 from synth.curator.adaptive_choice import choose_table, whole_guess
 from synth.curator.boundary import measure_table
-from synth.curator.margins import margin_counts, margins_of
+from synth.curator.counting.margins import margin_counts, margins_of
 from synth.curator.sensitive import Sensitive
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream

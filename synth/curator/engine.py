@@ -110,14 +110,14 @@ def open_engine(
     Where it is quicker, columns come as codes of the universe.
     """
     if isinstance(source, FileSource):
-        from synth.curator.duckdb_engine import duckdb_engine
-        from synth.curator.text_codes import codes_of_texts
+        from synth.curator.counting.text_codes import codes_of_texts
+        from synth.curator.files.duckdb_engine import duckdb_engine
 
         return duckdb_engine(source, files, scratch, codes_of_texts(universe))
     if isinstance(source, PostgresSource):
-        from synth.curator.postgres_engine import postgres_engine
+        from synth.curator.postgres.engine import postgres_engine
 
         return postgres_engine(source)
-    from synth.curator.spark_source import spark_engine
+    from synth.curator.spark.engine import spark_engine
 
     return spark_engine(source, scratch)

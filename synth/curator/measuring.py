@@ -16,11 +16,11 @@ from synth import progress
 from synth.config.types import Config, SourceConfig
 from synth.curator.adaptive_rounds import measure_in_rounds
 from synth.curator.boundary import measure_table
+from synth.curator.counting.margins import margin_counts, margins_of
+from synth.curator.counting.tabulate import open_records, tabulate
 from synth.curator.engine import open_engine
-from synth.curator.margins import margin_counts, margins_of
 from synth.curator.seal import silenced_output
 from synth.curator.sparse_measuring import measure_filled_cells, needs_filled_cells
-from synth.curator.tabulate import open_records, tabulate
 from synth.errors import BugError, SourceError, SynthError
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from synth.curator.counting.sparse_tabulate import FilledCells
 from synth.curator.sensitive import Sensitive
-from synth.curator.sparse_tabulate import FilledCells
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, word_axes
 from synth.domain.sparse_counts import is_possible

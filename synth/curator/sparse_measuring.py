@@ -8,10 +8,10 @@ from pathlib import Path
 from synth import progress
 from synth.config.types import Config, SourceConfig
 from synth.curator.boundary import measure_table
-from synth.curator.margins import margins_of
+from synth.curator.counting.margins import margins_of
+from synth.curator.counting.sparse_tabulate import filled_cells, margin_counts_of_cells
 from synth.curator.sensitive import Sensitive
 from synth.curator.sparse_boundary import measure_list
-from synth.curator.sparse_tabulate import filled_cells, margin_counts_of_cells
 from synth.domain import DENSE_LIMIT_CELLS
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream

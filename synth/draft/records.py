@@ -13,8 +13,8 @@ from synth.config.rules import NO_FORMULA, NOT_EMPTY, ONE_LINE
 from synth.config.scalars import Rule
 from synth.config.source_files import is_parquet
 from synth.config.types import FileSource, SourceConfig
-from synth.curator.inference import InferredColumn, InferredTable, infer
-from synth.curator.misfits import keeps_bytes
+from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
+from synth.curator.not_private.misfits import keeps_bytes
 from synth.domain import format_number
 from synth.draft.bounds import integer_bounds, number_edges
 from synth.draft.column import DraftColumn, Entry, Number, Numbers

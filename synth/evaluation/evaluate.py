@@ -58,8 +58,8 @@ def evaluate(
     Ensures: the release, its configuration and the targets are accepted before raw data are opened.
     Raises: VerificationError, PublishedDifferentlyError, ConfigError, SourceError.
     """
-    from synth.curator.exact_cells import exact_cells
-    from synth.inspection import inspect_source, not_arrived, trouble
+    from synth.curator.not_private.exact_cells import exact_cells
+    from synth.curator.not_private.inspection_text import inspect_source, not_arrived, trouble
 
     opened = Release(path)
     if opened.config.hash != config.hash:

@@ -6,8 +6,8 @@ On Adult its simulation would take a minute; the other command is in test_how_to
 import json
 import re
 
-from synth import pipeline
 from synth.config import load_config
+from synth.job import pipeline
 from tests.docs.test_signing_page import DOCS, run
 
 PAGE = (DOCS / "errors.md").read_text(encoding="utf-8")

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from synth import pipeline
 from synth.config import load_config
 from synth.errors import BudgetRefusedError
+from synth.job import pipeline
 from synth.ledger import Ledger
 from synth.ledger.anchor import anchor_findings
 from synth.ledger.run_directory import file_sha256

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
-from synth import pipeline
 from synth.config import load_config
 from synth.errors import BudgetRefusedError, VerificationError
-from synth.explanation import explain, render_explanation
+from synth.job import pipeline
+from synth.job.explanation import explain, render_explanation
 from synth.ledger import Ledger
 from synth.ledger.report import ledger_report, render_ledger
 from synth.ledger.run_directory import file_sha256

@@ -21,7 +21,7 @@ CANARY = "CANARY7391"
 # Ends the process of Java when the first counted cells are asked for.
 KILLER = """
 import sys
-from synth.curator.spark_source import SparkEngine
+from synth.curator.spark.engine import SparkEngine
 count = SparkEngine.batches
 def dies(engine, expression):
     engine._session.sparkContext._gateway.proc.kill()

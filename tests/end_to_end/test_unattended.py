@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from synth.config import load_config
-from synth.json_log import KEYS, STAGES
+from synth.job.log import KEYS, STAGES
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
 from tests.command_line import synth
@@ -37,7 +37,7 @@ main()
 # Starts the real run, whose measuring process is the slow one.
 RUN = """
 import sys
-import synth.measuring_process as process
+import synth.job.measuring_process as process
 slow, way, marker, *arguments = sys.argv[1:]
 real = process.subprocess.Popen
 class Popen(real):

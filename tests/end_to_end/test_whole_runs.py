@@ -15,11 +15,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from synth import pipeline
 from synth.config import load_config
 from synth.config.workload_keys import STRATEGY
 from synth.errors import ConfigError
 from synth.estimate import blockwise
+from synth.job import pipeline
 from synth.plan import plan_events, plan_schedule
 from synth.privacy.accounting import MECHANISMS
 from synth.release import verify_release

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from synth.curator import lookup
+from synth.curator.counting import lookup
 
 from .conftest import counts_of, write_csv, write_parquet
 
@@ -223,8 +223,8 @@ def test_columns_of_many_levels(project, tmp_path, server):
     """Beyond the limit of comparisons, with a universe that only its filled cells are kept of."""
     from synth.config import load_config
     from synth.config.source_files import source_files
+    from synth.curator.counting.tabulate import counted_cells
     from synth.curator.measuring import quiet_libraries
-    from synth.curator.tabulate import counted_cells
 
     levels = [f"Town {number}'s \\ é %s {{}}" for number in range(500)]
     names = ["home", "work", "number"]
@@ -279,8 +279,8 @@ def test_more_than_two_billion_cells_in_one_number(project, tmp_path, server):
     """Codes times strides need 64 bits, and words more than one; every engine agrees."""
     from synth.config import load_config
     from synth.config.source_files import source_files
+    from synth.curator.counting.tabulate import counted_cells
     from synth.curator.measuring import quiet_libraries
-    from synth.curator.tabulate import counted_cells
 
     names = [f"c{number}" for number in range(16)]
     domain = [

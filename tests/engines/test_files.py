@@ -78,7 +78,7 @@ sys.path.insert(0, sys.argv[2])
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.measuring import quiet_libraries
-from synth.curator.tabulate import tabulate
+from synth.curator.counting.tabulate import tabulate
 config = load_config(sys.argv[1])
 with quiet_libraries():
     tabulate(config, config.source, source_files(config.source), Path(sys.argv[1]).parent)
@@ -110,7 +110,7 @@ def test_memory_stays_flat_while_rows_grow(project, tmp_path, kind):
 
 
 def test_what_was_read_of_a_parquet_file_is_let_go(tmp_path):
-    from synth.curator.parquet_source import open_parquet
+    from synth.curator.files.parquet_source import open_parquet
 
     values = np.random.default_rng(3).random(4_000_000)
     path = tmp_path / "large.parquet"

@@ -7,10 +7,10 @@ import os
 import psycopg
 import pytest
 
-import synth.curator.postgres_engine as engine_module
+import synth.curator.postgres.engine as engine_module
 from synth.config import load_config
-from synth.curator.postgres_engine import postgres_engine
-from synth.curator.tabulate import _bounded_records, _counted
+from synth.curator.counting.tabulate import _bounded_records, _counted
+from synth.curator.postgres.engine import postgres_engine
 from synth.errors import BugError, SourceError
 from tests import command_line
 

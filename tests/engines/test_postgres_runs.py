@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth import pipeline
 from synth.config import load_config
+from synth.job import pipeline
 from synth.ledger import Ledger
 from tests import command_line
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config import load_config
-from synth.curator import csv_source, parquet_source
-from synth.curator.csv_records import RECORD_LIMIT_BYTES
-from synth.curator.inference import infer
+from synth.curator.files import csv_source, parquet_source
+from synth.curator.files.csv_records import RECORD_LIMIT_BYTES
+from synth.curator.not_private.inference import infer
 from synth.errors import SourceError, SynthError
 
 from .conftest import counts_of

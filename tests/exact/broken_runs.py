@@ -11,7 +11,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth.curator import boundary, disposal, measuring, sparse_boundary, tabulate
+from synth.curator import boundary, disposal, measuring, sparse_boundary
+from synth.curator.counting import tabulate
 from synth.domain import Margin
 from synth.errors import BugError
 from synth.ledger import Ledger

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth import pipeline
 from synth.errors import BugError
+from synth.job import pipeline
 from synth.ledger import Ledger
 from synth.plan.choice import choose
 from tests import conftest as fixtures

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synth import curator, pipeline
+from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.config.types import Config
 from synth.curator import adaptive_choice, boundary, measuring, sparse_measuring
 from synth.curator.sensitive import Sensitive
 from synth.curator.sparse_boundary import measure_list
+from synth.job import pipeline
 from synth.ledger import Ledger
 from synth.measurements import SelfTest
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, noise_law, permute_and_flip

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from synth.config import load_config
 from synth.config.types import Dialect, FileSource
+from synth.curator.counting.tabulate import tabulate
 from synth.curator.measuring import quiet_libraries, scrubbed
-from synth.curator.tabulate import tabulate
 from synth.errors import SourceError
 from tests.faults.test_hostile_releases import CONFIGURATION
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from synth import curator, pipeline
+from synth import curator
 from synth.config import load_config
 from synth.errors import BugError, LedgerError, OutputError, SourceError
+from synth.job import pipeline
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
 

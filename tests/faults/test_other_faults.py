@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from synth import curator, pipeline
+from synth import curator
 from synth.config import load_config
 from synth.errors import BusyError, LedgerError, OutputError, SourceError, SynthError
+from synth.job import pipeline
 from synth.ledger import Ledger, RunLock, RunState
 from synth.ledger.run_directory import run_directory
 from synth.privacy import Budget, Promise, TableEvent

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth import curator, pipeline
+from synth import curator
 from synth.config import load_config
 from synth.errors import BudgetRefusedError, SourceError
+from synth.job import pipeline
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
 from synth.privacy import Budget, Promise, TableEvent

@@ -173,7 +173,7 @@ def test_a_damaged_parquet_file_stops_the_run_without_a_value(project):
 BREAKER = """
 import ctypes, sys
 kind, where, config = sys.argv[1:4]
-import synth.curator.measuring as curator, synth.curator.tabulate as tabulate
+import synth.curator.measuring as curator, synth.curator.counting.tabulate as tabulate
 secret = "CANARY7391"
 def fails(*args, **kwargs):
     print("seen", secret)
@@ -207,9 +207,9 @@ def test_a_failure_in_the_middle_says_nothing_that_was_read(project, kind, code,
 
 def test_the_scrubbed_error_keeps_no_reference_to_what_was_read(project, monkeypatch, log):
     import synth.curator.measuring as curator
-    from synth import pipeline
     from synth.config import load_config
     from synth.errors import BugError
+    from synth.job import pipeline
 
     class Raw:
         pass

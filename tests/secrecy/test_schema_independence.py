@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from synth import pipeline
 from synth.config import load_config
+from synth.job import pipeline
 from synth.noise import NoiseStream
 from synth.progress import Stage, Step, watched_by
 from tests.command_line import synth

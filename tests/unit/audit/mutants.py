@@ -161,10 +161,10 @@ def runs_share_noise(patch: Patch) -> None:
     patch.setattr(NoiseStream, "_encryptor", encryptor)
 
 
-COUNT = "synth.curator.tabulate:tabulate"
+COUNT = "synth.curator.counting.tabulate:tabulate"
 COUNTED = 'np.add.at(counts, batch.column("word_0").to_numpy(), 1)'
 """In the small project the cell of a record is (age * 3 + sex) * 3 + town."""
-BOUND = "synth.curator.encode:bound_contributions"
+BOUND = "synth.curator.counting.encode:bound_contributions"
 MEASURE = "synth.curator.boundary:measure_table"
 CHANGES = "changes the counts by"
 

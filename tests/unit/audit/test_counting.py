@@ -13,7 +13,7 @@ from synth.audit.counting import audit_counting
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, awkward_texts, text_of
 from synth.audit.report import TableChange
 from synth.config import load_config
-from synth.curator.tabulate import tabulate
+from synth.curator.counting.tabulate import tabulate
 from synth.domain import Attribute
 
 from .conftest import keyed_bytes

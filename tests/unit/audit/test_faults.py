@@ -214,7 +214,7 @@ def test_the_command_leaves_with_5_when_a_claim_is_exceeded(project, monkeypatch
     import typer
 
     from synth import audit as package
-    from synth.audit_command import audit
+    from synth.cli.audit_command import audit
 
     no_noise(monkeypatch)
     exact = package.audit

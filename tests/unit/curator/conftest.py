@@ -9,9 +9,9 @@ from collections import Counter
 import pytest
 
 from synth.config.types import Dialect, FileSource, SparkSource
-from synth.curator.duckdb_engine import duckdb_engine
-from synth.curator.encode import bound_contributions
-from synth.curator.lookup import encode_records
+from synth.curator.counting.encode import bound_contributions
+from synth.curator.counting.lookup import encode_records
+from synth.curator.files.duckdb_engine import duckdb_engine
 from synth.curator.measuring import quiet_libraries
 
 
@@ -25,7 +25,7 @@ def spark(tmp_path_factory):
         pytest.skip("pyspark is not installed: pip install '.[spark]'")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Java is not installed")
-    from synth.curator.spark_session import spark_process
+    from synth.curator.spark.session import spark_process
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -54,8 +54,8 @@ def cells_of(engine, universe, unit) -> Counter:
 @pytest.fixture
 def on_spark(spark):
     """Counts a table by its configured name."""
-    from synth.curator.spark_failures import translated_failures
-    from synth.curator.spark_source import SparkEngine
+    from synth.curator.spark.engine import SparkEngine
+    from synth.curator.spark.failures import translated_failures
 
     def count(table, universe, unit=None) -> Counter:
         source = SparkSource(str(table), "local[2]", "keep", "made up")

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synth.config.types import Dialect
-from synth.curator.csv_fields import FieldParser
-from synth.curator.csv_records import RECORD_LIMIT_BYTES, RecordSplitter
+from synth.curator.files.csv_fields import FieldParser
+from synth.curator.files.csv_records import RECORD_LIMIT_BYTES, RecordSplitter
 
 DIALECTS = {
     "doubled": Dialect(),
@@ -243,7 +243,7 @@ def test_splitting_a_record_of_many_fields_takes_memory_for_its_bytes_alone(name
     code = f"""
 import resource
 from synth.config.types import Dialect
-from synth.curator.csv_records import RecordSplitter
+from synth.curator.files.csv_records import RecordSplitter
 text = b"b" + {dialect.delimiter!r}.encode() * 4_200_000 + b"\\n"
 splitter = RecordSplitter({dialect!r})
 splitter._by_definition(b"a")

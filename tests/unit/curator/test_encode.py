@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.config.types import PersonUnit
-from synth.curator.duckdb_engine import as_number
-from synth.curator.encode import (
+from synth.curator.counting.encode import (
     _divides,
     bound_contributions,
     encode_attribute,
@@ -20,6 +19,7 @@ from synth.curator.encode import (
     is_float,
 )
 from synth.curator.engine import Records
+from synth.curator.files.duckdb_engine import as_number
 from synth.domain import Attribute, Universe
 
 AGE = Attribute(

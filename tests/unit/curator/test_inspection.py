@@ -8,9 +8,9 @@ import yaml
 from synth.audit.made_up_sources import MadeUpSource
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator import inspection
-from synth.curator.exact_cells import exact_cells
-from synth.curator.inspection import inspect_source
+from synth.curator.not_private import inspection
+from synth.curator.not_private.exact_cells import exact_cells
+from synth.curator.not_private.inspection import inspect_source
 from tests.conftest import SMALL, merged
 
 COST = {

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config.types import Dialect, FileSource
-from synth.curator.duckdb_engine import DuckDBEngine, duckdb_engine
-from synth.curator.lookup import COMPARED_TEXTS, encode_records
+from synth.curator.counting.lookup import COMPARED_TEXTS, encode_records
+from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.domain import Attribute, Universe
 
 LEVELS = tuple(f"level {number}" for number in range(COMPARED_TEXTS))
@@ -60,7 +60,7 @@ def test_a_table_that_has_a_key_twice_doubles_no_record(engine, monkeypatch):
 def test_of_one_text_the_first_counts_as_where_texts_are_compared(engine, monkeypatch):
     twice = Attribute("town", "categorical", levels=LEVELS, missing=("", LEVELS[5]))
     looked_up = cells(engine, twice)
-    monkeypatch.setattr("synth.curator.lookup.COMPARED_TEXTS", 1_000)
+    monkeypatch.setattr("synth.curator.counting.lookup.COMPARED_TEXTS", 1_000)
     assert looked_up == cells(engine, twice) == [64] * 6
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from synth.config.rules import ENCODINGS
 from synth.config.types import Dialect
-from synth.curator.csv_source import CsvFile
-from synth.curator.parquet_source import open_parquet
-from synth.curator.readable_texts import CUT, LONG_TEXT_BYTES, cut_texts, readable_texts
+from synth.curator.files.csv_source import CsvFile
+from synth.curator.files.parquet_source import open_parquet
+from synth.curator.files.readable_texts import CUT, LONG_TEXT_BYTES, cut_texts, readable_texts
 from synth.errors import SourceError
 
 

@@ -13,7 +13,7 @@ import pytest
 from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator import tabulate
+from synth.curator.counting import tabulate
 from synth.noise import NoiseStream
 from synth.privacy import TableEvent, sensitivity_l1, sensitivity_l2_squared
 

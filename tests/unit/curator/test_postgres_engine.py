@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.curator.postgres_columns import column_kinds, selected
-from synth.curator.postgres_engine import BATCH_ROWS, _batches
-from synth.curator.postgres_table import FoundColumn
+from synth.curator.postgres.columns import column_kinds, selected
+from synth.curator.postgres.engine import BATCH_ROWS, _batches
+from synth.curator.postgres.table import FoundColumn
 from synth.errors import BugError, SourceError
 
 HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)

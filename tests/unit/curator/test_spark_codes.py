@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config.types import Dialect, FileSource, SparkSource
-from synth.curator import lookup
-from synth.curator.duckdb_engine import duckdb_engine
-from synth.curator.encode import encode_attribute
+from synth.curator.counting import lookup
+from synth.curator.counting.encode import encode_attribute
+from synth.curator.files.duckdb_engine import duckdb_engine
 from synth.curator.measuring import quiet_libraries
-from synth.curator.spark_failures import translated_failures
-from synth.curator.spark_source import SparkEngine
+from synth.curator.spark.engine import SparkEngine
+from synth.curator.spark.failures import translated_failures
 from synth.domain import Attribute, Universe
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth import pipeline
 from synth.cli import app
 from synth.config import load_config
+from synth.job import pipeline
 from tests.docs.carried_out import carry_out
 from tests.docs.test_how_to import INSTALL
 from tests.docs.test_signing_page import DOCS
@@ -29,7 +29,7 @@ def test_the_page_on_spark_is_carried_out(spark, tmp_path, monkeypatch, capfd):
     def measure_here(path, period, log, **_ways_of_a_process):
         pipeline.measure(load_config(path, period=period), log=log)
 
-    monkeypatch.setattr("synth.curator.spark_source.spark_process", that_session)
+    monkeypatch.setattr("synth.curator.spark.engine.spark_process", that_session)
     monkeypatch.setattr(pipeline, "measure_in_own_process", measure_here)
     monkeypatch.chdir(tmp_path)
 

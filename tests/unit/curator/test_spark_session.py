@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from synth.curator.spark_failures import translated_failures
-from synth.curator.spark_session import spark_process
+from synth.curator.spark.failures import translated_failures
+from synth.curator.spark.session import spark_process
 from synth.errors import SourceError, SynthError
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config.types import Dialect, FileSource
-from synth.curator.duckdb_engine import duckdb_engine
-from synth.curator.lookup import encode_records
-from synth.curator.text_codes import codes_of_texts
+from synth.curator.counting.lookup import encode_records
+from synth.curator.counting.text_codes import codes_of_texts
+from synth.curator.files.duckdb_engine import duckdb_engine
 from synth.domain import Attribute, Universe
 
 LEVELS = tuple(f"level {number}" for number in range(100))

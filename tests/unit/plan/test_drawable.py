@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 import yaml
 
-from synth import pipeline
 from synth.config import load_config
 from synth.errors import ConfigError
+from synth.job import pipeline
 from synth.noise.discrete_gaussian import LARGEST_SIGMA_SQUARED
 from synth.noise.discrete_laplace import SMALLEST_RATE
 from synth.plan import forecast, plan_events, plan_schedule

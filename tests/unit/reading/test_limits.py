@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from synth.cli.errors_command import _render
 from synth.domain import Attribute, Margin, Universe
-from synth.errors_command import _render
 from synth.measurements import MeasuredTable, Measurements, noise_variance
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer

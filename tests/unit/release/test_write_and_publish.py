@@ -12,7 +12,7 @@ import pytest
 
 from synth.config import load_config
 from synth.errors import BugError, OutputError
-from synth.pipeline import run
+from synth.job.pipeline import run
 from synth.release import publish, publish_release, published_configuration_hash, verify_release
 from synth.release.verification import verify_folder
 from synth.release.write import write_release

@@ -1,0 +1,178 @@
+"""`synth draft`: a configuration to start from, whose entries somebody must confirm."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from synth.config.types import SourceConfig
+    from synth.draft.records import FoundDraft
+    from synth.draft.render import Place
+
+WARNING = """\
+WARNING: this command reads raw data, without noise, ledger or guarantee. Everything that it infers
+is PRIVATE until somebody has confirmed it against a PUBLIC source. Use it where raw data may be
+read, and show the draft to nobody who may not read them. With --from-datapackage it reads a
+public codebook instead."""
+
+
+def draft(
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[DATA]", help="A file or glob of CSV, gzipped CSV or Parquet."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The draft: a new file, mode 0600.")
+    ] = Path("config.yaml"),
+    url: Annotated[
+        str | None, typer.Option(help="A PostgreSQL database instead, as postgresql://host/name.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="The table or view of that database.")] = None,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="A table of Spark instead, or parquet.`/absolute/path`."
+        ),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Where that Spark runs, such as local[2].")
+    ] = None,
+    from_datapackage: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A public codebook (Frictionless); opens no data."),
+    ] = None,
+    resource: Annotated[
+        str | None, typer.Option(help="Which table of the data package, if it has several.")
+    ] = None,
+    levels: Annotated[
+        int, typer.Option(min=2, max=10_000, help="List the levels of a column up to so many.")
+    ] = 50,
+    delimiter: Annotated[
+        str,
+        typer.Option(
+            help="Between the fields of a CSV file: a character, or tab, comma, semicolon, pipe."
+        ),
+    ] = "",
+    encoding: Annotated[str, typer.Option(help="The encoding of a CSV file.")] = "utf-8",
+    decimal: Annotated[str, typer.Option(help="The decimal mark in a CSV file: . or ,")] = ".",
+    no_header: Annotated[
+        bool,
+        typer.Option("--no-header", help="The CSV file has no line of names: c1, c2, ..."),
+    ] = False,
+) -> None:
+    """Draft a configuration FROM RAW DATA (private!), or from a public codebook."""
+    from synth.draft import from_codebook, render
+    from synth.job.private_file import require_new, write_private
+
+    require_new(output)
+    if master is not None and not spark:
+        raise typer.BadParameter("--master goes with --spark")
+    at_spark = {"table": spark, "master": master} if spark else None
+    written = {"path": source, "url": url, "table": table, "spark": at_spark}
+    described = _described(written, delimiter, encoding, decimal)
+    hints: tuple[str, ...] = ()
+    confirms_names = no_header
+    if from_datapackage is not None:
+        columns = from_codebook(from_datapackage, resource=resource)
+    elif described is None:
+        raise typer.BadParameter(
+            "give DATA, or --url and --table, or --spark, or --from-datapackage"
+        )
+    elif resource is not None:
+        raise typer.BadParameter("--resource goes with --from-datapackage")
+    else:
+        found = _from_records(described, output, levels, no_header)
+        columns, described, hints = found.columns, found.source, found.hints
+        confirms_names |= found.may_lack_header
+        for hint in hints:
+            print(f"LOOK: {hint}", file=sys.stderr)
+    place = _place(described, output)
+    reads_raw_data = from_datapackage is None
+    text = render(
+        columns, place,
+        reads_raw_data=reads_raw_data, hints=hints, confirms_names=confirms_names,
+    )  # fmt: skip
+    write_private(output, text)
+    print(output)
+
+
+def _from_records(
+    described: SourceConfig, output: Path, levels: int, no_header: bool
+) -> FoundDraft:
+    from synth.config.source_files import source_files
+    from synth.curator import seal_process
+    from synth.draft.records import from_records
+    from synth.job.log import StageLog
+
+    print(WARNING, file=sys.stderr, flush=True)
+    files = source_files(described)
+    seal_process(dies_with_parent=False)
+    with StageLog().doing("reading"):
+        directory = output.absolute().parent
+        return from_records(
+            described, files, directory=directory, max_levels=levels, names_columns=no_header
+        )
+
+
+def _described(
+    place: dict[str, Any], delimiter: str, encoding: str, decimal: str
+) -> SourceConfig | None:
+    """The source that the command line names, checked by the rules of a configuration."""
+    from synth.config.problems import Report
+    from synth.config.scalars import Invalid
+    from synth.config.sections import source_section
+    from synth.config.shapes import Key, Record
+    from synth.config.source_checks import check_source
+    from synth.config.source_keys import SOURCE
+    from synth.config.tree import from_json
+    from synth.errors import ConfigError
+
+    if not any(place.values()):
+        return None
+    if (place["path"] or "").lower().endswith((".tsv", ".tsv.gz")):
+        delimiter = delimiter or "\t"
+    written = place | {"delimiter": delimiter, "encoding": "" if encoding == "utf-8" else encoding}
+    written["decimal"] = "" if decimal == "." else decimal
+    written |= {"disposal": "keep", "disposal_reason": "a draft"}
+    node = from_json({"source": _given(written)})
+    report = Report()
+    values = Record("The command line", (Key("source", SOURCE, required=True),)).read(
+        node, (), report
+    )
+    if not isinstance(values, Invalid):
+        check_source(values, report)
+    if report.problems() or isinstance(values, Invalid):
+        raise ConfigError("the command line", report.problems())
+    return source_section(values["source"], Path.cwd())
+
+
+def _given(written: dict[str, Any]) -> dict[str, Any]:
+    """What was written on the command line, at every depth."""
+    inner = {key: _given(v) if isinstance(v, dict) else v for key, v in written.items()}
+    return {key: value for key, value in inner.items() if value}
+
+
+def _place(described: SourceConfig | None, output: Path) -> Place:
+    """Where the draft says that the data are, and ledger and releases: relative to the draft."""
+    from synth.config.types import FileSource, PostgresSource, SparkSource
+    from synth.draft import Place
+
+    home = os.path.relpath(Path.cwd(), output.absolute().parent)
+    if isinstance(described, PostgresSource):
+        return Place(None, url=described.url, table=described.table, home=home)
+    if isinstance(described, SparkSource):
+        master = described.master
+        return Place(None, spark_table=described.table, spark_master=master, home=home)
+    if not isinstance(described, FileSource):
+        return Place(None, home=home)
+    path = os.path.relpath(described.path, output.absolute().parent)
+    dialect = described.dialect
+    return Place(
+        path, delimiter=dialect.delimiter, encoding=dialect.encoding, decimal=dialect.decimal,
+        header=dialect.header, home=home,
+    )  # fmt: skip

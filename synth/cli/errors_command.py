@@ -1,0 +1,87 @@
+"""`synth errors`: what can be said of any count of the raw table, from a release alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from synth.cli.exit_code import print_json
+from synth.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from synth.reading import Answer
+
+
+def errors(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    query: Annotated[
+        list[str] | None,
+        typer.Option(help='A count, as "sex=Female, age in [20, 40)"; may be given repeatedly.'),
+    ] = None,
+    marginal: Annotated[
+        str, typer.Option(metavar="COLUMNS", help="Every cell of this table, as sex,race.")
+    ] = "",
+    level: Annotated[float, typer.Option(help="How often an interval holds the truth.")] = 0.95,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="measured: from noisy tables, exact; simulated: of the published rows, by redoing "
+            "the release; both; auto: measured where a table answers."
+        ),
+    ] = "auto",
+    draws: Annotated[
+        int, typer.Option(help="How often the release is redone for simulated errors.")
+    ] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate counts of the raw table with intervals, from a release alone. Opens no data."""
+    from synth.job.log import StageLog
+    from synth.reading import Release, answer_all
+
+    opened = Release(release)
+    with StageLog().doing("reading"):
+        answers = answer_all(
+            opened,
+            queries=query or ([] if marginal else ["all records"]),
+            marginal=marginal,
+            level=level,
+            method=method,  # type: ignore[arg-type]
+            draws=draws,
+        )
+    if as_json:
+        plain = [answer.to_plain() for answer in answers]
+        print_json({"release_id": opened.id, "level": level, "answers": plain})
+    else:
+        _render(answers, level)
+
+
+def _render(answers: list[Answer], level: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="")
+    table.add_column("query", overflow="fold")
+    for title in ("estimate", "published", f"{100 * level:.4g} % interval", "sd"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("method", no_wrap=True)
+    for answer in answers:
+        table.add_row(
+            answer.query,
+            f"{answer.estimate:,.0f}",
+            f"{answer.published:,}",
+            f"{answer.low:,} to {answer.high:,}",
+            f"{answer.sd:,.1f}",
+            answer.method,
+        )
+    console = Console(markup=False, highlight=False)
+    console.print(table)
+    outside = sum(not answer.low <= answer.published <= answer.high for answer in answers)
+    if outside:
+        console.print(
+            f"{outside:,} published count{'s lie' if outside > 1 else ' lies'} outside of "
+            f"{'their' if outside > 1 else 'its'} interval: the interval is about the raw table, "
+            "and the rows were fitted to all noisy tables at once. Rely on the interval.",
+            soft_wrap=True,
+        )

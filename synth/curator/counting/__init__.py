@@ -1,0 +1,1 @@
+"""Counting: what a record is in, cell by cell; secret."""

@@ -1,0 +1,101 @@
+"""Looking up: the codes of columns with many levels, by a join with a table of the configuration.
+
+A chain of comparisons has a branch per level. That is quick for a few; with 20,000 it takes more
+than a minute to write down, and every record goes through it. A join looks at each record once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from synth.curator.counting.encode import (
+    encode_attribute,
+    encode_texts,
+    encode_words,
+    is_float,
+    is_nan,
+    is_whole,
+    known_texts,
+)
+from synth.curator.engine import Engine, Key, Records
+from synth.domain import Universe
+
+if TYPE_CHECKING:
+    import ibis
+    import ibis.expr.types as ir
+
+COMPARED_TEXTS = 64
+"""A column with more texts than this in the configuration is looked up."""
+
+
+def encode_records(
+    engine: Engine, records: Records, universe: Universe, *, person: str | None
+) -> ibis.Table:
+    """One row per record: the words of its cell, and as `person` the text of that column.
+
+    Privacy: a record that a join left out or doubled would be counted wrongly. So records come
+    first in an outer join, and what they are joined with is grouped by what it is joined on.
+    Which columns are looked up depends on the configuration alone.
+    Ensures: every record has the codes that `encode_attribute` gives it, or those of the engine.
+    """
+    kept = {} if person is None else {"person": records.table[person].cast("string")}
+    table = record_codes(engine, records, universe, kept)
+    found = {each.name: table[f"code_{number}"] for number, each in enumerate(universe.attributes)}
+    return table.select(**encode_words(found, universe), **{name: table[name] for name in kept})
+
+
+def record_codes(
+    engine: Engine, records: Records, universe: Universe, kept: Mapping[str, ir.Value]
+) -> ibis.Table:
+    """One row per record: its codes as `code_0`, `code_1`, ..., and what is kept beside them.
+
+    See `encode_records`.
+    """
+    columns: dict[str, ir.Value] = dict(kept)
+    levels: dict[int, ibis.Table] = {}
+    for number, attribute in enumerate(universe.attributes):
+        if attribute.name in records.coded:
+            columns[f"code_{number}"] = records.table[attribute.name]
+            continue
+        texts = known_texts(attribute)
+        keys = _keys(records.table[attribute.name], texts)
+        if len(texts) <= COMPARED_TEXTS or not keys:
+            columns[f"code_{number}"] = encode_attribute(records, attribute)
+            continue
+        rest = [(text, code) for text, code in texts if text not in keys]
+        columns[f"code_{number}"] = encode_texts(records, attribute, rest)
+        columns[f"key_{number}"] = _key(records.table[attribute.name])
+        first = {keys[text]: code for text, code in reversed(texts) if text in keys}
+        levels[number] = engine.lookup(first)
+    table = records.table.select(**columns)
+    for number, codes in levels.items():
+        table = _joined(table, codes, number)
+    return table
+
+
+def _keys(column: ir.Column, texts: Sequence[tuple[str, int]]) -> dict[str, Key]:
+    """The texts that a value equals by `==`, each as the engine has it: not nulls, not NaN."""
+    if column.type().is_integer():
+        return {text: int(text) for text, _ in texts if is_whole(text)}
+    if column.type().is_floating():
+        numbers = {text: float(text) for text, _ in texts if is_float(text)}
+        return {text: number for text, number in numbers.items() if not math.isnan(number)}
+    return {text: text for text, _ in texts if text != ""}
+
+
+def _key(column: ir.Column) -> ir.Column:
+    """What is compared with the keys; null for NaN, which some engines take for equal to itself."""
+    return is_nan(column).ifelse(None, column) if column.type().is_floating() else column
+
+
+def _joined(table: ibis.Table, codes: ibis.Table, number: int) -> ibis.Table:
+    """The records with the codes of one column: that of its key, else the one it had before."""
+    import ibis
+
+    once = codes.group_by("key").aggregate(found=codes.code.min())
+    joined = table.left_join(once, table[f"key_{number}"] == once.key)
+    others = {name: table[name] for name in table.columns if name != f"key_{number}"}
+    code = ibis.coalesce(once.found, table[f"code_{number}"])
+    return joined.select(**{**others, f"code_{number}": code})

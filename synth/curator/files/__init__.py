@@ -1,0 +1,1 @@
+"""CSV and Parquet files, counted by DuckDB in this process."""

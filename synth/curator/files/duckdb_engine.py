@@ -1,0 +1,218 @@
+"""Files, read by an embedded DuckDB that spills to disk and reports nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synth.config.source_files import is_parquet
+from synth.config.types import FileSource
+from synth.curator.counting.text_codes import TextCodes
+from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
+from synth.curator.files.csv_source import CsvFile, open_csv, require_whole
+from synth.curator.files.parquet_source import open_parquet
+from synth.errors import SourceError, SynthError
+
+if TYPE_CHECKING:
+    import duckdb
+    import ibis
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+MEMORY_LIMIT_BYTES = 4 << 30
+SPILL_LIMIT_BYTES = 64 << 30
+BATCH_ROWS = 1 << 17
+KEPT_AS_WRITTEN = "join_order,build_side_probe_side"
+"""How joins are done. DuckDB takes a stream for short, and would gather all records of it."""
+
+
+class DuckDBEngine:
+    """The files of a source as tables of an open DuckDB."""
+
+    counts_where_records_lie = False
+    """Records are read in this process: counting them in an array is the shortest way."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        source: FileSource,
+        files: Sequence[Path],
+        codes: Mapping[str, TextCodes] | None = None,
+    ) -> None:
+        """Nothing is opened yet."""
+        self.connection = connection
+        self._source, self._files, self._codes = source, files, codes
+        self._sent: tuple[CsvFile, ...] = ()
+        self._lookups = 0
+        self._ended_by: type[BaseException] | None = None
+
+    def stream(self, name: str, reader: pa.RecordBatchReader) -> None:
+        """Make a table of batches that are read once.
+
+        DuckDB asks for them in this thread too, where a signal arrives; it makes an error of its
+        own of the interrupt, and of running out of memory. So what ended the batches is kept.
+        """
+        import pyarrow as pa
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from reader
+            except (KeyboardInterrupt, MemoryError) as error:
+                self._ended_by = type(error)
+                raise
+
+        self.connection.register(name, pa.RecordBatchReader.from_batches(reader.schema, batches()))
+
+    def failure(self) -> BaseException:
+        """What is said of an error of DuckDB or Arrow."""
+        if self._ended_by is KeyboardInterrupt:
+            return KeyboardInterrupt()
+        return _no_memory() if self._ended_by is MemoryError else SourceError.cut_short()
+
+    def open_records(
+        self, columns: Sequence[str], *, person_column: str | None
+    ) -> Sequence[Records]:
+        """The named columns of every file: text (CSV), or of their declared type (Parquet).
+
+        Ensures: no value of a record can stop the run; what becomes of it depends on it alone.
+        Raises: SourceError, in words of the configuration, for what concerns a whole file.
+        """
+        if is_parquet(self._files[0]):
+            return self._open_parquet(columns, person_column)
+        return self._open_csv(columns)
+
+    def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
+        """The codes as an Arrow table beside the records."""
+        import ibis
+        import pyarrow as pa
+
+        name, kind = f"levels_{self._lookups}", key_kind(codes)
+        self._lookups += 1
+        keys = pa.array(codes, ibis.dtype(kind).to_pyarrow())
+        self.connection.register(
+            name, pa.table({"key": keys, "code": pa.array(codes.values(), pa.int32())})
+        )
+        return ibis.table({"key": kind, "code": "int32"}, name=name)
+
+    def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
+        """The rows of an expression, in batches, as they are made."""
+        import ibis
+
+        statement = str(ibis.to_sql(expression, dialect="duckdb"))
+        yield from self.connection.sql(statement).to_arrow_reader(BATCH_ROWS)
+        require_whole(self._sent, self._source.shown)
+
+    def _open_parquet(self, columns: Sequence[str], person_column: str | None) -> list[Records]:
+        import ibis
+
+        streams = open_parquet(
+            self._source.shown,
+            self._files,
+            columns,
+            person_column=person_column,
+            codes=self._codes,
+        )
+        opened = []
+        for number, stream in enumerate(streams):
+            name = f"parquet_{number}"
+            self.stream(name, stream.reader())
+            table = ibis.table(ibis.Schema.from_pyarrow(stream.schema), name=name)
+            kinds = {
+                column: "int64" if table[column].type().is_integer() else str(table[column].type())
+                for column in columns
+            } | dict.fromkeys(stream.codes, "int32")
+            table = table.select(**{column: table[column].cast(kinds[column]) for column in kinds})
+            opened.append(Records(table, partial(as_number, table), frozenset(stream.codes)))
+        return opened
+
+    def _open_csv(self, columns: Sequence[str]) -> list[Records]:
+        import ibis
+
+        source = self._source
+        stream = open_csv(source.shown, self._files, columns, source.dialect)
+        self._sent = stream.files
+        self.stream("csv", stream.reader())
+        table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
+        return [Records(table, partial(as_number, table, decimal=source.dialect.decimal))]
+
+
+@contextmanager
+def duckdb_engine(
+    source: FileSource,
+    files: Sequence[Path],
+    scratch: Path,
+    codes: Mapping[str, TextCodes] | None = None,
+) -> Iterator[DuckDBEngine]:
+    """An engine on files that keeps no trace outside `scratch`.
+
+    Columns of texts that are named in `codes` come as codes, where each text is stored once.
+
+    Raises: SourceError or SynthError for what DuckDB, Arrow or the file system refuse.
+    """
+    import duckdb
+    import pyarrow as pa
+
+    connection = _private_connection(scratch)
+    engine = DuckDBEngine(connection, source, files, codes)
+    failure: BaseException
+    try:
+        yield engine
+        return
+    except (duckdb.OutOfMemoryException, MemoryError):
+        failure = _no_memory()
+    except PermissionError:
+        failure = SourceError.may_not_be_read(source.shown)
+    except (OSError, duckdb.Error, pa.ArrowException):
+        failure = engine.failure()
+    finally:
+        connection.close()
+    raise failure
+
+
+def _no_memory() -> SynthError:
+    return SynthError(
+        "there was not enough memory or spill space to count the records",
+        fix="run on a larger machine, or declare fewer or coarser attributes",
+    )
+
+
+def _private_connection(scratch: Path) -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB that spills only into `scratch`, loads nothing and reports nothing."""
+    import duckdb
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    connection = duckdb.connect(
+        config={
+            "temp_directory": str(scratch),
+            "memory_limit": f"{min(MEMORY_LIMIT_BYTES, memory // 2) >> 20}MiB",
+            "max_temp_directory_size": f"{SPILL_LIMIT_BYTES >> 20}MiB",
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "enable_external_file_cache": False,
+            "python_enable_replacements": False,
+            "threads": os.cpu_count() or 1,
+        }
+    )
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute(f"SET disabled_optimizers = '{KEPT_AS_WRITTEN}'")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def as_number(table: ibis.Table, column: str, *, decimal: str = ".") -> ir.FloatingValue:
+    """The column as float64 by the rule of `Records.as_number`: that of DuckDB, but for `_`.
+
+    With another decimal mark a text is a number if it is one once the mark is a point; a text
+    that has a point before that is none.
+    """
+    text = table[column]
+    if decimal != ".":
+        text = text.contains(".").ifelse(None, text.replace(decimal, "."))
+    is_plain = ~text.contains("_") & (text.length() <= NUMBER_CHARACTERS)
+    return is_plain.ifelse(text.try_cast("float64"), None)

@@ -1,0 +1,241 @@
+"""Parquet files as streams of numbers and text; no value can make reading fail."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synth.curator.columns import require_columns
+from synth.curator.counting.text_codes import TextCodes
+from synth.curator.files.readable_texts import readable_texts
+from synth.errors import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+PLAIN_SCALE = 6
+"""Decimals with more digits after the point would be written with an exponent if small."""
+BATCH_ROWS = 1 << 17
+LARGE_COLUMN_BYTES = 1 << 30
+LARGE_COLUMN_ROWS = 1 << 12
+STORED_ONCE = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY", "BIT_PACKED"}
+"""Encodings in which a column cannot hold more text than it takes in the file, unpacked."""
+
+MAGIC = b"PAR1"
+ARROW_NOTE = b"ARROW:schema"
+"""The name of the note in the footer, which comes behind all names of columns."""
+
+
+@dataclass(frozen=True)
+class ParquetStream:
+    """Files that hold the needed columns in the same types: one stream of batches."""
+
+    files: tuple[Path, ...]
+    read_as: pa.Schema
+    codes: Mapping[str, TextCodes] = field(default_factory=dict)
+    """Columns of texts that are streamed as codes of 32 bits instead."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the batches."""
+        import pyarrow as pa
+
+        coded = [
+            (each.name, pa.int32()) if each.name in self.codes else each for each in self.read_as
+        ]
+        return pa.schema(coded)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The records of all files, one batch after the other; read once."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = self.schema
+        texts = [each.name for each in self.read_as if _is_dictionary(each.type)]
+        for path in self.files:
+            footer = _footer(path)
+            once = _read_once(footer, texts)
+            rows = BATCH_ROWS if once == texts else LARGE_COLUMN_ROWS
+            # A buffered reader keeps what it has read: memory would grow with the file.
+            with pq.ParquetFile(
+                path, metadata=footer, read_dictionary=once, pre_buffer=False
+            ) as file:
+                for batch in file.iter_batches(rows, columns=schema.names):
+                    arrays = [
+                        self._streamed(batch.column(each.name), each) for each in self.read_as
+                    ]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _streamed(self, values: pa.Array, column: pa.Field) -> pa.Array:
+        """One column of a batch, in the type in which it is streamed."""
+        texts = _as_declared(values, column.type)
+        return self.codes[column.name].of(texts) if column.name in self.codes else texts
+
+
+def open_parquet(
+    shown: str,
+    files: Sequence[Path],
+    columns: Sequence[str],
+    *,
+    person_column: str | None,
+    codes: Mapping[str, TextCodes] | None = None,
+) -> list[ParquetStream]:
+    """The named columns of every file; `shown` is the configured name of the source.
+
+    Columns that hold texts, and are named in `codes`, come as codes; but not that of the persons.
+
+    Ensures: columns are integers, floats or text (plain or dictionary-encoded). What else a
+    column may hold (booleans, decimals, dates) becomes text by its schema; a type that has no
+    plain text is refused by its schema, never by a value. Texts are `readable_texts`.
+    Raises: SourceError if a column is missing, twice, or of a type that cannot be counted, or
+    if the person column is not of one kind (whole numbers or text) in all files.
+    """
+    import pyarrow.parquet as pq
+    import pyarrow.types as kinds
+
+    files_of: dict[pa.Schema, list[Path]] = {}
+    for path in files:
+        schema = pq.read_schema(path)
+        require_columns(columns, columns, schema.names, source=shown)
+        files_of.setdefault(_streamed_schema(schema, columns, shown), []).append(path)
+    if person_column is not None:
+        declared = [pq.read_schema(path).field(person_column).type for path in files]
+        if len({_way_of_writing(kind) for kind in declared}) > 1 or any(
+            kinds.is_floating(kind) for kind in declared
+        ):
+            raise SourceError(
+                f"the source {shown} does not hold {person_column!r} as whole numbers, or as "
+                "text, in all its files",
+                why="one person written in two ways would count as two",
+                fix="write the column with one type, whole numbers or text, in every file",
+            )
+    wanted = {name: each for name, each in (codes or {}).items() if name != person_column}
+    return [
+        ParquetStream(tuple(paths), schema, _of_texts(schema, wanted))
+        for schema, paths in files_of.items()
+    ]
+
+
+def _footer(path: Path) -> pq.FileMetaData:
+    """The footer of a file without Arrow's note of the types that it was written from.
+
+    Arrow would read every column that was a dictionary as one again, whatever its pages are. In
+    some encodings it cannot, or not beyond 2 GiB: then the first record would decide the exit code.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    footer = pq.read_metadata(path)
+    if ARROW_NOTE not in (footer.metadata or {}):
+        return footer
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        size = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - size, os.SEEK_END)
+        before, _, after = file.read().rpartition(ARROW_NOTE)
+    return pq.read_metadata(pa.BufferReader(MAGIC + before + ARROW_NOTE.swapcase() + after))
+
+
+def _read_once(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[str]:
+    """Those columns of texts that Arrow can read with each text stored once.
+
+    It keeps all texts of a row group then, at most 2 GiB, and stops if there are more. A column
+    that might hold more is read as it is, which has no such limit.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    return [
+        name
+        for name in columns
+        if all(
+            part.total_uncompressed_size < LARGE_COLUMN_BYTES
+            and STORED_ONCE.issuperset(part.encodings)
+            for part in (group.column(names.index(name)) for group in groups)
+        )
+    ]
+
+
+def _of_texts(schema: pa.Schema, codes: Mapping[str, TextCodes]) -> dict[str, TextCodes]:
+    """The codes of those columns that hold texts, each stored once."""
+    texts = {each.name for each in schema if _is_dictionary(each.type)}
+    return {name: found for name, found in codes.items() if name in texts}
+
+
+def _way_of_writing(kind: pa.DataType) -> str:
+    """Equal for types in which equal values are written alike, as text."""
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    if kinds.is_integer(kind):
+        return "integer"
+    if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+        return "text"
+    if kinds.is_decimal(kind):
+        return f"decimal with {kind.scale} places"
+    return str(kind)
+
+
+def _is_dictionary(kind: pa.DataType) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_dictionary(kind))
+
+
+def _streamed_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> pa.Schema:
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    fields = []
+    for column in columns:
+        kind = schema.field(column).type
+        if kinds.is_dictionary(kind):
+            kind = kind.value_type
+        if kinds.is_integer(kind) and not kinds.is_uint64(kind):
+            streamed = kind
+        elif kinds.is_floating(kind):
+            streamed = pa.float64()
+        elif kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+            streamed = pa.dictionary(pa.int32(), pa.large_string())
+        elif (
+            kinds.is_boolean(kind)
+            or kinds.is_decimal(kind)
+            or kinds.is_date(kind)
+            or kinds.is_null(kind)
+            or kinds.is_uint64(kind)
+        ):
+            streamed = pa.string()
+        else:
+            raise SourceError(
+                f"the source {shown} holds {column!r} in a type that cannot be counted",
+                fix="write the column as text, whole numbers, floats, decimals, dates or booleans",
+            )
+        fields.append(pa.field(column, streamed))
+    return pa.schema(fields)
+
+
+def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The column in its streamed type; total on every value of an accepted type."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    if _is_dictionary(kind):
+        if not _is_dictionary(values.type):
+            return readable_texts(values).dictionary_encode()
+        words = readable_texts(values.dictionary)
+        return pa.DictionaryArray.from_arrays(values.indices.cast(pa.int32()), words)
+    if _is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if kinds.is_decimal(values.type) and values.type.scale > PLAIN_SCALE:
+        texts = [None if value is None else format(value, "f") for value in values.to_pylist()]
+        return pa.array(texts, kind)
+    return values if values.type == kind else values.cast(kind, safe=False)

@@ -1,0 +1,325 @@
+"""How the raw data fit the declared domain: private, and never part of a run.
+
+`synth inspect` and `synth evaluate` show it to the keeper. Records come through the reader of a
+run, and `lookup.record_codes` says what becomes of every value, so that what is said here is what
+a run does. Distinct values of a column are gathered with their counts; whenever there are many,
+they are judged and forgotten, so that memory does not grow with the source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synth.config.source_files import is_parquet
+from synth.config.types import Config, FileSource, PersonUnit, SourceConfig
+from synth.curator.counting.lookup import record_codes
+from synth.curator.engine import Records
+from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_engine
+from synth.curator.files.readable_texts import CUT
+from synth.curator.measuring import with_source_open
+from synth.curator.not_private.inference import ELSEWHERE, counted_values
+from synth.curator.not_private.misfits import OUTSIDE, Misfits, Reason, looks_like_data
+from synth.curator.not_private.source_texts import LeftOut, SourceTexts, open_texts
+from synth.domain import Attribute, Universe
+from synth.domain.attribute import CLAMP, MISSING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_VALUES = 1 << 16
+"""So many distinct values of a column are held before they are judged."""
+MOST_EXAMPLES = 1 << 10
+"""So many values are held for each reason; the most frequent of them are shown."""
+EXAMPLES = 5
+ID_LIKE = re.compile(
+    "(?:^|[^a-zA-Z])(?:id|pid|person|patient|subject|member|customer)(?:$|[^a-zA-Z])|Id$|ID$"
+    "|(?:person|patient|subject|member|customer)(?:id|nr|no|number)$",
+)
+"""Names of columns that are likely to say whose a record is."""
+MOST_IDS = 5
+UNUSED = CUT
+"""A text that no source holds by itself and no configuration may name."""
+
+
+@dataclass
+class MisfitCount:
+    """Values that fit nowhere for one reason. Secret."""
+
+    reason: Reason
+    records: int = 0
+    becomes: Counter[str] = field(default_factory=Counter)
+    """The labels that these values count as."""
+    examples: Counter[str] = field(default_factory=Counter)
+
+    def add(self, text: str, label: str, records: int) -> None:
+        """Count so many records with one value."""
+        self.records += records
+        self.becomes[label] += records
+        self.examples[text[:100]] += records
+        if len(self.examples) > 2 * MOST_EXAMPLES:
+            self.examples = Counter(dict(self.examples.most_common(MOST_EXAMPLES)))
+
+
+@dataclass
+class InspectedColumn:
+    """How the values of one configured column fit. Secret: every count comes from the records."""
+
+    name: str
+    fits: int = 0
+    declared_missing: int = 0
+    below: int = 0
+    above: int = 0
+    clamps: bool = False
+    nowhere: int = 0
+    """Neither a level or number of the domain, nor declared missing."""
+    misfits: dict[str, MisfitCount] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        """All records."""
+        return self.fits + self.declared_missing + self.below + self.above + self.nowhere
+
+    @property
+    def reasons(self) -> list[MisfitCount]:
+        """The reasons, the most frequent first."""
+        return sorted(self.misfits.values(), key=lambda each: -each.records)
+
+
+@dataclass(frozen=True)
+class RepeatedIds:
+    """How often the values of a column that may name people repeat. Secret."""
+
+    name: str
+    records: int
+    without_id: int
+    ids: int
+    repeated: int
+    """Ids with more than one record."""
+    most: int
+    """The most records of one id."""
+    bound: int | None = None
+    """`max_records`, where this is the column of the persons."""
+    beyond_bound: int = 0
+    """Records that the bound leaves out."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What the keeper is told. Secret but for the names."""
+
+    records: int
+    left_out: LeftOut
+    columns: tuple[InspectedColumn, ...]
+    person: RepeatedIds | None
+    id_like: tuple[RepeatedIds, ...]
+    names_like_data: tuple[str, ...]
+    """Names of the header that are numbers or empty."""
+    names_are_values: bool
+    """Every configured column of texts holds its own name as a value in the first records."""
+
+
+def inspect_source(
+    config: Config, source: SourceConfig, files: Sequence[Path], *, directory: Path
+) -> Inspection:
+    """Look at every configured column of a source.
+
+    Privacy: none. For the keeper of the raw data alone. Exceptions carry words of the
+    configuration only.
+    Ensures: nothing is printed, and what spills goes to a private directory under `directory`,
+    which is gone when this returns or raises. Memory does not grow with the source.
+    Raises: SourceError, SynthError, always raised afresh.
+    """
+    return with_source_open(directory, lambda scratch: _inspect(config, source, files, scratch))
+
+
+def _inspect(
+    config: Config, source: SourceConfig, files: Sequence[Path], scratch: Path
+) -> Inspection:
+    universe, unit = config.universe, config.privacy.unit
+    is_csv = isinstance(source, FileSource) and not is_parquet(files[0])
+    dialect = source.dialect if isinstance(source, FileSource) and is_csv else None
+    columns = [
+        _Column(
+            attribute,
+            Misfits(
+                attribute,
+                dialect.encoding if dialect else "",
+                dialect.decimal if dialect else ".",
+            ),
+        )
+        for attribute in universe.attributes
+    ]
+    person = unit.column if isinstance(unit, PersonUnit) else None
+    needed = list(dict.fromkeys([*universe.names, *([] if person is None else [person])]))
+    records, names_are_values = 0, False
+    with open_texts(source, files, scratch, as_counted=True) as texts:
+        with duckdb_engine(ELSEWHERE, (), scratch) as engine, texts.streams(needed) as readers:
+            for reader in readers:
+                for batch in reader:
+                    if not records and dialect is not None and dialect.header is None:
+                        names_are_values = _names_are_values(batch, universe.names)
+                    records += batch.num_rows
+                    for column in columns:
+                        column.gather(batch.column(column.attribute.name), engine)
+            for column in columns:
+                column.judge(engine)
+        left_out = texts.left_out
+        found = texts.find_columns()
+        if person is not None:
+            bound = unit.max_records if isinstance(unit, PersonUnit) else None
+            ids: tuple[RepeatedIds, ...] = (_repeated(source, texts, person, scratch, bound),)
+        else:
+            likely = [name for name in found.names if ID_LIKE.search(name)]
+            ids = tuple(_repeated(source, texts, name, scratch) for name in likely[:MOST_IDS])
+    is_named = dialect is not None and dialect.header is None
+    return Inspection(
+        records=records,
+        left_out=left_out,
+        columns=tuple(column.found for column in columns),
+        person=ids[0] if person is not None else None,
+        id_like=() if person is not None else tuple(each for each in ids if each.repeated),
+        names_like_data=tuple(looks_like_data(found.names)) if is_named else (),
+        names_are_values=names_are_values,
+    )
+
+
+def _names_are_values(batch: pa.RecordBatch, names: Sequence[str]) -> bool:
+    import pyarrow.compute as pc
+
+    return all(pc.any(pc.equal(batch.column(name), name)).as_py() for name in names)
+
+
+class _Column:
+    """One column: distinct values that wait, and what was found so far."""
+
+    def __init__(self, attribute: Attribute, misfits: Misfits) -> None:
+        self.attribute = attribute
+        self.found = InspectedColumn(
+            attribute.name, clamps=attribute.is_ordered and attribute.out_of_domain == CLAMP
+        )
+        self._misfits = misfits
+        self._waiting: dict[pa.DataType, Counter[Any]] = {}
+
+    def gather(self, values: pa.Array, engine: DuckDBEngine) -> None:
+        """Count the distinct values of a batch."""
+        counted = values.value_counts()
+        distinct = counted.field("values")
+        waiting = self._waiting.setdefault(_kind(distinct.type), Counter())
+        for value, count in zip(
+            distinct.to_pylist(), counted.field("counts").to_pylist(), strict=True
+        ):
+            waiting[value] += count
+        if sum(map(len, self._waiting.values())) > MOST_VALUES:
+            self.judge(engine)
+
+    def judge(self, engine: DuckDBEngine) -> None:
+        """Let the encoder decide about all values that wait, and forget them."""
+        for kind, waiting in self._waiting.items():
+            values = list(waiting)
+            for place, code, fits, is_token, side in _codes(
+                engine, self.attribute, values, kind, self._misfits.decimal
+            ):
+                value = values[place]
+                self._count(value, waiting[value], code, fits, is_token, side)
+        self._waiting = {}
+
+    def _count(
+        self, value: Any, records: int, code: int, fits: bool, is_token: bool, side: str
+    ) -> None:
+        found, attribute = self.found, self.attribute
+        if is_token:
+            found.declared_missing += records
+            return
+        if fits:
+            found.fits += records
+            return
+        text = "" if value is None else str(value)
+        if side == "below":
+            found.below += records
+        elif side == "above":
+            found.above += records
+        else:
+            found.nowhere += records
+        reason = OUTSIDE[side](attribute) if side else self._misfits.reason(text)
+        count = found.misfits.setdefault(reason.words, MisfitCount(reason))
+        count.add(text, attribute.label(code), records)
+
+
+def _kind(declared: pa.DataType) -> pa.DataType:
+    """The kind in which an engine counts a column of a file or a table."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if types.is_integer(declared):
+        return pa.int64()
+    return pa.float64() if types.is_floating(declared) else pa.large_string()
+
+
+def _codes(
+    engine: DuckDBEngine,
+    attribute: Attribute,
+    values: Sequence[Any],
+    kind: pa.DataType,
+    decimal: str,
+) -> list[tuple[int, int, bool, bool, str]]:
+    """For each value its place, its code, and how the encoder came to it.
+
+    The encoder is asked four times, about variants of the attribute in which what it decides
+    shows in the code: whether the value is in the domain, whether it is a word for a missing
+    one, and on which side of the domain a number lies.
+    """
+    import ibis
+    import pyarrow as pa
+
+    fits = replace(attribute, name="fits", missing=(UNUSED,), out_of_domain=MISSING, hierarchy=())
+    word = Attribute(
+        "word", "categorical", (UNUSED,), missing=(*attribute.missing, UNUSED), out_of_domain=UNUSED
+    )
+    variants = [replace(attribute, name="code", hierarchy=()), fits, word]
+    if attribute.is_ordered:
+        low = attribute.edges[0]
+        variants.append(
+            Attribute("side", "number", edges=(low - 1, low, low + 1), missing=(UNUSED,),
+                      out_of_domain=CLAMP)
+        )  # fmt: skip
+    name = "inspected"
+    held = pa.table(
+        {"value": pa.array(values, kind), "place": pa.array(range(len(values)), pa.int64())}
+    )
+    engine.connection.register(name, held)
+    source = ibis.table(ibis.Schema.from_pyarrow(held.schema), name=name)
+    table = source.select(**{each.name: source.value for each in variants}, place=source.place)
+    records = Records(table, partial(as_number, table, decimal=decimal))
+    coded = record_codes(engine, records, Universe(tuple(variants)), {"place": table.place})
+    wide = coded.select(**{each: coded[each].cast("int64") for each in coded.columns})
+    found = []
+    for batch in engine.batches(wide):
+        rows = batch.to_pydict()
+        sides = rows.get("code_3", [2] * batch.num_rows)
+        for place, code, inside, is_word, side in zip(
+            rows["place"], rows["code_0"], rows["code_1"], rows["code_2"], sides, strict=True
+        ):
+            side_name = ("below", "above", "")[side]
+            found.append(
+                (place, code, inside != fits.missing_code, is_word == word.missing_code, side_name)
+            )
+    engine.connection.unregister(name)
+    return found
+
+
+def _repeated(
+    source: SourceConfig, texts: SourceTexts, name: str, scratch: Path, bound: int | None = None
+) -> RepeatedIds:
+    """How often the values of one column repeat; what it takes to sort spills."""
+    records, without_id, ids, repeated, most, beyond = counted_values(
+        source, texts, name, scratch, bound or 1
+    )
+    return RepeatedIds(
+        name, records, without_id, ids, repeated, most, bound, 0 if bound is None else beyond
+    )

@@ -1,0 +1,1 @@
+"""A PostgreSQL table, counted inside its database."""

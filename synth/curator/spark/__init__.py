@@ -1,0 +1,1 @@
+"""A table of Spark, counted where it lies."""
