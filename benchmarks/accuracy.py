@@ -35,7 +35,8 @@ from synth.config.types import Config, Strategy
 from synth.domain import Margin
 from synth.estimate import Estimate, estimate, round_counts
 from synth.estimate.interactions import Interactions
-from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
 from synth.plan import plan_events
 from synth.plan.choice import choose
 from synth.plan.problem import problem_of

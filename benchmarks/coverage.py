@@ -29,7 +29,8 @@ from tables import table
 from synth.config.types import Config
 from synth.domain import Margin, Universe
 from synth.estimate import estimate, round_counts
-from synth.measurements import MeasuredTable, Measurements, noise_variance, public_seed
+from synth.measurements import MeasuredTable, Measurements, public_seed
+from synth.noise import noise_variance
 from synth.plan import plan_events
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer, Answering

@@ -34,7 +34,8 @@ from synth.config.types import (
 )
 from synth.domain import Attribute, Universe
 from synth.domain.sparse_counts import SparseCounts
-from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
 from synth.plan import plan_events
 from synth.plan.choice import choose
 from synth.plan.problem import problem_of

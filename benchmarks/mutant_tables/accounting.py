@@ -30,7 +30,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/privacy/test_sensitivity.py",),
     ),
     *broken(
-        "synth/privacy/parallel.py",
+        "synth/privacy/population.py",
         (
             "parts that cost nothing beside everybody",
             "epsilon + max((part.epsilon for part in of_parts), default=0 * epsilon),",
@@ -230,16 +230,20 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/plan/test_adaptive.py",),
     ),
     *broken(
-        "synth/measurements/event.py",
+        "synth/measurements/file.py",
         (
             "an event that is read with any threshold",
-            "    if not keeps_its_delta(event):\n",
-            "    if keeps_its_delta(event) is None:\n",
+            "        if not keeps_its_delta(event):\n",
+            "        if keeps_its_delta(event) is None:\n",
         ),
+        by=("unit/measurements/test_event.py",),
+    ),
+    *broken(
+        "synth/privacy/accounting.py",
         (
             "an event in a second spelling",
-            "if event_to_plain(event) != plain:",
-            "if event_to_plain(event).keys() != plain.keys():",
+            "    if event.to_plain() != plain:",
+            "    if event.to_plain().keys() != plain.keys():",
         ),
         by=("unit/measurements/test_event.py",),
     ),

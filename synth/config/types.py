@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 from synth.domain import Margin, PublicTotal, Universe
+from synth.strict_json import canonical_hash
 
 Strategy = Literal["auto", "identity", "adaptive", "sparse"] | tuple[Margin, ...]
 """A word, or the tables that are to be measured."""
@@ -246,13 +244,4 @@ class Config:
     @property
     def hash(self) -> str:
         """The configuration hash: SHA-256 of the canonical JSON of `public`."""
-        return configuration_hash(self.public)
-
-
-def configuration_hash(public: Mapping[str, Any]) -> str:
-    """The SHA-256, in hexadecimal, of the canonical JSON of a public configuration.
-
-    Canonical: keys sorted, no blanks, characters as themselves, UTF-8.
-    """
-    text = json.dumps(public, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+        return canonical_hash(self.public)

@@ -8,8 +8,15 @@ from weakref import WeakKeyDictionary
 from synth import progress
 from synth.curator.sensitive import Sensitive
 from synth.errors import BugError
-from synth.measurements import MeasuredTable, noise_variance
-from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler, noise_law
+from synth.measurements import MeasuredTable
+from synth.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    NoiseStream,
+    TableSampler,
+    noise_law,
+    noise_variance,
+)
 from synth.privacy import TableEvent
 
 if TYPE_CHECKING:

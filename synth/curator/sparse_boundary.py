@@ -18,8 +18,15 @@ from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, word_axes
 from synth.domain.sparse_counts import is_possible
 from synth.errors import BugError
-from synth.measurements import MeasuredTable, noise_variance
-from synth.noise import DiscreteLaplace, NoiseStream, TableSampler, keeps_its_delta, noise_law
+from synth.measurements import MeasuredTable
+from synth.noise import (
+    DiscreteLaplace,
+    NoiseStream,
+    TableSampler,
+    keeps_its_delta,
+    noise_law,
+    noise_variance,
+)
 from synth.noise.survivors import (
     cells_of_ranks,
     stream_table,

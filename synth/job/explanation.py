@@ -10,11 +10,11 @@ from typing import Any
 from synth.config.types import Config, DisjointPart, PersonUnit
 from synth.domain import format_number
 from synth.job.account import ledger_of, open_ledger
-from synth.measurements.divided_account import DividedAccount
 from synth.plan import plan_events, plan_schedule
 from synth.privacy import Budget, Promise, total_budget
-from synth.privacy.exact_numbers import PRECISION, decimal, significant_up
-from synth.privacy.meaning import at_least, at_most
+from synth.privacy.concentrated import PRECISION, decimal
+from synth.privacy.meaning import at_least, at_most, significant_up
+from synth.privacy.population import DividedAccount, part_to_plain
 from synth.release.manifest.meaning import build_meaning
 
 WIDTH = 88
@@ -53,25 +53,25 @@ class Explanation:
     def to_plain(self) -> dict[str, Any]:
         """The same in JSON values; budgets are exact fractions in text."""
         spending = self.spending
+        part = None if spending is None else ledger_of(self.config).disjoint_part
         return {
             "release_id": self.config.release.id,
             "configuration_hash": self.config.hash,
-            "epsilon": str(self.budget.epsilon),
-            "delta": str(self.budget.delta),
+            **self.budget.to_plain(),
             "neighbours": self.config.privacy.neighbours,
             "what_it_means": self.meaning,
             "population": None
             if spending is None
             else {
                 "name": spending.population,
-                "cap": _plain_budget(spending.cap),
-                "spent": None if spending.spent is None else _plain_budget(spending.spent),
+                "cap": spending.cap.to_plain(),
+                "spent": spending.spent and spending.spent.to_plain(),
                 "this_release_is_included": spending.charged,
                 "promise": Promise.of(self.config.privacy).to_plain(),
                 "bound_to": spending.promise and spending.promise.to_plain(),
                 "this_release_is_refused": spending.refuses,
                 "what_the_cap_means": self.meaning_of_cap,
-                "disjoint_part": plain_part(ledger_of(self.config).disjoint_part),
+                "disjoint_part": part and part_to_plain(part),
                 "disjoint_parts": spending.divided and spending.divided.to_plain(),
             },
         }
@@ -301,10 +301,6 @@ def _basis(config: Config) -> list[str]:
     ]
 
 
-def _plain_budget(budget: Budget) -> dict[str, str]:
-    return {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -348,10 +344,3 @@ def over_parts(part: DisjointPart | None, account: DividedAccount | None) -> lis
         whole = format_number(account.whole.epsilon)
         found.append(f"Spent so far, of epsilon: everybody {whole}; {'; '.join(spent)}.")
     return found
-
-
-def plain_part(part: DisjointPart | None) -> dict[str, Any] | None:
-    """The part in JSON values."""
-    if part is None:
-        return None
-    return {"name": part.name, "parts": list(part.parts), "source": part.source}

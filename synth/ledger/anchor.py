@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from synth.ledger.ledger import Ledger
-from synth.ledger.run import RunState, budget_to_plain
+from synth.ledger.run import RunState
 
 MALFORMED = "manifest.json does not state the account that was charged"
 BROKEN = "the ledger was cut, replaced or restored from before that, or the release is not its own"
@@ -60,10 +60,10 @@ def anchor_findings(
         "earlier_release_ids": list(position.earlier_releases),
         "reservation_hash": position.reservation_hash,
         "configuration_hash": run.configuration_hash,
-        "cap": budget_to_plain(position.cap),
-        "spent_before": budget_to_plain(position.lost_before),
-        "spent_now": budget_to_plain(position.spent_now),
-        "left": budget_to_plain(position.left_to_lose),
+        "cap": position.cap.to_plain(),
+        "spent_before": position.lost_before.to_plain(),
+        "spent_now": position.spent_now.to_plain(),
+        "left": position.left_to_lose.to_plain(),
     }
     for key, value in held.items():
         if published[key] != value:

@@ -10,18 +10,11 @@ from synth.ledger.run import (
     NEXT_STATE,
     RunRecord,
     RunState,
-    budget_from_plain,
     tables_from_plain,
 )
-from synth.ledger.standing import (
-    division_of,
-    exceeds,
-    part_from_plain,
-    position_for,
-    same_division,
-    spent_on,
-)
+from synth.ledger.standing import division_of, exceeds, position_for, same_division, spent_on
 from synth.privacy import Budget, Promise, total_budget
+from synth.privacy.population import part_from_plain
 
 
 class BrokenChainError(Exception):
@@ -96,7 +89,7 @@ class Book:
 
     def _reserve(self, event: LedgerEvent) -> None:
         payload = event.read()
-        charge = budget_from_plain(payload["charge"])
+        charge = Budget.from_plain(payload["charge"])
         earlier = self.runs.get(event.release_id)
         charged = self.charged(event.population)
         part = part_from_plain(payload["disjoint_part"]) if "disjoint_part" in payload else None
@@ -114,7 +107,7 @@ class Book:
         position = position_for(
             charged,
             population=event.population,
-            cap=budget_from_plain(payload["cap"]),
+            cap=Budget.from_plain(payload["cap"]),
             charge=charge,
             part=part,
             promise=promise,

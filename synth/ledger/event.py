@@ -8,18 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from synth.strict_json import canonical_json
+
 GENESIS = "0" * 64
 """The previous hash of the first event."""
-
-
-def canonical_json(value: Any) -> str:
-    """JSON text that is the same for equal values: sorted keys, no spaces, no escapes.
-
-    Raises: ValueError or TypeError for a value that JSON cannot hold exactly.
-    """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
 
 
 @dataclass(frozen=True)

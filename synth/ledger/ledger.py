@@ -34,17 +34,9 @@ from synth.ledger.run import (
     NEXT_STATE,
     RunRecord,
     RunState,
-    budget_to_plain,
     tables_to_plain,
 )
-from synth.ledger.standing import (
-    divided_account,
-    division_of,
-    exceeds,
-    part_to_plain,
-    position_for,
-    promise_of,
-)
+from synth.ledger.standing import divided_account, division_of, exceeds, position_for, promise_of
 from synth.ledger.token import (
     MEASUREMENTS,
     Trace,
@@ -55,6 +47,7 @@ from synth.ledger.token import (
 )
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, PrivacyEvent, Promise, total_budget
+from synth.privacy.population import part_to_plain
 
 BUSY_TIMEOUT_SECONDS = 30.0
 NO_DELTA = Fraction(0)
@@ -192,8 +185,8 @@ class Ledger:
                 payload = {
                     "token": new_token(self._file.path, release_id),
                     "configuration_hash": asked["configuration_hash"],
-                    "charge": budget_to_plain(_cost(asked)),
-                    "cap": budget_to_plain(asked["cap"]),
+                    "charge": _cost(asked).to_plain(),
+                    "cap": asked["cap"].to_plain(),
                     "tables": tables_to_plain(asked["events"]),
                     "promise": asked["promise"].to_plain(),
                 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from synth.ledger.run import RunRecord
-from synth.measurements.divided_account import DividedAccount
 from synth.privacy import Budget, Promise
+from synth.privacy.population import DividedAccount
 
 
 @dataclass(frozen=True)

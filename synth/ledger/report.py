@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from synth.domain import format_number
 from synth.ledger.ledger import Ledger
-from synth.ledger.run import RunRecord, budget_to_plain
-from synth.measurements.divided_account import DividedAccount
+from synth.ledger.run import RunRecord
 from synth.privacy import Promise
+from synth.privacy.population import DividedAccount
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,9 +30,9 @@ def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
     history = ledger.history()
     return {
         "population": population,
-        "cap": None if position.cap is None else budget_to_plain(position.cap),
-        "spent": budget_to_plain(position.spent),
-        "left": None if position.left is None else budget_to_plain(position.left),
+        "cap": position.cap and position.cap.to_plain(),
+        "spent": position.spent.to_plain(),
+        "left": position.left and position.left.to_plain(),
         "promise": position.promise and _terms(position.promise),
         "disjoint_parts": position.divided and position.divided.to_plain(),
         "runs": [_run_to_plain(run) for run in position.runs],
@@ -114,9 +114,9 @@ def _run_to_plain(run: RunRecord) -> dict[str, Any]:
         "part": None if run.part is None else run.part.name,
         "state": run.state.value,
         "configuration_hash": run.configuration_hash,
-        "charge": budget_to_plain(run.charge),
-        "cap": budget_to_plain(run.position.cap),
-        "spent_before": budget_to_plain(run.position.spent_before),
+        "charge": run.charge.to_plain(),
+        "cap": run.position.cap.to_plain(),
+        "spent_before": run.position.spent_before.to_plain(),
         "promise": run.promise and run.promise.to_plain(),
         "reservation_hash": run.position.reservation_hash,
         "reserved_on": run.reserved_on,

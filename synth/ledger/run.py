@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from typing import Any
 
 from synth.config.types import DisjointPart
@@ -89,98 +88,28 @@ class RunRecord:
         return (self.details or {}).get(state, {})
 
 
-def budget_to_plain(budget: Budget) -> dict[str, str]:
-    """A budget as exact fractions in text."""
-    return {"epsilon": str(budget.epsilon), "delta": str(budget.delta)}
-
-
-def budget_from_plain(plain: Mapping[str, Any]) -> Budget:
-    """Read a budget back; raises ValueError, KeyError or TypeError if it is damaged."""
-    return Budget(_fraction(plain["epsilon"]), _fraction(plain["delta"]))
+_IN_TEXT = ("cells", "threshold", "candidates")
+"""Whole numbers that the ledger keeps as text."""
 
 
 def tables_to_plain(events: Sequence[PrivacyEvent]) -> list[dict[str, Any]]:
-    """What was paid for as plain values; numbers as text, entries that say nothing left out.
+    """What was paid for as plain values.
 
     The `table` of one that is still to be chosen is null; which it became, the measurements say.
     """
     return [
-        _selection_to_plain(event) if isinstance(event, SelectionEvent) else _table_to_plain(event)
+        {key: str(value) if key in _IN_TEXT else value for key, value in event.to_plain().items()}
         for event in events
     ]
 
 
 def tables_from_plain(plain: Sequence[Mapping[str, Any]]) -> tuple[PrivacyEvent, ...]:
     """Read what was paid for back; raises ValueError, KeyError or TypeError if damaged."""
-    return tuple(
-        _selection_from_plain(entry) if "candidates" in entry else _table_from_plain(entry)
-        for entry in plain
-    )
+    return tuple(map(_event_from_plain, plain))
 
 
-def _table_to_plain(event: TableEvent | OpenTableEvent) -> dict[str, Any]:
-    plain: dict[str, Any] = {
-        "table": None,
-        "sensitivity_l1": event.sensitivity_l1,
-        "mechanism": event.mechanism,
-    }
-    if event.epsilon is not None:
-        plain["epsilon"] = str(event.epsilon)
-    if event.rho is not None:
-        plain["rho"] = str(event.rho)
-    if event.sensitivity_l2_squared is not None:
-        plain["sensitivity_l2_squared"] = event.sensitivity_l2_squared
-    if isinstance(event, TableEvent):
-        plain |= {"table": list(event.table), "cells": str(event.cells)}
-        if any(event.coarsening):
-            plain["coarsening"] = list(event.coarsening)
-        if event.threshold is not None:
-            plain["threshold"] = str(event.threshold)
-        if event.delta is not None:
-            plain["delta"] = str(event.delta)
-    return plain
-
-
-def _table_from_plain(entry: Mapping[str, Any]) -> TableEvent | OpenTableEvent:
-    squared, threshold = entry.get("sensitivity_l2_squared"), entry.get("threshold")
-    event = OpenTableEvent(
-        sensitivity_l1=int(entry["sensitivity_l1"]),
-        epsilon=_fraction(entry["epsilon"]) if "epsilon" in entry else None,
-        mechanism=str(entry["mechanism"]),
-        rho=_fraction(entry["rho"]) if "rho" in entry else None,
-        sensitivity_l2_squared=None if squared is None else int(squared),
-    )
-    if entry["table"] is None:
-        return event
-    return TableEvent(
-        table=tuple(str(name) for name in entry["table"]),
-        cells=int(entry["cells"]),
-        sensitivity_l1=event.sensitivity_l1,
-        epsilon=event.epsilon,
-        mechanism=event.mechanism,
-        coarsening=tuple(int(step) for step in entry.get("coarsening", ())),
-        rho=event.rho,
-        sensitivity_l2_squared=event.sensitivity_l2_squared,
-        threshold=None if threshold is None else int(threshold),
-        delta=_fraction(entry["delta"]) if "delta" in entry else None,
-    )
-
-
-def _selection_to_plain(event: SelectionEvent) -> dict[str, Any]:
-    return {
-        "candidates": str(event.candidates),
-        "epsilon": str(event.epsilon),
-        "mechanism": event.mechanism,
-    }
-
-
-def _selection_from_plain(entry: Mapping[str, Any]) -> SelectionEvent:
-    return SelectionEvent(
-        int(entry["candidates"]), _fraction(entry["epsilon"]), str(entry["mechanism"])
-    )
-
-
-def _fraction(text: Any) -> Fraction:
-    if not isinstance(text, str):
-        raise TypeError("a budget must be an exact fraction in text")
-    return Fraction(text)
+def _event_from_plain(entry: Mapping[str, Any]) -> PrivacyEvent:
+    plain = {key: int(value) if key in _IN_TEXT else value for key, value in entry.items()}
+    if "candidates" in plain:
+        return SelectionEvent.from_plain(plain)
+    return (OpenTableEvent if plain["table"] is None else TableEvent).from_plain(plain)

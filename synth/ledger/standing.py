@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from synth.config.types import DisjointPart
 from synth.ledger.run import RunRecord
-from synth.measurements.divided_account import DividedAccount
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, Promise
-from synth.privacy.population import common_promise, population_total, sums_of_parts
+from synth.privacy.population import DividedAccount, common_promise, population_total, sums_of_parts
 
 
 def division_of(charged: Iterable[RunRecord]) -> DisjointPart | None:
@@ -73,23 +71,6 @@ def position_for(
 def exceeds(position: LedgerPosition) -> bool:
     """Whether the new charge would go over the cap, compared exactly."""
     return position.left.epsilon < 0 or position.left.delta < 0
-
-
-def part_to_plain(part: DisjointPart) -> dict[str, Any]:
-    """The part as plain values."""
-    return {"name": part.name, "parts": list(part.parts), "source": part.source}
-
-
-def part_from_plain(plain: Mapping[str, Any]) -> DisjointPart:
-    """Read a part back; raises ValueError, KeyError or TypeError if it is damaged."""
-    part = DisjointPart(
-        name=str(plain["name"]),
-        parts=tuple(str(name) for name in plain["parts"]),
-        source=str(plain["source"]),
-    )
-    if part.name not in part.parts or list(part.parts) != sorted(set(part.parts)):
-        raise ValueError("the parts are not in order")
-    return part
 
 
 def _divided(charged: Sequence[RunRecord], part: DisjointPart | None) -> DividedAccount | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import TYPE_CHECKING, Any
 
-from synth.measurements.event import event_to_plain, selection_to_plain
 from synth.measurements.sparse_table import listed_counts
+from synth.strict_json import canonical_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,13 +30,13 @@ def compute_content_hash(measurements: Measurements) -> str:
     head: dict[str, Any] = {
         "release_id": measurements.release_id,
         "configuration_hash": measurements.configuration_hash,
-        "events": [event_to_plain(table.event) for table in measurements.tables],
+        "events": [table.event.to_plain() for table in measurements.tables],
     }
     if measurements.selections:
-        head["selections"] = [selection_to_plain(event) for event in measurements.selections]
+        head["selections"] = [event.to_plain() for event in measurements.selections]
     if listed := listed_counts(measurements.tables):
         head["listed"] = listed
-    digest.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
+    digest.update(canonical_json(head, ascii_only=True).encode())
     for table in measurements.tables:
         _update(digest, table.noisy_counts)
         if table.codes is not None:

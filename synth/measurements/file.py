@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from synth.domain import Margin, Universe
 from synth.measurements.count_column import CountColumn, fits_int32
 from synth.measurements.durable import create_durably
-from synth.measurements.event import (
-    event_from_plain,
-    event_to_plain,
-    noise_variance,
-    selection_from_plain,
-    selection_to_plain,
-)
 from synth.measurements.measurements import MeasuredTable, Measurements
-from synth.measurements.metadata import read_metadata
 from synth.measurements.sparse_table import (
     check_listed_counts,
     code_arrays,
@@ -31,7 +23,9 @@ from synth.measurements.sparse_table import (
     read_codes,
     row_counts,
 )
-from synth.privacy import TableEvent
+from synth.noise import keeps_its_delta, noise_variance
+from synth.privacy import SelectionEvent, TableEvent
+from synth.strict_json import JsonError, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +36,10 @@ FORMAT_VERSION = 2
 METADATA_KEY = b"synth"
 ROWS_PER_GROUP = 1 << 20
 MOST_TABLES = 1 << 15
+MOST_METADATA_BYTES = 1 << 26
+"""No longer metadata are read: more than the tables of the longest list need."""
+MOST_DIGITS = 4000
+"""Of a number of cells: more than any universe has."""
 
 
 def write_measurements(path: Path, measurements: Measurements) -> None:
@@ -88,10 +86,10 @@ def _schema(measurements: Measurements) -> pa.Schema:
         "format_version": FORMAT_VERSION,
         "release_id": measurements.release_id,
         "configuration_hash": measurements.configuration_hash,
-        "tables": [event_to_plain(table.event) for table in measurements.tables],
+        "tables": [table.event.to_plain() for table in measurements.tables],
     }
     if measurements.selections:
-        metadata["selections"] = [selection_to_plain(event) for event in measurements.selections]
+        metadata["selections"] = [event.to_plain() for event in measurements.selections]
     if listed := listed_counts(measurements.tables):
         metadata["listed"] = listed
     return pa.schema(
@@ -145,8 +143,8 @@ def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements
     try:
         with pq.ParquetFile(path) as file:
             head = _read_head(file.schema_arrow)
-            events = [event_from_plain(plain) for plain in head["tables"]]
-            selections = tuple(map(selection_from_plain, head["selections"]))
+            events = [TableEvent.from_plain(plain) for plain in head["tables"]]
+            selections = tuple(map(SelectionEvent.from_plain, head["selections"]))
             _check_events(events, universe)
             _check_code_columns(events, file.schema_arrow)
             rows = row_counts(events, head["listed"])
@@ -216,7 +214,7 @@ def _read_head(schema: pa.Schema) -> dict[str, Any]:
     fixed = [("table", "int16"), ("cell", "int64")]
     if found not in ([*fixed, ("noisy_count", kind)] for kind in ("int32", "int64")):
         raise ValueError("does not have the columns table, cell, noisy_count")
-    head = {"selections": [], "listed": []} | read_metadata((schema.metadata or {})[METADATA_KEY])
+    head = {"selections": [], "listed": []} | _read_object((schema.metadata or {})[METADATA_KEY])
     if head["format_version"] != FORMAT_VERSION:
         raise ValueError(f"has a format version other than {FORMAT_VERSION}")
     if not isinstance(head["release_id"], str) or not isinstance(head["configuration_hash"], str):
@@ -224,6 +222,18 @@ def _read_head(schema: pa.Schema) -> dict[str, Any]:
     if type(head["tables"]) is not list or type(head["selections"]) is not list:
         raise ValueError("has no list of tables or of selections")
     return head
+
+
+def _read_object(content: bytes) -> dict[str, Any]:
+    if len(content) > MOST_METADATA_BYTES:
+        raise ValueError("has metadata that are too long")
+    try:
+        value = parse_json(content, most_digits=MOST_DIGITS, only_whole=True)
+    except JsonError as error:
+        raise ValueError(f"has metadata that are no JSON of one meaning: {error}") from None
+    if type(value) is not dict:
+        raise ValueError("has metadata that are not an object")
+    return value
 
 
 def _check_code_columns(events: list[TableEvent], schema: pa.Schema) -> None:
@@ -236,6 +246,8 @@ def _check_events(events: list[TableEvent], universe: Universe) -> None:
     if not 0 < len(events) <= MOST_TABLES:
         raise ValueError("lists no table, or too many")
     for event in events:
+        if not keeps_its_delta(event):
+            raise ValueError("has an event with a threshold too low for its delta")
         if [name for name in universe.names if name in event.table] != list(event.table):
             raise ValueError("has a table whose attributes are not in the universe, in its order")
         depths = [universe.attribute(name).depth for name in event.table]

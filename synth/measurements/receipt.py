@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
-from synth.measurements.divided_account import DividedAccount
 from synth.privacy import Budget, Charge, Promise, left_of, population_total
+from synth.privacy.population import DividedAccount
 
 SOURCE_KEPT = "The source files were left where they are, under the curator's access rules."
 SOURCE_ABSENT = (
@@ -118,10 +117,6 @@ class Receipt:
 
     def to_json(self) -> str:
         """The receipt as JSON text; budgets are exact fractions in text."""
-
-        def budget(value: Budget) -> dict[str, str]:
-            return {"epsilon": str(value.epsilon), "delta": str(value.delta)}
-
         plain: dict[str, Any] = {
             "release_id": self.release_id,
             "configuration_hash": self.configuration_hash,
@@ -129,9 +124,9 @@ class Receipt:
             "measured_on": self.measured_on,
             "ledger": {
                 "population": self.ledger.population,
-                "cap": budget(self.ledger.cap),
-                "spent_before": budget(self.ledger.spent_before),
-                "spent_now": budget(self.ledger.spent_now),
+                "cap": self.ledger.cap.to_plain(),
+                "spent_before": self.ledger.spent_before.to_plain(),
+                "spent_now": self.ledger.spent_now.to_plain(),
                 "earlier_releases": list(self.ledger.earlier_releases),
                 "divided": self.ledger.divided and self.ledger.divided.to_plain(),
                 "promise": self.ledger.promise and self.ledger.promise.to_plain(),
@@ -151,12 +146,9 @@ class Receipt:
     @staticmethod
     def from_json(text: str) -> Receipt:
         """Read a receipt back; raises KeyError, TypeError or ValueError if it is damaged."""
-
-        def budget(value: dict[str, str]) -> Budget:
-            return Budget(Fraction(value["epsilon"]), Fraction(value["delta"]))
-
         plain = json.loads(text)
         ledger = plain["ledger"]
+        divided, promise = ledger.get("divided"), ledger["promise"]
         disposal = plain["disposal"]
         return Receipt(
             release_id=plain["release_id"],
@@ -165,12 +157,12 @@ class Receipt:
             measured_on=plain["measured_on"],
             ledger=LedgerPosition(
                 population=ledger["population"],
-                cap=budget(ledger["cap"]),
-                spent_before=budget(ledger["spent_before"]),
-                spent_now=budget(ledger["spent_now"]),
+                cap=Budget.from_plain(ledger["cap"]),
+                spent_before=Budget.from_plain(ledger["spent_before"]),
+                spent_now=Budget.from_plain(ledger["spent_now"]),
                 earlier_releases=tuple(ledger["earlier_releases"]),
-                divided=_divided(ledger.get("divided")),
-                promise=_promise(ledger["promise"]),
+                divided=None if divided is None else DividedAccount.from_plain(divided),
+                promise=None if promise is None else Promise.from_plain(promise),
                 reservation_hash=ledger["reservation_hash"],
             ),
             self_tests=tuple(SelfTest(t["name"], t["passed"]) for t in plain["self_tests"]),
@@ -178,11 +170,3 @@ class Receipt:
             if disposal is None
             else Disposal(disposal["method"], disposal["reason"], tuple(disposal["checks"])),
         )
-
-
-def _divided(plain: dict[str, Any] | None) -> DividedAccount | None:
-    return None if plain is None else DividedAccount.from_plain(plain)
-
-
-def _promise(plain: dict[str, Any] | None) -> Promise | None:
-    return None if plain is None else Promise.from_plain(plain)

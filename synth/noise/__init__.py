@@ -2,7 +2,7 @@
 
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
-from synth.noise.mechanism import noise_law
+from synth.noise.mechanism import noise_law, noise_variance
 from synth.noise.partition_selection import keeps_its_delta
 from synth.noise.selection import permute_and_flip
 from synth.noise.self_tests import self_test
@@ -16,6 +16,7 @@ __all__ = [
     "TableSampler",
     "keeps_its_delta",
     "noise_law",
+    "noise_variance",
     "permute_and_flip",
     "self_test",
 ]

@@ -1,4 +1,4 @@
-"""The law of the noise that an event of the accounting stands for."""
+"""The noise that an event of the accounting stands for: its law, and its variance."""
 
 from __future__ import annotations
 
@@ -24,3 +24,11 @@ def noise_law(event: TableEvent | OpenTableEvent) -> DiscreteLaplace | DiscreteG
     ):
         return DiscreteGaussian(event.rho, event.sensitivity_l2_squared)
     raise ValueError(f"no noise is known for mechanism {event.mechanism!r}")
+
+
+def noise_variance(event: TableEvent) -> float:
+    """The variance of the noise in one cell, in records squared.
+
+    Raises: ValueError for noise that is never drawn, because it is too wide.
+    """
+    return noise_law(event).variance

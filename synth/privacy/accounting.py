@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeVar
 
 from synth.privacy.concentrated import rho_to_epsilon
 
@@ -23,6 +25,17 @@ class Budget:
     def __add__(self, other: Budget) -> Budget:
         return Budget(self.epsilon + other.epsilon, self.delta + other.delta)
 
+    def to_plain(self) -> dict[str, str]:
+        """JSON values: exact fractions in text."""
+        return {"epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> Budget:
+        """Read a budget back; raises ValueError, KeyError or TypeError if it is damaged."""
+        if any(type(plain[name]) is not str for name in ("epsilon", "delta")):
+            raise TypeError("a budget must be an exact fraction in text")
+        return Budget(Fraction(plain["epsilon"]), Fraction(plain["delta"]))
+
 
 LAPLACE = "discrete-laplace"
 GAUSSIAN = "discrete-gaussian"
@@ -31,6 +44,14 @@ PARTITION_SELECTION = "partition-selection"
 """Discrete Laplace noise on the non-empty cells alone, and a threshold that keeps them secret."""
 MECHANISMS = (LAPLACE, GAUSSIAN, PERMUTE_AND_FLIP, PARTITION_SELECTION)
 """Everything that ever touches a secret count."""
+_NOISE_KEYS = {
+    LAPLACE: {"epsilon"},
+    GAUSSIAN: {"rho", "sensitivity_l2_squared"},
+    PARTITION_SELECTION: {"epsilon", "delta", "threshold"},
+}
+"""What an event says of its noise, beside the sensitivity."""
+_EXACT_POSITIVE = re.compile(r"[1-9][0-9]{0,99}(/[1-9][0-9]{0,99})?")
+"""How `str` writes a positive fraction; bounded, because files are not trusted."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +107,44 @@ class TableEvent:
             raise ValueError("only Gaussian noise has a sigma")
         return self.sensitivity_l2_squared / (2 * self.rho)
 
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values; exact numbers as text.
+
+        `coarsening` is left out where it is 0 for every attribute, `threshold` where every cell is
+        listed. Laplace noise has `epsilon`, Gaussian noise `rho` and `sensitivity_l2_squared`, and
+        partition selection `epsilon`, `delta` and `threshold`.
+        """
+        plain = {"table": list(self.table), "cells": self.cells} | _noise_to_plain(self)
+        if any(self.coarsening):
+            plain["coarsening"] = list(self.coarsening)
+        if self.threshold is not None:
+            plain["threshold"] = self.threshold
+        if self.delta is not None:
+            plain["delta"] = str(self.delta)
+        return plain
+
+    @staticmethod
+    def from_plain(plain: Any) -> TableEvent:
+        """Read an event back; raises KeyError, TypeError or ValueError if it is damaged.
+
+        Ensures: `to_plain` of the result is `plain`; an event has one written form only.
+        """
+        noise = _noise_from_plain(plain, {"table", "cells"}, optional={"coarsening", "threshold"})
+        names, coarsening = plain["table"], plain.get("coarsening", [])
+        if type(names) is not list or any(type(name) is not str for name in names):
+            raise ValueError("an event needs a list of attribute names")
+        if type(coarsening) is not list or any(type(c) is not int or c < 0 for c in coarsening):
+            raise ValueError("an event needs whole steps of coarsening")
+        event = TableEvent(
+            table=tuple(names),
+            cells=plain["cells"],
+            coarsening=tuple(coarsening),
+            threshold=plain.get("threshold"),
+            delta=_positive(plain["delta"]) if "delta" in plain else None,
+            **noise,
+        )
+        return _in_its_one_form(event, plain)
+
 
 @dataclass(frozen=True)
 class OpenTableEvent:
@@ -120,6 +179,50 @@ class OpenTableEvent:
             self.sensitivity_l2_squared,
         )
 
+    def to_plain(self) -> dict[str, Any]:
+        """As a `TableEvent`, with null for the table."""
+        return {"table": None} | _noise_to_plain(self)
+
+    @staticmethod
+    def from_plain(plain: Any) -> OpenTableEvent:
+        """Read an event back; raises as `TableEvent.from_plain`."""
+        event = OpenTableEvent(**_noise_from_plain(plain, {"table"}, optional=set()))
+        return _in_its_one_form(event, plain)
+
+
+def _noise_to_plain(event: TableEvent | OpenTableEvent) -> dict[str, Any]:
+    plain: dict[str, Any] = {"mechanism": event.mechanism, "sensitivity_l1": event.sensitivity_l1}
+    if event.mechanism == GAUSSIAN:
+        plain |= {"rho": str(event.rho), "sensitivity_l2_squared": event.sensitivity_l2_squared}
+    else:
+        plain["epsilon"] = str(event.epsilon)
+    return plain
+
+
+def _noise_from_plain(plain: Any, others: set[str], *, optional: set[str]) -> dict[str, Any]:
+    """The noise of an event as arguments, once it has the entries that its mechanism needs."""
+    if type(plain) is not dict:
+        raise ValueError("an event is not an object")
+    mechanism = plain["mechanism"]
+    if mechanism not in _NOISE_KEYS:
+        raise ValueError("an event has a mechanism that is not known")
+    expected = {"mechanism", "sensitivity_l1", *others, *_NOISE_KEYS[mechanism]}
+    if plain.keys() - (optional - expected) != expected:
+        raise ValueError("an event has other entries than its mechanism needs")
+    return {
+        "mechanism": mechanism,
+        "sensitivity_l1": plain["sensitivity_l1"],
+        "sensitivity_l2_squared": plain.get("sensitivity_l2_squared"),
+        "epsilon": _positive(plain["epsilon"]) if "epsilon" in plain else None,
+        "rho": _positive(plain["rho"]) if "rho" in plain else None,
+    }
+
+
+def _positive(text: Any) -> Fraction:
+    if type(text) is not str or not _EXACT_POSITIVE.fullmatch(text):
+        raise ValueError("an event needs a positive budget, an exact fraction")
+    return Fraction(text)
+
 
 def _check_noise(event: TableEvent | OpenTableEvent, whole: list[int]) -> None:
     gaussian = event.mechanism == GAUSSIAN
@@ -132,7 +235,7 @@ def _check_noise(event: TableEvent | OpenTableEvent, whole: list[int]) -> None:
     if any(type(number) is not int for number in whole):
         raise TypeError("the cells and the sensitivity of a table are whole numbers")
     if given <= 0 or min(whole) < 1:
-        raise ValueError("the budget, cells and sensitivity of a table are positive")
+        raise ValueError("an event needs a positive budget, cells and sensitivity")
 
 
 def _check_threshold(event: TableEvent) -> None:
@@ -175,9 +278,37 @@ class SelectionEvent:
         if self.mechanism != PERMUTE_AND_FLIP:
             raise ValueError(f"no accounting rule for mechanism {self.mechanism!r}")
 
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values; exact numbers as text."""
+        return {
+            "mechanism": self.mechanism,
+            "candidates": self.candidates,
+            "epsilon": str(self.epsilon),
+        }
+
+    @staticmethod
+    def from_plain(plain: Any) -> SelectionEvent:
+        """Read a choice back; raises KeyError, TypeError or ValueError if it is damaged.
+
+        Ensures: `to_plain` of the result is `plain`.
+        """
+        if type(plain) is not dict:
+            raise ValueError("a selection is not an object")
+        event = SelectionEvent(plain["candidates"], _positive(plain["epsilon"]), plain["mechanism"])
+        return _in_its_one_form(event, plain)
+
 
 PrivacyEvent = TableEvent | OpenTableEvent | SelectionEvent
 """Whatever spends budget."""
+
+
+Event = TypeVar("Event", TableEvent, OpenTableEvent, SelectionEvent)
+
+
+def _in_its_one_form(event: Event, plain: dict[str, Any]) -> Event:
+    if event.to_plain() != plain:
+        raise ValueError("an event is not written in the one form of its values")
+    return event
 
 
 def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:

@@ -52,7 +52,7 @@ def rho_to_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     _check(rho, "rho")
     _check_delta(delta)
     terms = _Terms(delta)
-    exact_rho = _decimal(rho)
+    exact_rho = decimal(rho)
     alpha_minus_1 = _minimum(
         lambda x: PRECISION.add(PRECISION.multiply(_plus_1(x), exact_rho), terms.at(x)), terms
     )
@@ -72,7 +72,7 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     _check(epsilon, "epsilon")
     _check_delta(delta)
     terms = _Terms(delta)
-    exact_epsilon = _decimal(epsilon)
+    exact_epsilon = decimal(epsilon)
 
     def minus_rho(x: Decimal) -> Decimal:
         return PRECISION.divide(PRECISION.subtract(terms.at(x), exact_epsilon), _plus_1(x))
@@ -91,7 +91,7 @@ class _Terms:
     """ln(1 - 1/alpha) and (ln(1/delta) - ln(alpha)) / (alpha - 1), as functions of alpha - 1."""
 
     def __init__(self, delta: Fraction) -> None:
-        self.log_delta = _decimal(delta).ln(PRECISION)
+        self.log_delta = decimal(delta).ln(PRECISION)
 
     def parts(self, x: Decimal) -> tuple[Decimal, ...]:
         """Four summands whose sum is the two terms, each rounded correctly."""
@@ -148,7 +148,8 @@ def _plus_1(x: Decimal) -> Decimal:
     return PRECISION.add(x, Decimal(1))
 
 
-def _decimal(value: Fraction) -> Decimal:
+def decimal(value: Fraction) -> Decimal:
+    """The value in 60 digits."""
     return PRECISION.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 

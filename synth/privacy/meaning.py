@@ -1,18 +1,54 @@
-"""What a guarantee means: bounds on beliefs, on tests, and for groups."""
+"""What a budget means for beliefs, on tests, and for groups, in numbers that understate nothing.
+
+Numbers are written as exact fractions, or as decimals and bounds rounded to the safe side.
+"""
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
+from synth.domain import format_number
 from synth.privacy.accounting import Budget
-from synth.privacy.exact_numbers import (
-    PRECISION,
-    decimal,
-    rounded_down,
-    rounded_up,
-    significant_up,
-)
+from synth.privacy.concentrated import PRECISION, decimal
+
+DECIMALS = 15
+
+
+def exact_number(value: Fraction) -> dict[str, str]:
+    """Write `value` as an exact fraction and in decimals.
+
+    Rounding: a value with more than 15 decimals is rounded up in its decimal form, so a budget
+    is never understated; the fraction stays exact.
+    """
+    scaled = Fraction(math.ceil(value * 10**DECIMALS), 10**DECIMALS)
+    return {
+        "fraction": f"{value.numerator}/{value.denominator}",
+        "decimal": format_number(scaled),
+    }
+
+
+def exact_budget(budget: Budget) -> dict[str, Any]:
+    """Write both parameters of a budget."""
+    return {"epsilon": exact_number(budget.epsilon), "delta": exact_number(budget.delta)}
+
+
+def rounded_up(value: Decimal, digits: int = 6) -> float:
+    """The smallest number with that many decimals that is not below `value`."""
+    return float(value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING))
+
+
+def rounded_down(value: Decimal, digits: int = 6) -> float:
+    """The largest number with that many decimals that is not above `value`."""
+    return float(value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_FLOOR))
+
+
+def significant_up(value: Decimal, digits: int = 6) -> float:
+    """The smallest number with that many significant digits that is not below `value`."""
+    return float(Context(prec=digits, rounding=ROUND_CEILING).plus(value))
+
 
 PRIORS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 """What an attacker may believe before the release, in the examples that are told."""

@@ -7,7 +7,8 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from synth.privacy.exact_numbers import decimal, significant_up
+from synth.privacy.concentrated import decimal
+from synth.privacy.meaning import significant_up
 from synth.release.manifest.gate import gate_sentence
 from synth.release.manifest.useful import useful_sentences
 from synth.release.snippets import load_snippets

@@ -7,11 +7,10 @@ from typing import Any
 
 from synth.errors import VerificationError
 from synth.release.contents import MANIFEST, SIGNATURE
-from synth.release.manifest.canonical import canonical_hash
 from synth.release.signing import MAX_BYTES, parse_signature
 from synth.release.verification.folder import Folder, FolderError
-from synth.release.verification.untrusted_json import JsonError, parse_json
 from synth.signatures import PublicKey
+from synth.strict_json import JsonError, canonical_hash, parse_json
 
 
 def published_configuration_hash(folder: Path) -> str | None:

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 
 from synth.release.contents import MANIFEST
-from synth.release.manifest.canonical import write_json
 from synth.signatures import PrivateKey, PublicKey, Purpose
+from synth.strict_json import write_json
 
 MAX_BYTES = 1 << 12
 

@@ -39,7 +39,6 @@ from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, schema_file
-from synth.release.manifest.canonical import write_json
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.page.summary import summarise
@@ -48,6 +47,7 @@ from synth.release.side_by_side import both_side_by_side
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
 from synth.signatures import PrivateKey
+from synth.strict_json import write_json
 
 
 @dataclass(frozen=True)

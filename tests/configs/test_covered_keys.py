@@ -19,7 +19,7 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from synth.config import Config, config_from_public, configuration_hash, load_config
+from synth.config import Config, config_from_public, load_config
 from synth.config.choices import Either, MapOf, OneOrList
 from synth.config.keys import CONFIGURATION
 from synth.config.shapes import ListOf, Record, Variants
@@ -27,6 +27,7 @@ from synth.errors import ConfigError
 from synth.policy import approve
 from synth.release.manifest.configuration import configuration_schema
 from synth.signatures import PrivateKey
+from synth.strict_json import canonical_hash
 from tests.conftest import merged
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "configuration-keys.md"
@@ -282,7 +283,7 @@ def test_the_version_of_the_format_has_one_value_which_is_published(tmp_path: Pa
         loaded(tmp_path, {**BASE, "schema_version": 2})
     config = loaded(tmp_path, BASE)
     assert config.public["schema_version"] == 1
-    assert config.hash != configuration_hash({**config.public, "schema_version": 2})
+    assert config.hash != canonical_hash({**config.public, "schema_version": 2})
 
 
 PLACES = ["source.path", "source.url", "source.spark.master"]

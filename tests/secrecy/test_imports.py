@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "synth"
 
 ORDER = [
     ["errors", "progress"],
+    ["strict_json"],
     ["signatures"],
     ["domain"],
     ["config"],

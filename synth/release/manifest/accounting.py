@@ -17,7 +17,7 @@ from synth.privacy.accounting import (
     PARTITION_SELECTION,
     PERMUTE_AND_FLIP,
 )
-from synth.privacy.exact_numbers import exact_budget, exact_number
+from synth.privacy.meaning import exact_budget, exact_number
 from synth.release.manifest.disjoint_parts import DISJOINT_PART, build_disjoint_part
 from synth.release.manifest.schema_terms import (
     Schema,

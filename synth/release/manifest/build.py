@@ -17,7 +17,6 @@ from synth.measurements import (
 )
 from synth.release.columns import published_columns
 from synth.release.manifest import accounting, deployment, guarantee, identity, life, meaning
-from synth.release.manifest.canonical import write_json
 from synth.release.manifest.configuration import configuration_schema
 from synth.release.manifest.domain import DOMAIN, build_domain
 from synth.release.manifest.implementation import (
@@ -29,6 +28,7 @@ from synth.release.manifest.processing import POST_PROCESSING, build_processing
 from synth.release.manifest.quality import QUALITY, build_quality
 from synth.release.manifest.schema_terms import Schema, record, text
 from synth.release.manifest.software import Software, installed_software
+from synth.strict_json import write_json
 
 if TYPE_CHECKING:
     from synth.release.derivation import Derivation

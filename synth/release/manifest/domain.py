@@ -7,7 +7,6 @@ from typing import Any
 from synth.config.types import Config
 from synth.domain import CLAMP, Attribute, Conjunction, Universe, format_number
 from synth.release.columns import Column
-from synth.release.manifest.canonical import canonical_hash
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -20,6 +19,7 @@ from synth.release.manifest.schema_terms import (
     text,
     whole,
 )
+from synth.strict_json import canonical_hash
 
 
 def _where(description: str) -> Schema:

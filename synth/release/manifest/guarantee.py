@@ -12,7 +12,7 @@ from synth.domain import format_number
 from synth.measurements import Measurements
 from synth.privacy import Budget, TableEvent, sensitivity_l1, sensitivity_l2_squared, total_budget
 from synth.privacy.accounting import GAUSSIAN, PARTITION_SELECTION
-from synth.privacy.exact_numbers import exact_budget, exact_number
+from synth.privacy.meaning import exact_budget, exact_number
 from synth.release.manifest.meaning import rare
 from synth.release.manifest.schema_terms import (
     basis,

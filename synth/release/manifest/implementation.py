@@ -13,7 +13,6 @@ from synth.privacy.accounting import (
     PARTITION_SELECTION,
     PERMUTE_AND_FLIP,
 )
-from synth.release.manifest.canonical import canonical_hash
 from synth.release.manifest.schema_terms import (
     flag,
     listing,
@@ -23,6 +22,7 @@ from synth.release.manifest.schema_terms import (
     text,
 )
 from synth.release.manifest.software import Software
+from synth.strict_json import canonical_hash
 
 EXACT_SAMPLER = (
     "exact: a table over 16 random bits, refined by further bits wherever these do not decide; "

@@ -6,8 +6,12 @@ from fractions import Fraction
 from typing import Any
 
 from synth.privacy import Budget
-from synth.privacy.exact_numbers import exact_number
-from synth.privacy.meaning import group_delta, posteriors, smallest_false_negative_rate
+from synth.privacy.meaning import (
+    exact_number,
+    group_delta,
+    posteriors,
+    smallest_false_negative_rate,
+)
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,

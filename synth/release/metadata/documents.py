@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from synth.release.contents import CROISSANT, DATA_PACKAGE, REGISTRY
-from synth.release.manifest.canonical import write_json
 from synth.release.metadata.croissant import croissant
 from synth.release.metadata.datapackage import data_package
 from synth.release.metadata.facts import Manifest
 from synth.release.metadata.registry import registry_record
+from synth.strict_json import write_json
 
 YAML_WIDTH = 100
 

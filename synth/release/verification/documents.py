@@ -8,10 +8,9 @@ from typing import Any
 
 from synth.release.contents import MANIFEST
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
-from synth.release.manifest.canonical import write_json
 from synth.release.verification.folder import Folder
 from synth.release.verification.report import Findings
-from synth.release.verification.untrusted_json import JsonError, parse_json
+from synth.strict_json import JsonError, parse_json, write_json
 
 MOST_FINDINGS = 1_000
 

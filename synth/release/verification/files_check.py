@@ -8,7 +8,7 @@ from synth.release.checksums import CHECKSUMS, file_sha256, parse_checksums
 from synth.release.contents import CSV, MANIFEST, MEASUREMENTS, PARQUET
 from synth.release.verification.folder import MAX_TEXT_BYTES, Folder, FolderError
 from synth.release.verification.report import Findings
-from synth.release.verification.untrusted_json import JsonError, parse_json
+from synth.strict_json import JsonError, parse_json
 
 MAX_CHECKSUM_BYTES = 1 << 16
 

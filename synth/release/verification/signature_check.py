@@ -8,8 +8,8 @@ from synth.release.contents import MANIFEST, SIGNATURE
 from synth.release.signing import MAX_BYTES, parse_signature
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.report import Findings, Signature
-from synth.release.verification.untrusted_json import JsonError, parse_json
 from synth.signatures import PublicKey
+from synth.strict_json import JsonError, parse_json
 
 
 def check_signature(folder: Folder, findings: Findings, trusted: Sequence[PublicKey]) -> None:

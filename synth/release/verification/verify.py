@@ -23,8 +23,8 @@ from synth.release.verification.measured import read_measured
 from synth.release.verification.rebuild import Rebuild
 from synth.release.verification.report import Findings, VerificationReport
 from synth.release.verification.signature_check import check_signature
-from synth.release.verification.untrusted_json import JsonError, parse_json
 from synth.signatures import PublicKey
+from synth.strict_json import JsonError, parse_json
 
 if TYPE_CHECKING:
     from synth.measurements import Measurements

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.config import Config, config_from_public, configuration_hash, load_config
+from synth.config import Config, config_from_public, load_config
 from synth.errors import ConfigError
+from synth.strict_json import canonical_hash
 
 GOOD = Path(__file__).parents[2] / "configs" / "good"
 SMALL = (GOOD / "small.yaml").read_text(encoding="utf-8")
@@ -110,8 +111,8 @@ def test_order_within_a_rule_does_not_change_the_hash(tmp_path: Path) -> None:
 def test_the_hash_is_that_of_canonical_json() -> None:
     canonical = '{"a":null,"b":[1,"é"]}'
     expected = hashlib.sha256(canonical.encode("utf-8")).hexdigest()
-    assert configuration_hash({"b": [1, "é"], "a": None}) == expected
-    assert EVERY.hash == configuration_hash(EVERY.public)
+    assert canonical_hash({"b": [1, "é"], "a": None}) == expected
+    assert EVERY.hash == canonical_hash(EVERY.public)
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -15,8 +15,8 @@ from synth.errors import ContradictionError
 from synth.estimate import PublicSeeds, estimate, gate_repair, gated, judge, round_counts
 from synth.estimate.gate import MISS, constraints_contradict
 from synth.estimate.gate_limits import spread_limit, sum_limit, too_few
-from synth.measurements import MeasuredTable, Measurements, noise_variance
-from synth.noise import DiscreteLaplace
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import DiscreteLaplace, noise_variance
 from synth.plan.problem import problem_of
 from synth.plan.sparse_rule import listing_event
 from synth.privacy import TableEvent

@@ -12,10 +12,10 @@ from synth.ledger.creation import create_ledger_file
 from synth.ledger.event import LedgerEvent
 from synth.ledger.file import LedgerFile
 from synth.ledger.run import tables_to_plain
-from synth.ledger.standing import part_to_plain
 from synth.ledger.token import new_token
 from synth.measurements import LedgerPosition
 from synth.privacy import Budget, Promise, TableEvent
+from synth.privacy.population import part_to_plain
 
 RECORDS = Promise("add-remove", None, None)
 Reserve = Callable[..., tuple[RunState, LedgerPosition]]

@@ -10,8 +10,8 @@ import pytest
 from synth.errors import BugError, LedgerError
 from synth.ledger import Ledger, LedgerEvent, RunState
 from synth.ledger.creation import INSERT
-from synth.ledger.event import canonical_json
 from synth.privacy import Budget, Promise, TableEvent
+from synth.strict_json import canonical_json
 
 TRIGGERS = ("events_no_update", "events_no_delete", "events_only_at_end")
 

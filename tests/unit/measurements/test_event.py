@@ -10,15 +10,10 @@ from synth.measurements import (
     MeasuredTable,
     Measurements,
     content_hash,
-    event_from_plain,
-    event_to_plain,
-    noise_variance,
     read_measurements,
-    selection_from_plain,
-    selection_to_plain,
     write_measurements,
 )
-from synth.noise import DiscreteGaussian, DiscreteLaplace
+from synth.noise import DiscreteGaussian, DiscreteLaplace, noise_variance
 from synth.noise.partition_selection import threshold_of_delta
 from synth.privacy import SelectionEvent, TableEvent
 
@@ -45,7 +40,7 @@ CHOICE = SelectionEvent(17, Fraction(1, 30))
 
 
 def test_the_finest_laplace_table_is_written_as_it_always_was():
-    assert event_to_plain(FINEST) == {
+    assert FINEST.to_plain() == {
         "table": ["a", "b"],
         "cells": 6,
         "mechanism": "discrete-laplace",
@@ -56,11 +51,11 @@ def test_the_finest_laplace_table_is_written_as_it_always_was():
 
 @pytest.mark.parametrize("event", [FINEST, COARSE, NORMAL, TOTAL], ids=str)
 def test_an_event_comes_back(event):
-    assert event_from_plain(event_to_plain(event)) == event
+    assert TableEvent.from_plain(event.to_plain()) == event
 
 
 def test_a_selection_comes_back():
-    assert selection_from_plain(selection_to_plain(CHOICE)) == CHOICE
+    assert SelectionEvent.from_plain(CHOICE.to_plain()) == CHOICE
 
 
 def test_the_variance_is_that_of_the_law():
@@ -69,7 +64,7 @@ def test_the_variance_is_that_of_the_law():
 
 
 def plain(**changes):
-    return {k: v for k, v in {**event_to_plain(NORMAL), **changes}.items() if v is not ...}
+    return {k: v for k, v in {**NORMAL.to_plain(), **changes}.items() if v is not ...}
 
 
 @pytest.mark.parametrize(
@@ -110,22 +105,29 @@ def plain(**changes):
 )
 def test_a_damaged_event_is_refused(wrong):
     with pytest.raises((ValueError, TypeError, KeyError)):
-        event_from_plain(wrong)
+        TableEvent.from_plain(wrong)
 
 
-def test_a_selection_of_cells_whose_threshold_does_not_pay_is_refused():
+def test_a_selection_of_cells_whose_threshold_does_not_pay_is_refused(tmp_path):
     law, delta = DiscreteLaplace(Fraction(1), 2), Fraction(1, 1000)
-    threshold = threshold_of_delta(law, delta=delta)
-    event = TableEvent(
-        ("a",), 9, 2, Fraction(1), "partition-selection", threshold=threshold, delta=delta
-    )
-    assert event_from_plain(event_to_plain(event)) == event
-    with pytest.raises(ValueError, match="too low for its delta"):
-        event_from_plain(event_to_plain(event) | {"threshold": threshold - 1})
+    enough = threshold_of_delta(law, delta=delta)
+    for threshold in (enough, enough - 1):
+        event = TableEvent(
+            ("a", "b"), 6, 2, Fraction(1), "partition-selection", threshold=threshold, delta=delta
+        )
+        assert TableEvent.from_plain(event.to_plain()) == event
+        listed = MeasuredTable(event, np.array([999]), noise_variance(event), np.array([[0, 0]]))
+        path = tmp_path / str(threshold)
+        write_measurements(path, Measurements("r-1", "c0ffee", (listed,)))
+        if threshold == enough:
+            assert read_measurements(path, UNIVERSE).events == (event,)
+        else:
+            with pytest.raises(ValueError, match="too low for its delta"):
+                read_measurements(path, UNIVERSE)
 
 
 @pytest.mark.parametrize("wrong", [None, 1, "text", [], ["mechanism"], [["mechanism", "x"]]])
-@pytest.mark.parametrize("read", [event_from_plain, selection_from_plain])
+@pytest.mark.parametrize("read", [TableEvent.from_plain, SelectionEvent.from_plain])
 def test_what_is_no_object_is_refused(read, wrong):
     with pytest.raises(ValueError, match="is not an object"):
         read(wrong)
@@ -147,7 +149,7 @@ def test_what_is_no_object_is_refused(read, wrong):
 )
 def test_a_damaged_selection_is_refused(wrong):
     with pytest.raises((ValueError, TypeError)):
-        selection_from_plain({**selection_to_plain(CHOICE), **wrong})
+        SelectionEvent.from_plain({**CHOICE.to_plain(), **wrong})
 
 
 def measurements(*events, selections=()):

@@ -18,12 +18,11 @@ from synth.measurements import (
     Receipt,
     SelfTest,
     content_hash,
-    noise_variance,
     public_seed,
     read_measurements,
     write_measurements,
 )
-from synth.measurements.metadata import MOST_BYTES, read_metadata
+from synth.noise import noise_variance
 from synth.privacy import Budget, Promise, TableEvent
 
 UNIVERSE = Universe(
@@ -152,10 +151,10 @@ def test_lists_of_anything_but_events_are_refused(tmp_path, name, value):
         (b'{"tables": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
         (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
         (b'{"format_version": 1.0}', "not whole"),
-        (b'{"format_version": NaN}', "not whole"),
+        (b'{"format_version": NaN}', "not a number"),
         (b"[]", "not an object"),
         (b"1", "not an object"),
-        (b"{", "not JSON"),
+        (b"{", "no JSON"),
         (b"\xff", "not UTF-8"),
     ],
     ids=lambda value: str(value)[:30],
@@ -168,10 +167,14 @@ def test_metadata_with_another_meaning_are_refused(tmp_path, content, reason):
         read_measurements(path, UNIVERSE)
 
 
-def test_metadata_that_are_too_long_are_refused():
-    assert read_metadata(b"{}") == {}
+def test_metadata_that_are_too_long_are_refused(tmp_path, monkeypatch):
+    path = written_with(tmp_path)
+    length = len(pq.read_schema(path).metadata[b"synth"])
+    monkeypatch.setattr("synth.measurements.file.MOST_METADATA_BYTES", length)
+    read_measurements(path, UNIVERSE)
+    monkeypatch.setattr("synth.measurements.file.MOST_METADATA_BYTES", length - 1)
     with pytest.raises(ValueError, match="too long"):
-        read_metadata(b"{}" + b" " * MOST_BYTES)
+        read_measurements(path, UNIVERSE)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 100, b"{}"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.privacy import Budget
-from synth.privacy.parallel import parallel_total
+from synth.privacy.population import parallel_total
 
 BUDGETS = st.builds(
     Budget,

@@ -7,7 +7,8 @@ import pytest
 
 from synth.cli.errors_command import _render
 from synth.domain import Attribute, Margin, Universe
-from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer
 from synth.reading.measured_counts import LIMITS_SHARE, Limits, MeasuredCounts

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Conjunction, HierarchyLevel, Margin, Universe
-from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.reading.measured_counts import MeasuredCounts

@@ -7,7 +7,8 @@ import pytest
 
 from synth.config import load_config
 from synth.domain import Margin
-from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
 from synth.plan import plan_events
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN

@@ -22,11 +22,11 @@ from synth.measurements import (
     Measurements,
     Receipt,
     SelfTest,
-    noise_variance,
     public_seed,
     write_measurements,
 )
 from synth.measurements.receipt import NO_CORE_DUMP, NO_TEMPORARY_FILE, SOURCE_KEPT
+from synth.noise import noise_variance
 from synth.plan import forecast, plan_events
 from synth.privacy import Budget, Promise, TableEvent, total_budget
 from synth.privacy.accounting import GAUSSIAN

@@ -22,8 +22,12 @@ from synth.measurements.receipt import (
     SOURCE_KEPT,
 )
 from synth.privacy import Budget
-from synth.privacy.exact_numbers import exact_number
-from synth.privacy.meaning import group_delta, posterior_bounds, smallest_false_negative_rate
+from synth.privacy.meaning import (
+    exact_number,
+    group_delta,
+    posterior_bounds,
+    smallest_false_negative_rate,
+)
 from synth.release.manifest import build
 from synth.release.manifest.build import attest, build_manifest, manifest_schema
 from synth.release.manifest.implementation import arithmetic_fingerprint

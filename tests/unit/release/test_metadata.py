@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from synth.release.contents import METADATA
-from synth.release.manifest.canonical import write_json
 from synth.release.metadata import linked_data
 from synth.release.metadata.croissant import CONFORMS_TO
 from synth.release.metadata.datapackage import data_package
 from synth.release.metadata.documents import metadata_documents
 from synth.release.metadata.licences import licence_of
 from synth.release.metadata.registry import registry_record
+from synth.strict_json import write_json
 
 REGISTRY_SCHEMA = Path(__file__).parent / "opendp_registry" / "deployments-schema.yaml"
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from synth.config import load_config
-from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
 from synth.plan import plan_schedule
 from synth.privacy import SelectionEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN

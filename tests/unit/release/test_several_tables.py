@@ -26,7 +26,6 @@ from synth.release.contents import METADATA
 from synth.release.data_card import render_data_card
 from synth.release.manifest.accounting import Account, build_accounting
 from synth.release.manifest.build import manifest_schema
-from synth.release.manifest.canonical import write_json
 from synth.release.manifest.fit import build_fit
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
@@ -36,6 +35,7 @@ from synth.release.page.render import render_summary
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
 from synth.release.verification.delta_bound import delta_bound
+from synth.strict_json import write_json
 
 
 def manifest_of(made):

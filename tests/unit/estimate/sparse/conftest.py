@@ -8,7 +8,8 @@ import pytest
 
 from synth.domain import Attribute, Margin, Universe
 from synth.domain.sparse_counts import margin_sums
-from synth.measurements import MeasuredTable, Measurements, noise_variance
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
 
