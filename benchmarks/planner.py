@@ -37,16 +37,13 @@ from synth.config.types import (
 from synth.domain import Attribute, Margin, Universe
 from synth.domain.hierarchy import balanced_levels
 from synth.plan import forecast
-from synth.plan.axes import axes_of
-from synth.plan.candidates import finest, points_of
-from synth.plan.choice import choose
-from synth.plan.components import components_of
-from synth.plan.noise_variance import noise_variance
-from synth.plan.objective import objective_of
-from synth.plan.optimum import optimal_split
+from synth.plan.linear_theory import axes_of, components_of, marginal, questions_of
+from synth.plan.margins import finest, points_of
+from synth.plan.noise_sums import noise_variance
+from synth.plan.optimum import objective_of, optimal_split
 from synth.plan.problem import problem_of
 from synth.plan.query_forecast import QueryForecast
-from synth.plan.questions import marginal, questions_of
+from synth.plan.weighing import choose
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

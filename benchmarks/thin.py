@@ -37,8 +37,8 @@ from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
 from synth.plan import plan_events
-from synth.plan.choice import choose
 from synth.plan.problem import problem_of
+from synth.plan.weighing import choose
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 from synth.release.derivation import derive

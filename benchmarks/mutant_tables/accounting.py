@@ -178,7 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/privacy/test_concentrated.py",),
     ),
     *broken(
-        "synth/plan/adaptive_schedule.py",
+        "synth/plan/adaptive.py",
         (
             "a Laplace choice that the table does not pay",
             "OpenTableEvent(sensitivity_l1(problem.privacy), epsilon - choice)",
@@ -216,7 +216,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/plan/shares.py",
+        "synth/plan/spending.py",
         (
             "planned Laplace tables of one record",
             "cells, l1 = margin.cells(problem.universe), sensitivity_l1(problem.privacy)",
@@ -386,7 +386,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/ledger/test_promises.py",),
     ),
     *broken(
-        "synth/plan/total.py",
+        "synth/plan/spending.py",
         (
             "the others give nothing up for the total",
             "kept = 1 - spent / laplace",

@@ -148,7 +148,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_sparse.py", "unit/plan/test_sparse_rule.py"),
     ),
     *broken(
-        "synth/plan/sparse_rule.py",
+        "synth/plan/listed.py",
         (
             "a list for neighbours of one record",
             "law = DiscreteLaplace(epsilon, sensitivity)\n    threshold",

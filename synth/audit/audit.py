@@ -17,7 +17,7 @@ from synth.audit.whole_run import audit_whole_run
 from synth.config.types import Config
 from synth.noise import NoiseStream
 from synth.plan import Schedule, plan_events, plan_schedule
-from synth.plan.adaptive_schedule import Round
+from synth.plan.adaptive import Round
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

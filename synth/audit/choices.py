@@ -12,8 +12,7 @@ from synth.audit.report import Finding
 from synth.audit.tables import Streams
 from synth.curator.adaptive_choice import choose_table
 from synth.plan import Schedule
-from synth.plan.adaptive_candidates import Candidate
-from synth.plan.adaptive_schedule import Round
+from synth.plan.adaptive import Candidate, Round
 
 if TYPE_CHECKING:
     import numpy as np

@@ -101,12 +101,15 @@ def plan(
 ) -> None:
     """Show what a run would measure and how exact it would be. Opens no data, spends nothing."""
     from synth.config import load_config
-    from synth.plan import compare, render, to_json, write_plot
+    from synth.plan import compare
+    from synth.plan.printed import render, to_json
 
     accepted = load_config(config, period=period)
     budgets = [accepted.privacy.epsilon] if epsilon is None else _epsilons(epsilon)
     forecasts = compare(accepted, budgets, with_alternatives=True)
     if plot is not None:
+        from synth.plan.plot import write_plot
+
         write_plot(forecasts, plot)
     if as_json:
         print(to_json(forecasts))

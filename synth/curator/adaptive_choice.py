@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from synth.errors import BugError
 from synth.noise import NoiseStream, permute_and_flip
-from synth.plan.adaptive_candidates import Candidate
-from synth.plan.adaptive_schedule import Round
+from synth.plan.adaptive import Candidate, Round
 
 if TYPE_CHECKING:
     import numpy as np

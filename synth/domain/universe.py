@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from synth.domain.attribute import Attribute
@@ -124,6 +124,37 @@ class Universe:
         for rule in self.impossible:
             mask &= ~self.members(rule)
         return mask
+
+    def possible_cells(self) -> int:
+        """The exact number of cells that no impossible rule covers, for a universe of any size.
+
+        Walks the attributes in order and keeps the rules that still match; cells with the same
+        matching rules are counted together, so the work depends on the rules, not on the cells.
+        """
+        rules = [
+            {name: frozenset(codes) for name, codes in rule.codes.items()}
+            for rule in self.impossible
+        ]
+        last = [max((self.names.index(name) for name in rule), default=-1) for rule in rules]
+
+        @cache
+        def count(axis: int, matching: frozenset[int]) -> int:
+            if any(last[rule] < axis for rule in matching):
+                return 0  # a rule has matched on every attribute that it names
+            if not matching:
+                return math.prod(self.shape[axis:])
+            name = self.names[axis]
+            total = 0
+            for code in range(self.shape[axis]):
+                total += count(
+                    axis + 1,
+                    frozenset(
+                        r for r in matching if name not in rules[r] or code in rules[r][name]
+                    ),
+                )
+            return total
+
+        return count(0, frozenset(range(len(rules))))
 
     def has_possible_cell(self) -> bool | None:
         """Whether some cell is allowed by every impossible rule; None if that is too hard to say.

@@ -47,9 +47,8 @@ from synth.domain.nested_sums import nested_sums, nested_sums_by_block
 from synth.domain.sparse_counts import SparseCounts, margin_sums
 from synth.estimate.gate_limits import rounding_allowance, spread_limit, sum_limit, too_few
 from synth.estimate.raking import required_totals
-from synth.plan.noise_variance import noise_variance
-from synth.plan.possible import possible_cells
-from synth.plan.sparse_rule import expected_false_cells
+from synth.plan.listed import expected_false_cells
+from synth.plan.noise_sums import noise_variance
 
 if TYPE_CHECKING:
     from synth.measurements import MeasuredTable, Measurements
@@ -351,7 +350,7 @@ def _of_list(
         highest = float(empty.max())
         limit = sum_limit(event, 1, 2.0 * miss / event.cells)
         yield Comparison("listed cell", number, event.table, highest, limit, highest / deviation)
-    share = max(0.0, 1.0 - occupied / event.cells) * (possible_cells(universe) / event.cells)
+    share = max(0.0, 1.0 - occupied / event.cells) * (universe.possible_cells() / event.cells)
     expected = false * share
     least = min(too_few(expected, miss), FALSE_KEPT * expected)
     if least > 0.0:

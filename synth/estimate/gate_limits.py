@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from synth.plan.noise_sum import chernoff
-from synth.plan.noise_variance import LARGEST_RATE
+from synth.plan.noise_sums import LARGEST_RATE, chernoff
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

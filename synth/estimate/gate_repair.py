@@ -26,7 +26,7 @@ from synth.estimate.sparse.tables import sums_of
 from synth.estimate.sparse.totals import with_atoms
 from synth.noise import DiscreteLaplace
 from synth.noise.survivors import smallest_threshold
-from synth.plan.sparse_rule import allowed_false_cells
+from synth.plan.listed import allowed_false_cells
 
 if TYPE_CHECKING:
     from synth.measurements import MeasuredTable, Measurements

@@ -42,7 +42,7 @@ def require_resources(config: Config) -> None:
     Raises: SynthError with what is needed, what there is, and advice.
     """
     from synth.plan import forecast
-    from synth.plan.present_memory import present_memory_bytes
+    from synth.plan.costs import present_memory_bytes
 
     needed = forecast(config).costs
     present = present_memory_bytes()

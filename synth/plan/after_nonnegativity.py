@@ -36,21 +36,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.domain import Margin
-from synth.plan.axes import Axis, point_of
-from synth.plan.components import Components, components_of
-from synth.plan.noise_variance import noise_variance
-from synth.plan.objective import MEAN_ABSOLUTE
-from synth.plan.questions import Question
+from synth.plan.linear_theory import Axis, Components, Question, components_of, point_of
+from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variance
 from synth.privacy import TableEvent
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 1 / 3
 UNAVERAGED = 1.7
@@ -99,8 +94,6 @@ def resampling_total_variation(question: Question, records: float) -> float:
     Half the L1 error of a table whose cells are Poisson counts; for ranges, the share of the
     records in one standard deviation of them all.
     """
-    import numpy as np
-
     if not question.is_table:
         return 0.5 / math.sqrt(records)
     counts, cells = _expected_counts(question.queries, records)
@@ -126,8 +119,6 @@ def _between(filled: float, thin: float, part: float) -> float:
 
 
 def _effective_variance(event: TableEvent, records: float) -> float:
-    import numpy as np
-
     counts, cells = _expected_counts(event.cells, records)
     noise = noise_variance(event)
     left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
@@ -143,8 +134,6 @@ def _errors(
     records: float,
 ) -> list[float]:
     """For every question: noise in the components that are measured, and missing structure."""
-    import numpy as np
-
     components = components_of(axes, tuple(points))
     precision = np.array(precisions) @ components.information
     variances = components.energy(questions) @ (1 / np.maximum(precision, 1e-200))
@@ -176,8 +165,6 @@ def share_of_pure_noise(order: int, size: int) -> float:
 
 def _table_noise(order: int, size: int, absolute: float, records: float) -> float:
     """Half the L1 error, as a share of the records, where one cell is off by `absolute`."""
-    import numpy as np
-
     counts, cells = _expected_counts(size, records)
     filled = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
     spread_out = min(absolute * size / (2 * records), 1.0)
@@ -193,8 +180,6 @@ def _poisson_share(mean: float) -> float:
 @lru_cache(maxsize=16)
 def _structure(components: Components, questions: tuple[Question, ...]) -> Floats:
     """The share of records that a model of the measured tables puts into wrong cells."""
-    import numpy as np
-
     asked = np.array(
         [[place in q.energy for place in range(len(components.axes))] for q in questions]
     )
@@ -210,8 +195,6 @@ def _resolution(components: Components) -> Floats:
 
     A coarser level with g of N groups counts as log g / log N of the attribute.
     """
-    import numpy as np
-
     found = np.zeros(components.margins.shape)
     for place, axis in enumerate(components.axes):
         finest = math.log(axis.groups[-1]) if axis.groups[-1] > 1 else 1.0
@@ -224,8 +207,6 @@ def _resolution(components: Components) -> Floats:
 @lru_cache(maxsize=1024)
 def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
     """Expected counts from the largest down, and how many cells have about each."""
-    import numpy as np
-
     edges = [float(rank) for rank in range(1, min(cells, EXACT_RANKS) + 2)]
     while edges[-1] < float(cells + 1):
         edges.append(min(edges[-1] * 2 ** (1 / RANKS_PER_OCTAVE), float(cells + 1)))

@@ -6,13 +6,15 @@ shows the runs that the constants come from.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
 
 from synth.domain import DENSE_LIMIT_CELLS, Universe
+from synth.plan.listed import stored_cells
 from synth.plan.problem import ASSUMED_RECORDS
-from synth.plan.sparse_rule import stored_cells
 from synth.privacy import TableEvent
 
 MEMORY_BASE_BYTES = 230_000_000
@@ -99,3 +101,14 @@ def forecast_costs(
         disk_bytes=int(DISK_BASE_BYTES + cell_bytes + row_bytes * (total or 0)),
         seconds=seconds,
     )
+
+
+def present_memory_bytes() -> int:
+    """The memory of the machine, or of the control group that this process is confined to."""
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    try:
+        text = limit.read_text(encoding="ascii").strip()
+    except OSError:
+        return present
+    return min(present, int(text)) if text.isdigit() else present

@@ -15,23 +15,19 @@ from synth.config.types import Config, PrivacyConfig
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
-from synth.plan.adaptive_schedule import Schedule, likely_tables
-from synth.plan.choice import Alternative, alternatives
+from synth.plan.adaptive import Schedule, likely_tables
 from synth.plan.costs import Costs, forecast_costs
-from synth.plan.events import plan_events, plan_schedule
-from synth.plan.noise_sum import NoiseSum
-from synth.plan.noise_variance import noise_variance
-from synth.plan.possible import possible_cells
+from synth.plan.linear_theory import cells_of, questions_of
+from synth.plan.listed import expected_false_cells
+from synth.plan.noise_sums import NoiseSum, noise_variance
 from synth.plan.problem import Problem, problem_of
-from synth.plan.proposals import Proposal, proposals
 from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
-from synth.plan.questions import cells_of, questions_of
-from synth.plan.sparse_rule import expected_false_cells
-from synth.plan.usefulness import Usefulness, usefulness
+from synth.plan.usefulness import Proposal, Usefulness, proposals, usefulness
+from synth.plan.weighing import Alternative, alternatives, plan_events, plan_schedule
 from synth.privacy import TableEvent
 from synth.privacy.meaning import posteriors
 
-__all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast", "forecast_of"]
+__all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast"]
 
 
 @dataclass(frozen=True)
@@ -119,20 +115,23 @@ class Forecast:
 
 
 def forecast(
-    config: Config,
+    config: Config | str | Path,
     epsilon: Fraction | None = None,
     *,
     events: Sequence[TableEvent] | None = None,
     with_alternatives: bool = False,
 ) -> Forecast:
-    """Forecast the errors and costs of a release, with its own epsilon or another one.
+    """What a run would measure and how exact it would be, with its own epsilon or another one.
 
-    `events`: the tables that were measured, where some were chosen during the measurement.
+    `config` may be a path. `events`: the tables that were measured, where some were chosen during
+    the measurement.
 
     Privacy: reads the configuration only; opens no data and spends nothing.
-    Raises: ValueError for an epsilon that is not positive, ConfigError for one that no
-    configuration with this unit and these neighbours may have.
+    Raises: ConfigError for a file that is not accepted, and for an epsilon that no configuration
+    with this unit and these neighbours may have; ValueError for one that is not positive.
     """
+    if isinstance(config, (str, Path)):
+        config = load_config(config)
     if epsilon is not None:
         if epsilon <= 0:
             raise ValueError("epsilon must be positive")
@@ -144,7 +143,7 @@ def forecast(
     events = plan_events(config) if events is None else tuple(events)
     useful = usefulness(problem, likely or events, problem.records)
     marginals, ranges, unanswered, single_cell = _queries(problem, events)
-    possible = possible_cells(config.universe)
+    possible = config.universe.possible_cells()
     full = next((event for event in events if _is_universe(problem, event)), None)
     law = None
     is_list = full is not None and full.threshold is not None
@@ -190,15 +189,6 @@ def forecast(
         usefulness=useful,
         proposals=proposals(problem, useful) if with_alternatives else (),
     )
-
-
-def forecast_of(config: Config | str | Path) -> Forecast:
-    """What a run would measure and how exact it would be, for a configuration or its path.
-
-    Privacy: opens no data, spends nothing.
-    Raises: ConfigError if the file is not accepted.
-    """
-    return forecast(load_config(config) if isinstance(config, (str, Path)) else config)
 
 
 def compare(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from synth.domain import format_number
 from synth.errors import OutputError
 from synth.plan.forecast import Forecast, QueryForecast
-from synth.plan.report_tables import alternative_name, group_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from synth.plan.printed import alternative_name, group_label
 
 FORMATS = (".png", ".svg")
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
@@ -33,10 +34,6 @@ def write_plot(forecasts: Sequence[Forecast], path: Path) -> None:
         raise OutputError(
             f"{path.name} does not end in .png or .svg", fix="choose one of these two endings"
         )
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     first = forecasts[0]
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     FigureCanvasAgg(figure)

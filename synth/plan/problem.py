@@ -7,8 +7,7 @@ from functools import cached_property
 
 from synth.config.types import Config, PrivacyConfig, Strategy, WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
-from synth.plan.axes import Axis, axes_of
-from synth.plan.questions import Question, cells_of, questions_of
+from synth.plan.linear_theory import Axis, Question, axes_of, cells_of, questions_of
 
 ASSUMED_RECORDS = 10_000
 """The number of records that the planner reckons with where nothing is publicly known."""

@@ -13,13 +13,9 @@ from typing import Any, Literal
 from synth.domain import Margin
 from synth.noise import DiscreteLaplace
 from synth.noise.discrete_laplace import LARGEST_RATE
-from synth.plan.axes import point_of
-from synth.plan.components import components_of
-from synth.plan.noise_sum import NoiseSum
-from synth.plan.noise_variance import noise_variance
-from synth.plan.objective import MEAN_ABSOLUTE
+from synth.plan.linear_theory import Kind, Question, components_of, point_of
+from synth.plan.noise_sums import MEAN_ABSOLUTE, NoiseSum, noise_variance
 from synth.plan.problem import Problem
-from synth.plan.questions import Kind, Question
 from synth.privacy import TableEvent
 
 MISS = Fraction(1, 20)
@@ -101,10 +97,7 @@ def forecast_queries(
         errors = _sums_of_one_table(events[0], questions)
     else:
         errors = {}
-    import numpy as np
-
-    precision = np.array([1 / noise_variance(event) for event in events]) @ components.information
-    variances = components.energy(questions) @ (1 / np.maximum(precision, 1e-200))
+    variances = components.variances(questions, [1 / noise_variance(event) for event in events])
     found: list[QueryForecast | None] = []
     for number, (question, variance) in enumerate(zip(questions, variances, strict=True)):
         if not answered[number]:

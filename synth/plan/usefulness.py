@@ -2,18 +2,25 @@
 
 One figure for every kind of query and number of columns: the share of the records that the
 published tables are expected to have in the wrong place (their total variation, after the fit, as
-`synth.plan.after_nonnegativity` expects it), and one of four words for it.
+`synth.plan.after_nonnegativity` expects it), and one of four words for it. Where a release would
+be useless, changes are proposed: each is planned like the configuration itself, so its figures are
+those that `synth plan` would show for it. None looks at data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
+from synth.config.limits import epsilon_problem
+from synth.domain import Attribute, format_number
+from synth.plan.adaptive import likely_tables
 from synth.plan.after_nonnegativity import share_of_pure_noise
-from synth.plan.choice import by_group, expected_errors
 from synth.plan.problem import Problem
+from synth.plan.strategies import ADAPTIVE
+from synth.plan.weighing import by_group, choose, expected_errors
 from synth.privacy import TableEvent
 
 GOOD, ROUGH, POOR, NOISE = "usable", "rough", "poor", "mostly noise"
@@ -21,6 +28,17 @@ BELOW = {GOOD: 0.05, ROUGH: 0.2, POOR: 0.5}
 """The share of the records in the wrong place below which each word holds."""
 NEARLY_NOISE = 0.8
 """Mostly noise is also what is off by this part of what pure noise would be."""
+
+MORE_EPSILON = (2, 5, 10, 20, 50, 100)
+"""Multiples of epsilon that are tried, until everything that was bad is rough at least."""
+MOST_LEVELS = 5
+"""To as many groups the columns with the most levels are coarsened, for a proposal..."""
+MOST_COARSENED = 3
+"""...and so many of them."""
+WORTH = 0.8
+"""A proposal has to bring an error down to this part of it, at least once."""
+
+Key = tuple[str, int]
 
 _ORDERS = {1: "1-way tables", 2: "pairs of columns"}
 
@@ -104,3 +122,125 @@ def _verdict(kind: str, share: float, pure_noise: float) -> str:
     if kind in ("marginal", "cells") and share >= NEARLY_NOISE * pure_noise:
         return NOISE
     return next((word for word, below in BELOW.items() if share < below), NOISE)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One change of the configuration, and what it makes of what was poor or mostly noise."""
+
+    change: str
+    buys: tuple[Usefulness, ...]
+
+    @property
+    def sentence(self) -> str:
+        """As `epsilon 5: pairs of columns rough (about 12 %)`."""
+        bought = (f"{one.label} {one.verdict} ({percent(one.share)})" for one in self.buys)
+        return f"{self.change}: {', '.join(bought)}"
+
+    def to_plain(self) -> dict[str, Any]:
+        """In JSON values."""
+        return {
+            "change": self.change,
+            "sentence": self.sentence,
+            "buys": [one.to_plain() for one in self.buys],
+        }
+
+
+def proposals(problem: Problem, found: Sequence[Usefulness]) -> tuple[Proposal, ...]:
+    """Changes that help where something asked for is poor or mostly noise; none if nothing is.
+
+    Privacy: a function of the public problem; no data are seen.
+    """
+    bad = {(one.kind, one.columns): one for one in found if one.is_bad}
+    if not bad:
+        return ()
+    changes = chain(
+        _more_epsilon(problem, bad),
+        _fewer_levels(problem),
+        _smaller_workload(problem, bad),
+        _without_cells(problem),
+    )
+    kept = [Proposal(words, _bought(other, bad)) for words, other in changes]
+    return tuple(proposal for proposal in kept if proposal.buys)
+
+
+def _bought(problem: Problem, bad: dict[Key, Usefulness]) -> tuple[Usefulness, ...]:
+    """What is asked for in vain and would be better, as the other problem is planned."""
+    return tuple(
+        one
+        for one in _planned(problem)
+        if (one.kind, one.columns) in bad and one.share <= WORTH * bad[one.kind, one.columns].share
+    )
+
+
+def _planned(problem: Problem) -> tuple[Usefulness, ...]:
+    way = choose(problem).chosen.spending
+    is_adaptive = ADAPTIVE in (problem.strategy, way.tables)
+    events = likely_tables(problem) if is_adaptive else way.events
+    return usefulness(problem, events, problem.records)
+
+
+def _more_epsilon(problem: Problem, bad: dict[Key, Usefulness]) -> Iterator[tuple[str, Problem]]:
+    """The smallest multiples of epsilon that make each bad kind of query rough, or usable."""
+    wanted = dict.fromkeys(bad, ROUGH)
+    unit = problem.privacy.unit
+    for times in MORE_EPSILON:
+        epsilon = problem.privacy.epsilon * times
+        refused = epsilon_problem(
+            epsilon,
+            neighbours=problem.privacy.neighbours,
+            max_records=1 if isinstance(unit, str) else unit.max_records,
+        )
+        if refused is not None or not wanted:
+            return
+        other = replace(problem, privacy=replace(problem.privacy, epsilon=epsilon))
+        reached = {
+            (one.kind, one.columns)
+            for one in _planned(other)
+            if one.verdict in (GOOD, ROUGH) and (one.kind, one.columns) in wanted
+        }
+        if reached:
+            for key in reached:
+                del wanted[key]
+            now = format_number(problem.privacy.epsilon)
+            yield f"epsilon {format_number(epsilon)} instead of {now}", other
+
+
+def _fewer_levels(problem: Problem) -> Iterator[tuple[str, Problem]]:
+    """The columns with the most levels, coarsened; ranges need their bins."""
+    if problem.workload.ranges or not isinstance(problem.strategy, str):
+        return
+    largest = sorted(problem.attributes, key=lambda one: (-one.size, one.name))[:MOST_COARSENED]
+    coarse = {one.name for one in largest if one.size > MOST_LEVELS}
+    if not coarse:
+        return
+    levels = tuple(str(number) for number in range(MOST_LEVELS))
+    attributes = tuple(
+        Attribute(one.name, "categorical", levels) if one.name in coarse else one
+        for one in problem.attributes
+    )
+    names = ", ".join(f"{one.name} ({one.size})" for one in largest if one.name in coarse)
+    yield f"{MOST_LEVELS} levels or bins in {names}", replace(problem, attributes=attributes)
+
+
+def _smaller_workload(
+    problem: Problem, bad: dict[Key, Usefulness]
+) -> Iterator[tuple[str, Problem]]:
+    """Tables of one column less than the largest that are asked for, down to single columns."""
+    marginals = problem.workload.marginals
+    largest = max((len(each.attributes) for each in marginals), default=0)
+    for order in range(1, largest):
+        kept = tuple(each for each in marginals if len(each.attributes) <= order)
+        if kept and any(kind == "marginal" and columns <= order for kind, columns in bad):
+            workload = replace(problem.workload, marginals=kept, cells=False)
+            words = f"marginals: {order} and cells: false in the workload"
+            yield words, replace(problem, workload=workload)
+
+
+def _without_cells(problem: Problem) -> Iterator[tuple[str, Problem]]:
+    """The workload without single cells, so that small tables alone may be measured."""
+    if problem.workload.cells and problem.workload.marginals and problem.strategy == "auto":
+        workload = replace(problem.workload, cells=False)
+        yield "cells: false in the workload", replace(problem, workload=workload)
+    elif problem.strategy == "identity":
+        yield "strategy: auto", replace(problem, strategy="auto")

@@ -17,7 +17,13 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.plan.noise_variance import LARGEST_RATE, gaussian_variance
+from synth.plan.noise_sums import (
+    gaussian_variance,
+    inverse_sinh_half,
+    laplace_cumulant,
+    laplace_rate,
+    laplace_variance,
+)
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 
@@ -46,7 +52,7 @@ class SummedNoise:
     def variance(self) -> float:
         """That of weight times the sum, in records squared."""
         if self.rate is not None:
-            one = 1 / (2 * math.sinh(self.rate / 2) ** 2)
+            one = laplace_variance(self.rate)
         else:
             one = gaussian_variance(self.sigma_squared or 0.0)
         return self.weight**2 * self.count * one
@@ -58,14 +64,13 @@ class SummedNoise:
             return self.count * bent**2 * (self.sigma_squared or 0.0) / 2
         if bent >= self.rate:
             return math.inf
-        ratio = math.exp((bent - self.rate) / 2) * math.expm1(-bent) / math.expm1(-self.rate)
-        return -self.count * math.log1p(-(ratio**2))
+        return self.count * laplace_cumulant(self.rate, bent)
 
     def log_characteristic(self, angles: NDArray[np.float64]) -> NDArray[np.float64]:
         """The logarithm of E exp(i angle weight S), a real number for a symmetric law."""
         if self.rate is not None:
-            inverse = 2 * math.exp(-self.rate / 2) / -math.expm1(-self.rate)
-            return -self.count * np.log1p((np.sin(self.weight * angles / 2) * inverse) ** 2)
+            spread = np.sin(self.weight * angles / 2) * inverse_sinh_half(self.rate)
+            return -self.count * np.log1p(spread**2)
         turned = np.remainder(self.weight * angles + np.pi, 2 * np.pi) - np.pi
         sigma_squared = self.sigma_squared or 0.0
         if sigma_squared < _SMALL_SIGMA_SQUARED:
@@ -83,8 +88,7 @@ def summed_noise(event: TableEvent, count: int, weight: int) -> SummedNoise:
     """The noise of `count` cells of a table."""
     if event.mechanism == GAUSSIAN:
         return SummedNoise(weight, count, sigma_squared=float(event.sigma_squared))
-    rate = min(float(1 / event.noise_scale_records), LARGEST_RATE)
-    return SummedNoise(weight, count, rate=rate)
+    return SummedNoise(weight, count, rate=laplace_rate(event))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from synth.errors import QueryError
 from synth.estimate import Estimate, estimate, round_counts
 from synth.estimate.raking import rake, required_atoms
 from synth.measurements import MeasuredTable, Measurements, public_seed
-from synth.plan.noise_variance import LARGEST_RATE
+from synth.plan.noise_sums import laplace_rate
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.progress import Stage, stage
@@ -138,7 +138,7 @@ def draw_counts(
 def draw_noise(generator: np.random.Generator, event: TableEvent, cells: int) -> NDArray[np.int64]:
     """Noise of the event's law, in floating point: for simulations, never for a release."""
     if event.mechanism != GAUSSIAN:
-        success = -math.expm1(-min(float(1 / event.noise_scale_records), LARGEST_RATE))
+        success = -math.expm1(-laplace_rate(event))
         first = generator.geometric(success, cells)
         difference: NDArray[np.int64] = first - generator.geometric(success, cells)
         return difference

@@ -15,8 +15,7 @@ from synth.config.types import PersonUnit, PrivacyConfig
 from synth.curator import adaptive_choice
 from synth.domain import Attribute, Margin, Universe
 from synth.noise import NoiseStream
-from synth.plan.adaptive_candidates import Candidate
-from synth.plan.adaptive_schedule import Round
+from synth.plan.adaptive import Candidate, Round
 from synth.privacy import OpenTableEvent, SelectionEvent, sensitivity_l1
 
 

@@ -17,7 +17,7 @@ import pytest
 from synth.errors import BugError
 from synth.job import pipeline
 from synth.ledger import Ledger
-from synth.plan.choice import choose
+from synth.plan.weighing import choose
 from tests import conftest as fixtures
 from tests.exact.broken_runs import (
     a_cap_that_warns,

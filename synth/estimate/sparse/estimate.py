@@ -23,7 +23,7 @@ from synth.estimate.sparse.support import Support, spread
 from synth.estimate.sparse.tables import SumTable, noisy_total
 from synth.estimate.sparse.totals import with_atoms
 from synth.estimate.sparse.tree import Branch, Tree, fit_tree
-from synth.plan.sparse_rule import expected_false_cells
+from synth.plan.listed import expected_false_cells
 
 if TYPE_CHECKING:
     from synth.measurements import MeasuredTable, Measurements

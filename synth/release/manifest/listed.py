@@ -7,7 +7,7 @@ from typing import Any
 from synth.config.types import Config
 from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import Measurements
-from synth.plan.sparse_rule import expected_false_cells
+from synth.plan.listed import expected_false_cells
 from synth.release.manifest.schema_terms import basis, real, record, text, whole
 from synth.release.rows import RowCounts
 

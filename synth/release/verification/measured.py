@@ -10,8 +10,7 @@ from synth.measurements import Measurements, read_measurements
 from synth.measurements.file import ROWS_PER_GROUP, write_tables
 from synth.measurements.sparse_table import MOST_LISTED
 from synth.plan import Schedule, plan_events, plan_schedule
-from synth.plan.costs import forecast_costs
-from synth.plan.present_memory import present_memory_bytes
+from synth.plan.costs import forecast_costs, present_memory_bytes
 from synth.plan.problem import problem_of
 from synth.privacy import TableEvent
 from synth.release.contents import MANIFEST, MEASUREMENTS

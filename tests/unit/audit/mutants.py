@@ -17,9 +17,8 @@ import pytest
 
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise import stream as stream_module
-from synth.plan.adaptive_candidates import candidates_of
-from synth.plan.adaptive_schedule import schedule_of
-from synth.plan.choice import choose
+from synth.plan.adaptive import candidates_of, schedule_of
+from synth.plan.weighing import choose
 
 TABLES = {"tables": [["age", "sex"], ["age", "town"]]}
 """Two tables of one size, so of one law."""

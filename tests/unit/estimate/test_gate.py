@@ -17,8 +17,8 @@ from synth.estimate.gate import MISS, constraints_contradict
 from synth.estimate.gate_limits import spread_limit, sum_limit, too_few
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import DiscreteLaplace, noise_variance
+from synth.plan.listed import listing_event
 from synth.plan.problem import problem_of
-from synth.plan.sparse_rule import listing_event
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

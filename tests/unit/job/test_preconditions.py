@@ -7,7 +7,7 @@ import pytest
 
 from synth.errors import SynthError
 from synth.job import preconditions
-from synth.plan import present_memory
+from synth.plan import costs
 from synth.plan.costs import Costs
 
 
@@ -23,7 +23,7 @@ def config_in(tmp_path):
 def _machine(monkeypatch):
     def make(*, needs, memory, disks):
         monkeypatch.setattr("synth.plan.forecast", lambda _: SimpleNamespace(costs=needs))
-        monkeypatch.setattr(present_memory, "present_memory_bytes", lambda: memory)
+        monkeypatch.setattr(costs, "present_memory_bytes", lambda: memory)
         monkeypatch.setattr(preconditions, "free_disk_bytes", lambda place: disks[place.name])
 
     return make
@@ -61,4 +61,4 @@ def test_space_is_looked_up_where_a_directory_will_be(tmp_path, monkeypatch):
 
 
 def test_the_memory_of_a_machine_is_positive():
-    assert present_memory.present_memory_bytes() > 1 << 20
+    assert costs.present_memory_bytes() > 1 << 20

@@ -6,10 +6,16 @@ from itertools import combinations, permutations
 import pytest
 
 from synth.config.types import PersonUnit, RangeQueries
-from synth.plan import adaptive_candidates, forecast, plan_events, plan_schedule
-from synth.plan.adaptive_candidates import candidates_of
-from synth.plan.adaptive_schedule import CHOICE_SHARE, likely_tables, schedule_of
-from synth.plan.adaptive_start import MOST_ROUNDS, START
+from synth.plan import adaptive as planned
+from synth.plan import forecast, plan_events, plan_schedule
+from synth.plan.adaptive import (
+    CHOICE_SHARE,
+    MOST_ROUNDS,
+    START,
+    candidates_of,
+    likely_tables,
+    schedule_of,
+)
 from synth.plan.problem import problem_of
 from synth.privacy import OpenTableEvent, SelectionEvent, largest_rho, total_budget
 
@@ -156,7 +162,7 @@ def test_ranges_are_asked_for_too(configure):
     ],
 )
 def test_large_workloads_lose_their_highest_orders(configure, monkeypatch, limit, value, expected):
-    monkeypatch.setattr(adaptive_candidates, limit, value)
+    monkeypatch.setattr(planned, limit, value)
     candidates_of.cache_clear()
     problem = problem_of(adaptive(configure))
     found = candidates_of(problem)

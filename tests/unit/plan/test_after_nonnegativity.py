@@ -7,8 +7,7 @@ import pytest
 
 from synth.domain import Attribute, HierarchyLevel, Universe
 from synth.plan.after_nonnegativity import expected_total_variation
-from synth.plan.axes import axes_of
-from synth.plan.questions import cells_of, marginal
+from synth.plan.linear_theory import axes_of, cells_of, marginal
 from synth.privacy import TableEvent
 
 SIZES = (2, 5, 7, 6, 2, 16, 9)

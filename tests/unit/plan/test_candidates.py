@@ -6,9 +6,8 @@ from itertools import combinations
 from synth.config.types import RangeQueries, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Universe
 from synth.domain.hierarchy import balanced_levels
-from synth.plan.axes import axes_of, margin_at, point_of
-from synth.plan.candidates import MOST_CANDIDATES, cells_at, points_of
-from synth.plan.questions import questions_of
+from synth.plan.linear_theory import axes_of, margin_at, point_of, questions_of
+from synth.plan.margins import MOST_CANDIDATES, cells_at, points_of
 
 
 def binned(name, bins, branching):

@@ -8,19 +8,18 @@ import pytest
 
 from synth.config.types import RangeQueries, WeightedMarginal
 from synth.domain import Margin, Universe
-from synth.plan import events, plan_events, plan_schedule, selection_budget
-from synth.plan.choice import (
-    ADAPTIVE,
+from synth.plan import plan_events, plan_schedule, selection_budget, weighing
+from synth.plan.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, problem_of
+from synth.plan.spending import columns_are_known
+from synth.plan.strategies import ADAPTIVE, LOW_ORDER_SHARES
+from synth.plan.weighing import (
     INDIFFERENT,
     INDIFFERENT_UNTOLD,
-    LOW_ORDER_SHARES,
     TOLERATED,
     Choice,
     alternatives,
     choose,
 )
-from synth.plan.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, problem_of
-from synth.plan.total import columns_are_known
 from synth.privacy import largest_rho, total_budget
 
 DELTA = Fraction(1, 10**6)
@@ -252,7 +251,7 @@ def test_adaptive_is_weighed_and_what_it_spends_is_its_schedule(configure, monke
     adaptive = configure(SIZES, strategy="adaptive", total=5000)
     schedule = plan_schedule(adaptive)
     assert len(weighed.spending.events) == len(schedule.first) + len(schedule.rounds)
-    monkeypatch.setattr(events, "choose", lambda _: Choice(weighed, (weighed,)))
+    monkeypatch.setattr(weighing, "choose", lambda _: Choice(weighed, (weighed,)))
     assert plan_schedule(config) == schedule
     assert plan_events(config) == schedule.first
 

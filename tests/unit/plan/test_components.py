@@ -8,9 +8,16 @@ import pytest
 
 from synth.config.types import RangeQueries, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
-from synth.plan.axes import axes_of, axis_of, interval_count, margin_at, point_of
-from synth.plan.components import components_of
-from synth.plan.questions import cells_of, questions_of
+from synth.plan.linear_theory import (
+    axes_of,
+    axis_of,
+    cells_of,
+    components_of,
+    interval_count,
+    margin_at,
+    point_of,
+    questions_of,
+)
 
 ONE = Fraction(1)
 

@@ -12,7 +12,7 @@ from synth.job import pipeline
 from synth.noise.discrete_gaussian import LARGEST_SIGMA_SQUARED
 from synth.noise.discrete_laplace import SMALLEST_RATE
 from synth.plan import forecast, plan_events, plan_schedule
-from synth.plan.drawable import require_drawable
+from synth.plan.weighing import require_drawable
 from synth.privacy import OpenTableEvent, TableEvent
 
 LESS = Fraction(999_999, 1_000_000)

@@ -11,7 +11,7 @@ import pytest
 from synth.config.types import PersonUnit
 from synth.errors import ConfigError
 from synth.plan import compare, forecast, plan_events
-from synth.plan.noise_sum import NoiseSum
+from synth.plan.noise_sums import NoiseSum
 from synth.privacy import total_budget
 
 ADULT = (2, 5, 7, 6, 2, 16, 9)

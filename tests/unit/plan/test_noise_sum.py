@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth.noise import DiscreteLaplace
-from synth.plan.noise_sum import NoiseSum
+from synth.plan.noise_sums import NoiseSum
 
 RATES = [0.1, 0.5, 1.0, 5.0, 10.0]
 COUNTS = [1, 2, 5, 17]

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Universe
-from synth.plan.axes import axes_of
-from synth.plan.candidates import cells_at, finest
-from synth.plan.components import components_of
-from synth.plan.objective import objective_of
-from synth.plan.optimum import ENOUGH, optimal_split
-from synth.plan.pure_optimum import precision_of_rate, pure_split
-from synth.plan.questions import marginal
+from synth.plan.linear_theory import axes_of, components_of, marginal
+from synth.plan.margins import cells_at, finest
+from synth.plan.optimum import ENOUGH, objective_of, optimal_split, precision_of_rate, pure_split
 
 GRID = 40
 

@@ -5,7 +5,8 @@ from fractions import Fraction
 import pytest
 
 from synth.errors import OutputError
-from synth.plan import compare, write_plot
+from synth.plan import compare
+from synth.plan.plot import write_plot
 
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml"}
 

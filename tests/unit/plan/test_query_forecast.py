@@ -11,10 +11,10 @@ import pytest
 from synth.config.types import RangeQueries
 from synth.domain import Margin
 from synth.plan import forecast
-from synth.plan.noise_variance import gaussian_variance, noise_variance
+from synth.plan.noise_sums import gaussian_variance, noise_variance
 from synth.plan.problem import problem_of
 from synth.plan.query_forecast import forecast_queries
-from synth.plan.shares import Purse
+from synth.plan.spending import Purse
 from synth.privacy import TableEvent
 
 NAMES = ("column-0", "column-1", "column-2")

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
-from synth.plan import compare, forecast, render, to_json
+from synth.plan import compare, forecast
+from synth.plan.printed import render, to_json
 
 ADULT = (2, 5, 7, 6, 2, 16, 9)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from synth.domain import Margin
 from synth.plan.problem import problem_of
-from synth.plan.shares import PARTS, Purse, whole_parts
+from synth.plan.spending import PARTS, Purse, whole_parts
 from synth.privacy import largest_rho
 
 

@@ -10,10 +10,8 @@ from synth.config.types import PersonUnit
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.noise import DiscreteLaplace
 from synth.noise.partition_selection import is_private, threshold_of_delta
-from synth.plan import forecast, plan_events, plan_schedule, render
-from synth.plan.problem import problem_of
-from synth.plan.sparse_choice import MOST_ATTRIBUTES
-from synth.plan.sparse_rule import (
+from synth.plan import forecast, plan_events, plan_schedule
+from synth.plan.listed import (
     FALSE_CELLS,
     LARGEST_LOW_ORDER_CELLS,
     expected_false_cells,
@@ -21,6 +19,9 @@ from synth.plan.sparse_rule import (
     listing_event,
     unlisted_share,
 )
+from synth.plan.printed import render
+from synth.plan.problem import problem_of
+from synth.plan.strategies import MOST_ATTRIBUTES
 from synth.privacy import total_budget
 
 WIDE = (10,) * 30

@@ -8,9 +8,9 @@ import pytest
 from synth.config.types import PersonUnit
 from synth.domain import Margin
 from synth.plan import forecast, plan_events, plan_schedule
-from synth.plan.noise_variance import noise_variance
+from synth.plan.noise_sums import noise_variance
 from synth.plan.problem import problem_of
-from synth.plan.total import TOTAL_SHARE, total_is_known
+from synth.plan.spending import TOTAL_SHARE, total_is_known
 from synth.privacy import total_budget
 
 WIDE = (11, 9, 10, 12, 10, 8)

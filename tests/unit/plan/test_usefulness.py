@@ -7,21 +7,22 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
-from synth.plan import forecast, render, to_json
+from synth.plan import forecast
 from synth.plan.after_nonnegativity import share_of_pure_noise, thinness
-from synth.plan.choice import choose
+from synth.plan.printed import render, to_json
 from synth.plan.problem import problem_of
-from synth.plan.proposals import WORTH
 from synth.plan.usefulness import (
     BELOW,
     GOOD,
     NOISE,
     POOR,
     ROUGH,
+    WORTH,
     Usefulness,
     mostly_noise,
     usefulness,
 )
+from synth.plan.weighing import choose
 
 FILLED = {"sizes": (2, 5, 7, 6), "expected": 50_000}
 THIN = {"sizes": (2, 5, 7, 6, 2, 16, 9), "expected": 900}

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from statistics import median
-from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from synth.config.size_checks import number_of_cells
 from synth.domain import format_number
 from synth.plan.forecast import Forecast, QueryForecast
-from synth.plan.report_tables import (
-    mechanisms,
-    print_alternatives,
-    print_alternatives_by_budget,
-    print_tables,
-)
+from synth.plan.noise_sums import noise_variance
+from synth.plan.weighing import Alternative
+from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN, PARTITION_SELECTION
 from synth.privacy.meaning import at_most, posterior_bounds
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
 
 _WORST = 3
 """How many of the least accurate queries are listed by name, and ties up to twice as many."""
@@ -42,8 +41,6 @@ def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = N
     Requires: several forecasts are of the same configuration.
     """
     if console is None:
-        from rich.console import Console
-
         console = Console()
     several = [forecasts] if isinstance(forecasts, Forecast) else list(forecasts)
     first = several[0]
@@ -51,11 +48,11 @@ def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = N
     if len(several) > 1:
         _print_comparison(several, console)
     else:
-        print_tables(first, console)
+        _print_tables(first, console)
         _print_choices(first, console)
         _print_queries(first, console)
         _print_phantoms(first, console)
-        print_alternatives(first, console)
+        _print_alternatives(first, console)
     _print_usefulness(several, console)
     _say(console, "Nothing was read and nothing was spent.")
 
@@ -86,7 +83,7 @@ def _print_universe(plan: Forecast, console: Console) -> None:
             f"{number_of_cells(plan.universe_size)} cells, {number_of_cells(impossible)} of them "
             "impossible",
         ),
-        ("mechanism", mechanisms(plan)),
+        ("mechanism", _mechanisms(plan)),
         ("protects", f"unit: {plan.privacy_unit}; neighbours: {plan.neighbours}"),
         (
             "means",
@@ -111,7 +108,9 @@ def _print_universe(plan: Forecast, console: Console) -> None:
                 "empty ones on average",
             ),
         )
-    grid = _grid()
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for label, text in rows:
         grid.add_row(label, text)
     console.print(grid)
@@ -146,7 +145,7 @@ def _print_queries(plan: Forecast, console: Console) -> None:
         f"Errors at epsilon {format_number(plan.epsilon)}, in records per cell or interval, of "
         f"{_estimate_of(plan)} as it is. 95 %: one cell. All: every cell of the query at once.",
     )
-    table = _errors_table("query", "cells")
+    table = _table_of_figures("query", "cells", "sd", "mean error", "95 %", "all 95 %")
     single = plan.single_cell
     if single is not None:
         table.add_row("one cell of the universe", f"{single.cells:,}", *_errors(single))
@@ -180,7 +179,7 @@ def _print_queries(plan: Forecast, console: Console) -> None:
 
 def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:
     _say(console, "Standard deviation in records per cell, for each epsilon:")
-    table = _errors_table("query", *(format_number(plan.epsilon) for plan in plans), bare=True)
+    table = _table_of_figures("query", *(format_number(plan.epsilon) for plan in plans))
     cells = [plan.single_cell for plan in plans]
     table.add_row(
         "one cell of the universe", *(_number(one.sd_records) if one else "-" for one in cells)
@@ -202,7 +201,7 @@ def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:
     )
     table.add_row("tables measured", *(f"{len(plan.tables):,}" for plan in plans))
     console.print(table)
-    print_alternatives_by_budget(plans, console)
+    _print_alternatives_by_budget(plans, console)
 
 
 def _print_phantoms(plan: Forecast, console: Console) -> None:
@@ -247,27 +246,6 @@ def _errors(query: QueryForecast) -> tuple[str, str, str, str]:
     )
 
 
-def _errors_table(first: str, *others: str, bare: bool = False) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column(first, overflow="fold")
-    headings = others if bare else (*others, "sd", "mean error", "95 %", "all 95 %")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
-
-
-def _grid() -> Table:
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    return grid
-
-
 def _estimate_of(plan: Forecast) -> str:
     laws = {query.law for query in plan.queries + plan.ranges}
     if laws == {"exact"}:
@@ -276,8 +254,6 @@ def _estimate_of(plan: Forecast) -> str:
 
 
 def _say(console: Console, sentence: str, *, style: str = "") -> None:
-    from rich.text import Text
-
     console.print(Text(sentence, style=style))
 
 
@@ -299,3 +275,115 @@ def _seconds(seconds: float) -> str:
     if seconds < 120:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60):,} min"
+
+
+def _mechanisms(plan: Forecast) -> str:
+    """The noise of all tables in words."""
+    kinds = {table.mechanism == GAUSSIAN for table in plan.tables}
+    words = " and ".join(
+        word for gaussian, word in ((False, "Laplace"), (True, "Gaussian")) if gaussian in kinds
+    )
+    noise = f"discrete {words} noise on every cell"
+    if any(table.mechanism == PARTITION_SELECTION for table in plan.tables):
+        return f"{noise} of the tables, and on the non-empty cells of the universe"
+    if plan.threshold is not None:
+        return f"{noise}, as if the cells of the universe that are not listed had been drawn too"
+    return f"{noise}, impossible ones included"
+
+
+def _print_tables(plan: Forecast, console: Console) -> None:
+    """What is measured, tables of one kind together."""
+    kinds: dict[tuple[int, bool, str], list[TableEvent]] = {}
+    for event in plan.tables:
+        universe = event.cells == plan.universe_size and not any(event.coarsening)
+        order = 0 if universe else len(event.table)
+        kinds.setdefault((order, any(event.coarsening), event.mechanism), []).append(event)
+    table = _table_of_figures("measured", "tables", "cells", "budget", "noise sd")
+    for (order, coarse, mechanism), events in sorted(kinds.items()):
+        name = "universe" if order == 0 else f"{order}-way" + (", coarser" if coarse else "")
+        if order and len(events) == 1:
+            name = " x ".join(events[0].table)
+        letter = "rho" if mechanism == GAUSSIAN else "epsilon"
+        budget = float(sum((event.epsilon or event.rho or 0) for event in events))
+        table.add_row(
+            name,
+            f"{len(events):,}",
+            _cells([event.cells for event in events]),
+            f"{letter} {budget:.4g}",
+            _span([math.sqrt(noise_variance(event)) for event in events], ".3g"),
+        )
+    console.print(table)
+
+
+def _print_alternatives(plan: Forecast, console: Console) -> None:
+    """What else could be measured, with the errors that a rough model expects."""
+    if not plan.alternatives:
+        return
+    labels = [group_label(group) for group, _ in plan.alternatives[0].errors]
+    console.print(_heading(plan))
+    table = _table_of_figures("what is measured", "tables", *labels)
+    for number, each in enumerate(plan.alternatives):
+        table.add_row(
+            ("* " if number == 0 else "  ") + alternative_name(each),
+            f"{len(each.spending.events):,}",
+            *(f"{error:.4f}" for _, error in each.errors),
+        )
+    console.print(table)
+    console.print("* is measured. (%): the part of epsilon for the tables beside the universe.")
+
+
+def _print_alternatives_by_budget(plans: Sequence[Forecast], console: Console) -> None:
+    """The errors that the model expects of what is measured at each budget."""
+    chosen = [plan.alternatives[0] for plan in plans if plan.alternatives]
+    if len(chosen) < len(plans) or not chosen[0].errors:
+        return
+    console.print(_heading(plans[0]))
+    table = _table_of_figures(
+        "of the tables chosen", *(f"{float(plan.epsilon):g}" for plan in plans)
+    )
+    for number, (group, _) in enumerate(chosen[0].errors):
+        table.add_row(group_label(group), *(f"{each.errors[number][1]:.4f}" for each in chosen))
+    console.print(table)
+    for plan, each in zip(plans, chosen, strict=True):
+        console.print(f"epsilon {float(plan.epsilon):g}: {alternative_name(each)}")
+
+
+def _heading(plan: Forecast) -> str:
+    known = "assumed" if plan.records_are_assumed else "declared or expected"
+    return (
+        f"Mean total variation expected after the fit, for {plan.records:,} records ({known}), by "
+        "a rough model that only serves to choose:"
+    )
+
+
+def alternative_name(each: Alternative) -> str:
+    """What is measured, with which noise and split."""
+    spending = each.spending
+    name = spending.tables + (", Gaussian" if spending.noise == "gaussian" else "")
+    share = spending.low_order_share
+    return name if share is None else f"{name} ({float(share):.0%})"
+
+
+def group_label(group: tuple[str, int]) -> str:
+    """Queries of one kind and number of attributes, in words."""
+    kind, order = group
+    tables = {"marginal": "-way", "prefix": "-way prefixes", "range": "-way ranges"}
+    return "cells" if kind == "cells" else f"{order}{tables[kind]}"
+
+
+def _span(values: Sequence[float], form: str) -> str:
+    low, high = format(min(values), form), format(max(values), form)
+    return low if low == high else f"{low} to {high}"
+
+
+def _cells(counts: Sequence[int]) -> str:
+    low, high = number_of_cells(min(counts)), number_of_cells(max(counts))
+    return low if low == high else f"{low} to {high}"
+
+
+def _table_of_figures(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(first, overflow="fold")
+    for heading in others:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table

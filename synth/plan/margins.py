@@ -1,22 +1,26 @@
-"""The best split of a purse over given margins, for what the workload asks of them."""
+"""The margins that may be measured, and the best split of a purse over some of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
 
 from synth.domain import Margin
-from synth.plan.axes import margin_at, point_of
-from synth.plan.candidates import cells_at, points_of
-from synth.plan.components import components_of
-from synth.plan.objective import objective_of
-from synth.plan.optimum import optimal_split
+from synth.plan.linear_theory import Axis, Question, components_of, margin_at, point_of
+from synth.plan.optimum import objective_of, optimal_split, pure_split
 from synth.plan.problem import Problem
-from synth.plan.pure_optimum import pure_split
-from synth.plan.shares import Purse
+from synth.plan.spending import Purse
 from synth.privacy import sensitivity_l1
 
 LARGEST_TABLE_CELLS = 10**8
 """No margin larger than this is proposed beside, or instead of, the universe."""
+MOST_CANDIDATES = 1200
+"""More are not weighed against each other."""
+MOST_GRIDS = 300
+"""Up to so many combinations of resolutions of one set of range queries are all considered."""
+
+Point = tuple[int, ...]
 
 
 def best_shares(
@@ -93,3 +97,56 @@ def in_order(problem: Problem, margins: Sequence[Margin]) -> list[Margin]:
         return margin != problem.full, len(places), places, point
 
     return sorted(set(margins), key=place)
+
+
+def points_of(axes: Sequence[Axis], questions: Sequence[Question]) -> tuple[Point, ...]:
+    """The candidate margins of a workload, as the partition of every axis; sorted.
+
+    For every marginal, it and its own marginals; for ranges, the declared resolutions of their
+    attributes in every combination, if there are at most 300, and otherwise as in a quadtree, all
+    attributes one step finer at a time. If these are more than 1,200, marginals are left out, those
+    of most attributes first; what is asked of them then cannot be answered.
+    """
+    ranges = [q for q in questions if not q.is_table]
+    kept = {point for question in ranges for point in _grids(axes, question)}
+    tables = {tuple(sorted(q.energy)) for q in questions if q.kind == "marginal"}
+    for order in range(max(map(len, tables), default=0), 0, -1):
+        chosen = {
+            subset
+            for table in tables
+            for size in range(1, min(order, len(table)) + 1)
+            for subset in combinations(table, size)
+        }
+        points = kept | {finest(axes, subset) for subset in chosen}
+        if len(points) <= MOST_CANDIDATES or order == 1:
+            return tuple(sorted(points))
+    return tuple(sorted(kept))
+
+
+def finest(axes: Sequence[Axis], places: Sequence[int]) -> Point:
+    """The marginal of these axes, at the codes themselves."""
+    return tuple(axis.depth if place in places else 0 for place, axis in enumerate(axes))
+
+
+def cells_at(axes: Sequence[Axis], point: Point) -> int:
+    """The number of cells of a margin."""
+    return math.prod(axis.groups[part] for axis, part in zip(axes, point, strict=True))
+
+
+def _grids(axes: Sequence[Axis], question: Question) -> Iterator[Point]:
+    places = sorted(question.energy)
+    choices = [axes[place].measured for place in places]
+    if math.prod(map(len, choices)) <= MOST_GRIDS:
+        combined = list(product(*choices))
+    else:
+        steps = max(map(len, choices))
+        combined = [
+            tuple(choice[-min(back, len(choice))] for choice in choices)
+            for back in range(1, steps + 1)
+        ]
+    for resolution in combined:
+        point = [0] * len(axes)
+        for place, partition in zip(places, resolution, strict=True):
+            point[place] = partition
+        if any(point):
+            yield tuple(point)

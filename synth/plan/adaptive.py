@@ -1,4 +1,4 @@
-"""What the adaptive strategy will spend, round by round: fixed before any data are seen."""
+"""The adaptive strategy: first tables, candidates and rounds, fixed before any data are seen."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
+from math import prod
 from typing import Any
 
-from synth.plan.adaptive_candidates import RULE, Candidate, candidates_of
-from synth.plan.adaptive_start import initial_events, round_count, selection_budget
-from synth.plan.noise_variance import noise_variance
-from synth.plan.objective import MEAN_ABSOLUTE
+from synth.domain import Margin
+from synth.plan.margins import margins_of_order
+from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variance
 from synth.plan.problem import Problem
+from synth.plan.spending import EVERYBODY, TOTAL_SHARE, Purse, Spending, total_is_known, with_total
 from synth.privacy import (
     OpenTableEvent,
     PrivacyEvent,
@@ -24,11 +26,133 @@ from synth.privacy import (
 )
 from synth.privacy.accounting import GAUSSIAN
 
+MOST_CANDIDATES = 2_000
+LARGEST_CANDIDATE_CELLS = 10**6
+MOST_CELLS_IN_ALL = 1 << 24
+"""The counts of all candidates are held in memory while the tables are chosen: 128 MB."""
+
+RULE = (
+    "the tables of two or more attributes that lie inside a table or set of ranges of the "
+    f"workload, at the resolution of the codes, of at most {LARGEST_CANDIDATE_CELLS:,} cells; "
+    "fewer attributes first, and no further number of attributes once there would be more than "
+    f"{MOST_CANDIDATES:,} tables or {MOST_CELLS_IN_ALL:,} cells in all; never the same table twice"
+)
+"""What may be chosen, in words."""
+START = Fraction(1, 10)
+"""The part of an adaptive budget that is spent on the 1-way tables, and on the total."""
+
+ROUNDS_PER_ATTRIBUTE = 2
+MOST_ROUNDS = 16
+"""Every round fits a model anew, which takes a few seconds."""
 CHOICE_SHARE = Fraction(1, 8)
 """The part of a round's budget that pays for the choice; the rest pays for the table."""
 
 _STEPS = 1 << 48
 """Square roots are rounded down to whole parts of this."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A table that may be chosen.
+
+    `weight`: the sum, over the tables and sets of ranges of the workload, of their weight times
+    the number of attributes that they share with the candidate (McKenna, Mullins, Sheldon,
+    Miklau 2022, section 3); divided by the largest of all candidates, so at most 1.
+    """
+
+    margin: Margin
+    cells: int
+    weight: Fraction
+
+
+@lru_cache(maxsize=64)
+def candidates_of(problem: Problem) -> tuple[Candidate, ...]:
+    """All candidates, by number of attributes and then by name.
+
+    Privacy: a function of the public problem; no data are seen.
+    Ensures: the same tables in the same order whatever the order of the columns; every weight is
+    positive.
+    """
+    marginals, ranges = problem.workload.marginals, problem.workload.ranges
+    queries = [(frozenset(m.attributes), m.weight) for m in marginals]
+    queries += [(frozenset(r.attributes), r.weight) for r in ranges]
+    asked = [(names, weight) for names, weight in queries if weight > 0]
+    tables = _tables(problem, {names for names, _ in asked})
+    wanted = {
+        name: sum((weight for names, weight in asked if name in names), Fraction(0))
+        for name in problem.universe.names
+    }
+    weights = [sum((wanted[name] for name in table), Fraction(0)) for table in tables]
+    largest = max(weights, default=Fraction(1))
+    order = problem.universe.names
+    return tuple(
+        Candidate(
+            Margin(tuple(name for name in order if name in table), (0,) * len(table)),
+            _cells(problem, table),
+            weight / largest,
+        )
+        for table, weight in zip(tables, weights, strict=True)
+    )
+
+
+def _tables(problem: Problem, asked: set[frozenset[str]]) -> list[frozenset[str]]:
+    """The attributes of every candidate."""
+    tables: list[frozenset[str]] = []
+    cells = 0
+    for order in range(2, max(map(len, asked), default=0) + 1):
+        found: set[tuple[str, ...]] = set()
+        for names in asked:
+            for table in combinations(sorted(names), order):
+                if _cells(problem, table) <= LARGEST_CANDIDATE_CELLS:
+                    found.add(table)
+                if len(tables) + len(found) > MOST_CANDIDATES:
+                    return tables
+        cells += sum(_cells(problem, table) for table in found)
+        if cells > MOST_CELLS_IN_ALL:
+            return tables
+        tables += [frozenset(table) for table in sorted(found)]
+    return tables
+
+
+def _cells(problem: Problem, names: frozenset[str] | tuple[str, ...]) -> int:
+    return prod(problem.universe.attribute(name).size for name in names)
+
+
+def round_count(problem: Problem) -> int:
+    """How many tables are chosen, whatever the data: there is no stopping rule."""
+    return min(
+        len(candidates_of(problem)), ROUNDS_PER_ATTRIBUTE * len(problem.attributes), MOST_ROUNDS
+    )
+
+
+def adaptive_purse(problem: Problem) -> Purse:
+    """The whole budget of the adaptive strategy: Gaussian where delta allows it."""
+    return Purse(problem.privacy.epsilon, "gaussian" if problem.privacy.delta else "laplace")
+
+
+def initial_events(problem: Problem) -> tuple[TableEvent, ...]:
+    """All 1-way tables alike, with the first part of the budget; with all if nothing follows.
+
+    If they do not give the number of records well enough, it gets a fixed part for itself.
+    """
+    ones, purse = margins_of_order(problem, 1), adaptive_purse(problem)
+    if not round_count(problem):
+        events = purse.events(problem, ones, [1.0] * len(ones))
+        return with_total(problem, Spending("1-way", events, purse.noise)).events
+    share = float(START) / len(ones)
+    shares = [1 - float(START), *[share] * len(ones)]
+    events = purse.events(problem, [problem.full, *ones], shares)[1:]
+    if total_is_known(problem, events):
+        return events
+    alone = float(TOTAL_SHARE)
+    shares = [1 - float(START), *[(float(START) - alone) / len(ones)] * len(ones), alone]
+    return purse.events(problem, [problem.full, *ones, EVERYBODY], shares)[1:]
+
+
+def selection_budget(problem: Problem) -> Fraction:
+    """What the initial tables leave, an epsilon or a rho, for choosing and measuring more."""
+    spent = sum((event.epsilon or event.rho or Fraction(0)) for event in initial_events(problem))
+    return adaptive_purse(problem).budget(problem.privacy) - spent
 
 
 @dataclass(frozen=True)

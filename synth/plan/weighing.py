@@ -1,39 +1,32 @@
-"""Which tables are measured: the strategies, and what `auto` weighs against each other."""
+"""Which tables are measured: ways to spend the budget are weighed, and the best is planned."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 
-from synth.domain import Margin
-from synth.errors import BugError
-from synth.plan.adaptive_schedule import likely_tables, schedule_of
-from synth.plan.adaptive_start import initial_events
+from synth.config.types import Config
+from synth.errors import BugError, ConfigError
+from synth.errors import Problem as ConfigProblem
+from synth.noise import noise_law
+from synth.plan.adaptive import Schedule, initial_events, schedule_of
 from synth.plan.after_nonnegativity import (
     expected_total_variation,
     resampling_total_variation,
 )
-from synth.plan.problem import Problem
-from synth.plan.questions import Question
-from synth.plan.shares import Noise, Purse
-from synth.plan.sparse_choice import ways_with_list
-from synth.plan.sparse_rule import SPARSE, is_sparse, unlisted_share
-from synth.plan.spending import LEAST_SHARE, Spending, noises
-from synth.plan.splits import (
-    best_shares,
-    in_order,
-    margins_of_order,
-    one_way_shares,
-    workload_margins,
+from synth.plan.linear_theory import Question
+from synth.plan.listed import is_sparse, unlisted_share
+from synth.plan.problem import Problem, problem_of
+from synth.plan.spending import (
+    Spending,
+    columns_are_known,
+    with_total,
 )
-from synth.plan.total import columns_are_known, with_total
-from synth.privacy import TableEvent
+from synth.plan.strategies import ADAPTIVE, ways_to_spend
+from synth.privacy import OpenTableEvent, TableEvent
 
-LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in range(5, 65, 5))
-"""What part of epsilon the smaller tables may get beside the universe."""
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
 INDIFFERENT = 0.002
@@ -43,8 +36,6 @@ TOLERATED = 2.0
 """A guess of the number of records chooses among ways with at most this regret."""
 INDIFFERENT_UNTOLD = 0.15
 """The same where nothing is told: for the worst ratio, which is a few numbers of records' alone."""
-ADAPTIVE = "adaptive"
-"""What the adaptive strategy is called among the alternatives."""
 
 Group = tuple[str, int]
 """Questions of one kind and number of attributes."""
@@ -82,19 +73,7 @@ def choose(problem: Problem) -> Choice:
     Privacy: a function of the public problem; no data are seen.
     Ensures: deterministic, and the same whatever the order of the columns.
     """
-    if is_sparse(problem):
-        ways = ways_with_list(problem)
-    elif problem.strategy == "auto":
-        ways = _weighed(problem)
-    elif problem.strategy == "identity":
-        ways = iter([_universe_alone(problem)])
-    elif problem.strategy == "adaptive":
-        ways = iter([Spending("first tables of adaptive", initial_events(problem))])
-    elif problem.strategy == SPARSE:
-        raise BugError("a sparse strategy lists cells")
-    else:
-        ways = _given(problem, problem.strategy)
-    judged = _judged(problem, [with_total(problem, way) for way in ways])
+    judged = _judged(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
     chosen = min(_as_good(problem, judged), key=lambda each: each.spending.low_order_share or 0)
     return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
 
@@ -135,79 +114,6 @@ def alternatives(problem: Problem) -> tuple[Alternative, ...]:
     for each in choose(auto).weighed:
         found.setdefault(each.spending.tables, each)
     return tuple(found.values())
-
-
-def _weighed(problem: Problem) -> Iterator[Spending]:
-    """All that `auto` considers.
-
-    The universe alone; with all 1-way tables or the best marginals, at several splits of epsilon;
-    the best marginals alone; all marginals of one order alike; the tables that the adaptive
-    strategy would choose if all dependences were alike. Smaller tables get Laplace noise,
-    and in further alternatives Gaussian noise, where delta is positive.
-    """
-    yield _universe_alone(problem)
-    margins, ones = workload_margins(problem), margins_of_order(problem, 1)
-    epsilon = problem.privacy.epsilon
-    for noise in noises(problem):
-        purse = Purse(epsilon, noise)
-        shares = best_shares(problem, margins, purse)
-        if margins:
-            events = purse.events(problem, margins, shares)
-            yield Spending("best marginals", events, noise)
-        yield from _all_alike(problem, purse)
-        if len(problem.attributes) > 1:
-            yield from _beside_universe(
-                problem, "universe + 1-way", ones, one_way_shares(problem, ones, purse), noise
-            )
-        beside = {m: s for m, s in zip(margins, shares, strict=True) if s and m != problem.full}
-        if beside:
-            yield from _beside_universe(
-                problem, "universe + best marginals", [*beside], [*beside.values()], noise
-            )
-    if schedule_of(problem).rounds:
-        yield Spending(ADAPTIVE, likely_tables(problem), noises(problem)[-1])
-
-
-def _universe_alone(problem: Problem) -> Spending:
-    purse = Purse(problem.privacy.epsilon, "laplace")
-    return Spending("universe (identity)", purse.events(problem, [problem.full], [1.0]))
-
-
-def _beside_universe(
-    problem: Problem, name: str, margins: Sequence[Margin], shares: Sequence[float], noise: Noise
-) -> Iterator[Spending]:
-    """The universe with Laplace noise and smaller tables, at several splits of epsilon."""
-    epsilon = problem.privacy.epsilon
-    for part in LOW_ORDER_SHARES:
-        full = Purse(epsilon * (1 - part), "laplace").events(problem, [problem.full], [1.0])
-        smaller = Purse(epsilon * part, noise).events(problem, margins, shares)
-        yield Spending(name, full + smaller, noise, part)
-
-
-def _all_alike(problem: Problem, purse: Purse) -> Iterator[Spending]:
-    """All marginals of one order, each with the same budget."""
-    orders = {len(q.energy) for q in problem.questions if q.kind == "marginal"}
-    for order in sorted(orders - {len(problem.attributes)}):
-        margins = margins_of_order(problem, order)
-        if margins:
-            events = purse.events(problem, margins, [1.0] * len(margins))
-            yield Spending(f"all {order}-way alike", events, purse.noise)
-
-
-def _given(problem: Problem, tables: Sequence[Margin]) -> Iterator[Spending]:
-    """The tables that the configuration names."""
-    others = in_order(problem, [margin for margin in tables if margin != problem.full])
-    if not others:
-        yield _universe_alone(problem)
-        return
-    for noise in noises(problem):
-        purse = Purse(problem.privacy.epsilon, noise)
-        shares = best_shares(problem, others, purse, least=LEAST_SHARE)
-        if problem.full in tables:
-            yield from _beside_universe(problem, "tables as given", others, shares, noise)
-        else:
-            events = purse.events(problem, others, shares)
-            yield Spending("tables as given", events, noise)
 
 
 def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
@@ -282,3 +188,76 @@ def by_group(
         total[0] += float(question.weight) * error
         total[1] += float(question.weight)
     return tuple((group, total / weight) for group, (total, weight) in sums.items() if weight)
+
+
+def plan_events(config: Config) -> tuple[TableEvent, ...]:
+    """The measured tables with their share of the budget; a function of the configuration alone.
+
+    `identity` measures the universe alone with the whole epsilon; tables that are named get the
+    split that the workload asks for; `auto` chooses. Where tables are chosen later
+    (`plan_schedule`) these are the first tables only; `selection_budget` is what they leave.
+
+    Privacy: no data are seen and nothing is spent. The epsilon of the Laplace tables, and that of
+    the Gaussian ones together with delta, add up to at most `privacy.epsilon`.
+    Ensures: the universe, if it is measured, comes first. No table is measured twice.
+    Raises: ConfigError if the noise of a table is too wide to be drawn.
+    """
+    problem = problem_of(config)
+    adaptive = _is_adaptive(problem)
+    events = initial_events(problem) if adaptive else choose(problem).chosen.spending.events
+    require_drawable(config, events)
+    if len({(event.table, event.coarsening) for event in events}) < len(events):
+        raise BugError("the plan has a table twice")  # before anything is spent
+    return events
+
+
+def plan_schedule(config: Config) -> Schedule | None:
+    """The rounds of an adaptive run: if that is the strategy, or what `auto` expects to be best.
+
+    None for every other plan.
+
+    Privacy: no data are seen and nothing is spent.
+    Raises: ConfigError if the noise of a table is too wide to be drawn.
+    """
+    problem = problem_of(config)
+    if not _is_adaptive(problem):
+        return None
+    schedule = schedule_of(problem)
+    require_drawable(config, schedule.first)
+    require_drawable(config, (each.table for each in schedule.rounds))
+    return schedule
+
+
+def _is_adaptive(problem: Problem) -> bool:
+    if problem.strategy == "auto":
+        return choose(problem).chosen.spending.tables == ADAPTIVE
+    return problem.strategy == "adaptive"
+
+
+def require_drawable(config: Config, events: Iterable[TableEvent | OpenTableEvent]) -> None:
+    """Refuse a plan whose noise is too wide to be drawn; no table of noise is built.
+
+    Raises: ConfigError with one problem, for the first such event.
+    """
+    for event in events:
+        try:
+            noise_law(event)
+        except ValueError as error:
+            raise ConfigError(config.name, [_problem(config, event, str(error))]) from None
+
+
+def _problem(config: Config, event: TableEvent | OpenTableEvent, limit: str) -> ConfigProblem:
+    table = "a table to be chosen"
+    if isinstance(event, TableEvent):
+        table = f"the table of {', '.join(event.table) or 'all records'}"
+    budget = f"epsilon {config.privacy.epsilon}"
+    if config.privacy.delta:
+        budget += f" and delta {config.privacy.delta}"
+    return ConfigProblem(
+        None,
+        "privacy.epsilon",
+        f"{budget}, which leave {table} with noise ({event.mechanism}) too wide to be drawn",
+        f"a budget whose noise can be drawn: {limit}",
+        "the measurement would stop after the budget is charged",
+        "raise privacy.epsilon or privacy.delta, or name fewer tables in `strategy`",
+    )

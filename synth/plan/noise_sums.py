@@ -1,6 +1,7 @@
-"""The law of a sum of independent discrete Laplace noises: what a query over cells suffers.
+"""The noise of a table as numbers for forecasts: its variance, and the law of sums over cells.
 
-Four ways, chosen by `count` (how many noises are summed) and by how far out the quantile lies:
+The law of a sum of discrete Laplace noises is found in four ways, chosen by `count` (how many
+noises are summed) and by how far out the quantile lies:
 
 * one noise: closed form, exact;
 * `fft`: the characteristic function ((1-a)^2 / (1 - 2a cos t + a^2))^count has a closed form,
@@ -20,17 +21,51 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
+from synth.noise import discrete_laplace
+from synth.privacy import TableEvent
+from synth.privacy.accounting import GAUSSIAN
+
+LARGEST_RATE = float(discrete_laplace.LARGEST_RATE)
+"""Above this rate the sampler draws the noise of 256."""
+MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+"""E|x| of a normal x with standard deviation 1."""
+SMALL_SIGMA_SQUARED = 4.0
+"""From here on the discrete Gaussian has the variance sigma^2 to 30 digits."""
 _LARGEST_GRID = 1 << 17
 _WRAPPED = 1e-18
 _SMALLEST_FFT_MISS = 1e-11
 _FFT_ERROR = 1e-14
 _MANY = 1024
+
+
+def noise_variance(event: TableEvent) -> float:
+    """The variance in records squared: exact for Laplace noise and for Gaussian noise."""
+    if event.mechanism == GAUSSIAN:
+        return gaussian_variance(float(event.sigma_squared))
+    return laplace_variance(laplace_rate(event))
+
+
+def laplace_rate(event: TableEvent) -> float:
+    """Epsilon / sensitivity of a table with Laplace noise, as far as the sampler follows it."""
+    return min(float(1 / event.noise_scale_records), LARGEST_RATE)
+
+
+def laplace_variance(rate: float) -> float:
+    """The variance of P(k) ~ exp(-rate |k|) on whole numbers."""
+    return 1 / (2 * math.sinh(rate / 2) ** 2)
+
+
+def gaussian_variance(sigma_squared: float) -> float:
+    """The variance of P(k) ~ exp(-k^2 / (2 sigma^2)) on whole numbers: a little below sigma^2."""
+    if sigma_squared >= SMALL_SIGMA_SQUARED:
+        return sigma_squared
+    weights = [math.exp(-(k**2) / (2 * sigma_squared)) for k in range(30)]
+    squares = sum(k**2 * weight for k, weight in enumerate(weights))
+    return max(2 * squares / (2 * sum(weights) - 1), 1e-110)
 
 
 @dataclass(frozen=True)
@@ -46,7 +81,7 @@ class NoiseSum:
     @cached_property
     def sd(self) -> float:
         """The standard deviation: sqrt(count * 2a / (1-a)^2)."""
-        return math.sqrt(2 * self.count) * _inverse_sinh_half(self.rate) / 2
+        return math.sqrt(2 * self.count) * inverse_sinh_half(self.rate) / 2
 
     @cached_property
     def excess_kurtosis(self) -> float:
@@ -68,10 +103,8 @@ class NoiseSum:
         if self.method == "closed form":
             return 2 * math.exp(-self.rate) / -math.expm1(-2 * self.rate)
         if self.method == "normal":
-            return self.sd * math.sqrt(2 / math.pi) * (1 - self.excess_kurtosis / 24)
+            return self.sd * MEAN_ABSOLUTE * (1 - self.excess_kurtosis / 24)
         upper, scale = self._upper_pmf
-        import numpy as np
-
         return scale * 2 * float((np.arange(len(upper)) * upper).sum())
 
     def half_width(self, miss: float) -> int:
@@ -89,23 +122,19 @@ class NoiseSum:
         if miss < _SMALLEST_FFT_MISS:
             return max(0, math.ceil(chernoff(self.rate, self.count, miss / 2)) - 1)
         upper, scale = self._upper_pmf
-        import numpy as np
-
         beyond = 2 * (np.cumsum(upper[::-1])[::-1] - upper) + _FFT_ERROR
         return math.ceil(scale * int(np.argmax(beyond <= miss)))
 
     @cached_property
     def _upper_pmf(self) -> tuple[NDArray[np.float64], float]:
         """P(S = 0), P(S = 1), ... and the number of records that one step stands for."""
-        import numpy as np
-
         rate = self.rate
         grid = _grid(rate, self.count)
         while grid > _LARGEST_GRID:
             rate *= grid / _LARGEST_GRID
             grid = _grid(rate, self.count)
         half_angle = np.pi * np.arange(grid // 2 + 1) / grid
-        spread = (np.sin(half_angle) * _inverse_sinh_half(rate)) ** 2
+        spread = (np.sin(half_angle) * inverse_sinh_half(rate)) ** 2
         pmf = np.fft.irfft(np.exp(-self.count * np.log1p(spread)), grid)
         upper = np.maximum(pmf[: grid // 2], 0.0)
         scale = 1.0 if rate == self.rate else self.sd / NoiseSum(rate, self.count).sd
@@ -123,13 +152,16 @@ def chernoff(rate: float, count: int, tail: float) -> float:
     best = math.inf
     for step in range(1, 128):
         tilt = rate * step / 128
-        # log E exp(tilt S) = -count log(1 - ratio^2), ratio = sinh(tilt/2) / sinh(rate/2)
-        ratio = math.exp((tilt - rate) / 2) * math.expm1(-tilt) / math.expm1(-rate)
-        cumulant = -count * math.log1p(-(ratio**2))
-        best = min(best, (cumulant - math.log(tail)) / tilt)
+        best = min(best, (count * laplace_cumulant(rate, tilt) - math.log(tail)) / tilt)
     return best
 
 
-def _inverse_sinh_half(rate: float) -> float:
+def laplace_cumulant(rate: float, tilt: float) -> float:
+    """Log E exp(tilt X) = -log(1 - ratio^2), ratio = sinh(tilt/2) / sinh(rate/2), of one noise."""
+    ratio = math.exp((tilt - rate) / 2) * math.expm1(-tilt) / math.expm1(-rate)
+    return -math.log1p(-(ratio**2))
+
+
+def inverse_sinh_half(rate: float) -> float:
     """1 / sinh(rate/2) = 2 sqrt(a) / (1-a): without cancellation or overflow."""
     return 2 * math.exp(-rate / 2) / -math.expm1(-rate)
