@@ -7,9 +7,9 @@ import pytest
 
 from synth.noise import DiscreteGaussian
 from synth.privacy import Budget, largest_rho
+from synth.release.manifest.build import manifest_schema
 from synth.release.manifest.guarantee import GUARANTEE
 from synth.release.manifest.meaning import MEANING, build_meaning
-from synth.release.manifest.reference import field_reference
 
 BITS = 512
 E_BELOW = sum((Fraction(1, d) for d in (1, 1, 2, 6, 24, 120, 720, 5040)), Fraction(0))
@@ -44,7 +44,7 @@ def test_the_search_finds_what_must_not_be_said():
 
 
 def test_no_published_sentence_gives_a_chance_of_a_larger_loss(several):
-    published = [field_reference(), *sentences(GUARANTEE), *sentences(MEANING)]
+    published = [*sentences(manifest_schema()), *sentences(GUARANTEE), *sentences(MEANING)]
     published += sentences(build_meaning(Budget(Fraction(1), Fraction(1, 10**6))))
     published += [
         path.read_text(encoding="utf-8")

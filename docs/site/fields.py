@@ -1,0 +1,56 @@
+"""Writes the list of manifest fields in `docs/release-folder.md`, below its marker.
+
+    python docs/site/fields.py
+
+Names and words come from the schema itself; a test says when to run this again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from synth.release.manifest.build import manifest_schema
+from synth.release.manifest.schema_terms import Schema
+
+PAGE = Path(__file__).parents[1] / "release-folder.md"
+MARKER = "<!-- fields -->\n"
+IN_EVERY_OBJECT = {"basis", "fraction", "decimal"}
+"""Explained once, above the marker."""
+
+
+def field_reference() -> str:
+    """Every section with its fields; of a field that holds others their names in brackets."""
+    lines: list[str] = []
+    for name, section in manifest_schema()["properties"].items():
+        lines += [f"### `{name}`", "", section["description"], ""]
+        if name != "configuration":
+            fields = _fields(section).items()
+            lines += [f"- `{field}`{_inner(node)} - {_words(node)}" for field, node in fields]
+            lines += [""] if fields else []
+    return "\n".join(lines)
+
+
+def _fields(node: Schema) -> dict[str, Schema]:
+    """The fields of an object, or of the items of a list."""
+    holder = node.get("items", node)
+    return {
+        name: child
+        for name, child in holder.get("properties", {}).items()
+        if name not in IN_EVERY_OBJECT
+    }
+
+
+def _inner(node: Schema) -> str:
+    names = [f"`{name}`{_inner(child)}" for name, child in _fields(node).items()]
+    return f" ({', '.join(names)})" if names else ""
+
+
+def _words(node: Schema) -> str:
+    values = node.get("enum", [])
+    listed = f" One of: {', '.join(f'`{value}`' for value in values)}." if values else ""
+    return str(node["description"]) + listed
+
+
+if __name__ == "__main__":
+    head, _ = PAGE.read_text(encoding="utf-8").split(MARKER)
+    PAGE.write_text(f"{head}{MARKER}\n{field_reference()}", encoding="utf-8")
