@@ -143,8 +143,11 @@ def _fit(
             )
             steps.append(moved)
         if sums is not None:
-            values, tilted = tilt(sums, values, uncertainty, weigh=full is not None)
-            steps.append(tilted)
+            tilted, step = tilt(sums, values, uncertainty, weigh=noisy_sums is not None)
+            if noisy_sums is not None and _contradicts(noisy_sums, tilted, values):
+                tilted, step = tilt(sums, values, uncertainty, weigh=False)
+            values = tilted
+            steps.append(step)
         misfit = 0.0 if noisy_sums is None else noisy_sums.misfit(values)
         limit = math.inf if noisy_sums is None else noisy_sums.misfit_limit()
         steps.append(
@@ -169,6 +172,15 @@ def _fit(
     means = np.exp(best[1].log_mean)
     means[~possible] = 0.0
     return values, means
+
+
+def _contradicts(noisy_sums: NoisySums, tilted: Floats, values: Floats) -> bool:
+    """Whether counts that were tilted to other sums contradict these, and did not before.
+
+    Then the others, which are known less well, were given weight that is not theirs.
+    """
+    misfit = noisy_sums.misfit(tilted)
+    return misfit > noisy_sums.misfit_limit() and misfit > noisy_sums.misfit(values)
 
 
 def _sharpen(

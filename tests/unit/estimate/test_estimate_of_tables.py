@@ -302,3 +302,21 @@ def test_the_total_and_attributes_of_one_level_can_be_measured(
     known = measure(config.universe, names, counts, rho=Fraction(10**4), seed=None)
     assert run(config, full, known).sum() == pytest.approx(counts.sum(), abs=0.5)
     assert run(config, known).sum() == pytest.approx(counts.sum(), abs=0.5)
+
+
+def test_tables_that_noise_drowned_do_not_move_cells_that_are_known(
+    make_deep_universe: MakeUniverse, make_config: MakeConfig, measure: Measure
+) -> None:
+    """Noise that is a little larger than usual is no sign that five known records are twelve."""
+    halves = [(0,) * 32 + (1,) * 33, (0, 0, 1, 1)]
+    universe = make_deep_universe([(65, (halves[0],)), (4, (halves[1],))])
+    config = replace(make_config((2, 2), cells=False), universe=universe)
+    counts = np.zeros(universe.size, dtype=np.int64)
+    counts[[36, 80, 93, 121, 196]] = 1
+    cells = measure(universe, ("a0", "a1"), counts, epsilon=Fraction(8), seed=None)
+    for seed in range(8):
+        drowned = [
+            measure(universe, (name,), counts, epsilon=Fraction(1, 2), seed=seed)
+            for name in universe.names
+        ]
+        assert run(config, cells, *drowned).sum() == pytest.approx(5.0, abs=0.5)

@@ -10,7 +10,13 @@ from synth.domain import Margin
 from synth.plan import forecast, plan_events, plan_schedule
 from synth.plan.noise_sums import noise_variance
 from synth.plan.problem import problem_of
-from synth.plan.spending import TOTAL_SHARE, total_is_known
+from synth.plan.spending import (
+    TOTAL_SHARE,
+    Spending,
+    table_event,
+    total_is_known,
+    with_total,
+)
 from synth.privacy import total_budget
 
 WIDE = (11, 9, 10, 12, 10, 8)
@@ -88,3 +94,17 @@ def test_the_forecast_of_a_total_has_no_attributes(configure):
     plan = forecast(planned(configure, "identity"))
     assert [list(table.table) for table in plan.tables][-1] == []
     assert plan.to_plain()["tables"][-1]["cells"] == 1
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_what_the_total_is_given_the_other_tables_give_up(configure, noise):
+    config = configure(WIDE, delta="1/1000000000")
+    problem, names = problem_of(config), config.universe.names
+    spent = Fraction(1) if noise == "laplace" else Fraction(1, 50)
+    tables = [Margin(names[:5], (0,) * 5), Margin(names[1:], (0,) * 5)]
+    events = tuple(table_event(problem, table, spent / 2, noise=noise) for table in tables)
+    way = with_total(problem, Spending("tables", events, noise))
+    assert way.events[-1].table == ()
+    kept = [event.epsilon if noise == "laplace" else event.rho for event in way.events]
+    assert kept[:-1] == [spent * (1 - TOTAL_SHARE) / 2] * 2
+    assert sum(kept) == spent
