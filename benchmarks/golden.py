@@ -10,8 +10,8 @@ table of whole runs of the tests, random configurations of any size, and, where 
 PostgreSQL. The noise comes from a fixed key and the day is fixed, so a release depends on the
 program alone. The first digits of the SHA-256 of every file are compared with those in
 `golden_hashes.json`; what differs is listed by case and file, and the exit code is 1. `--renew`
-writes the hashes of the cases that were run: for a change that is meant to alter them. `--keep DIR` keeps the release folders, to see how
-they differ.
+writes the hashes of the cases that were run: for a change that is meant to alter them. `--keep DIR`
+keeps the release folders, to see how they differ.
 
 Last digits of exp and log depend on the processor: hashes are compared on the machine that they
 were taken on, or renewed there from the commit before a change.
