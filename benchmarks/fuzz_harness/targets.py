@@ -189,7 +189,7 @@ def _approval(place: Path) -> Callable[[bytes], str]:
 def _ledger(place: Path) -> Callable[[bytes], str]:
     from synth.errors import SynthError
     from synth.ledger import Ledger
-    from synth.ledger.report import ledger_report
+    from synth.ledger.statement import ledger_report
 
     path = place / "ledger.sqlite"
 

@@ -248,7 +248,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/measurements/test_event.py",),
     ),
     *broken(
-        "synth/measurements/content.py",
+        "synth/measurements/measurements.py",
         (
             "a hash without the counts",
             "        _update(digest, table.noisy_counts)\n",
@@ -261,8 +261,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a hash without the choices",
-            "    if measurements.selections:\n",
-            "    if not measurements.selections:\n",
+            "        if self.selections:\n",
+            "        if not self.selections:\n",
         ),
         by=(
             "unit/measurements/test_file.py",

@@ -217,7 +217,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/ledger/test_chain.py",),
     ),
     *broken(
-        "synth/ledger/standing.py",
+        "synth/ledger/run.py",
         (
             "epsilon over the cap is allowed",
             "return position.left.epsilon < 0 or position.left.delta < 0",
@@ -300,7 +300,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/ledger/check.py",
+        "synth/ledger/book.py",
         (
             "two sums may differ",
             "        if added != (epsilon, delta):\n",
@@ -403,7 +403,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/ledger/test_file.py", "unit/ledger/test_chain.py", "unit/ledger/test_parts.py"),
     ),
     *broken(
-        "synth/ledger/token.py",
+        "synth/ledger/run_directory.py",
         (
             "any directory is the one of the reservation",
             "    if _token(run_directory_of(ledger_path, run.release_id)) != run.token:\n",
@@ -426,7 +426,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=INTERRUPTED,
     ),
     *broken(
-        "synth/ledger/lock.py",
+        "synth/ledger/run_directory.py",
         (
             "a lock that is shared",
             "fcntl.LOCK_EX | fcntl.LOCK_NB",
@@ -546,7 +546,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("faults/test_lost_and_restored.py",),
     ),
     *broken(
-        "synth/ledger/token.py",
+        "synth/ledger/run_directory.py",
         (
             "a head that is not kept",
             'stream.write(f"{token}\\n{head}".encode())',

@@ -262,7 +262,7 @@ def ledger(
     from synth.config import load_config
     from synth.job.account import require_anchored
     from synth.job.pipeline import open_ledger, void
-    from synth.ledger.report import ledger_report, render_ledger
+    from synth.ledger.statement import ledger_report, render_ledger
 
     accepted = load_config(config, period=period)
     if action is LedgerAction.VOID:

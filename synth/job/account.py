@@ -37,8 +37,7 @@ def require_anchored(ledger: Ledger, releases: Sequence[Path]) -> None:
     Raises: VerificationError for the first release of which it does not.
     """
     from synth.ledger.anchor import anchor_findings
-    from synth.ledger.run_directory import file_sha256
-    from synth.ledger.token import MEASUREMENTS
+    from synth.ledger.run_directory import MEASUREMENTS, file_sha256
     from synth.release.published import published_manifest
 
     for release in releases:

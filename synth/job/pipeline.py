@@ -174,6 +174,7 @@ def measure(
     from synth import curator
     from synth.ledger import ChargeRequest, Ledger, RunLock, RunState
     from synth.ledger.run_directory import (
+        MEASUREMENTS,
         file_sha256,
         nothing_charged,
         require_not_measured,
@@ -181,7 +182,6 @@ def measure(
         stays_reserved,
         write_receipt,
     )
-    from synth.ledger.token import MEASUREMENTS
     from synth.measurements import write_measurements
     from synth.measurements.durable import remove_partial_files, translate_write_errors
     from synth.noise import NoiseStream
@@ -284,8 +284,7 @@ def publish(
     Raises: SynthError with the exit code of the contract.
     """
     from synth.ledger import RunLock
-    from synth.ledger.run_directory import read_receipt, run_directory
-    from synth.ledger.token import MEASUREMENTS
+    from synth.ledger.run_directory import MEASUREMENTS, read_receipt, run_directory
     from synth.measurements.durable import translate_write_errors
     from synth.release import (
         make_public_directory,

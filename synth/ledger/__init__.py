@@ -2,9 +2,8 @@
 
 from synth.ledger.event import LedgerEvent
 from synth.ledger.ledger import ChargeRequest, Ledger
-from synth.ledger.lock import RunLock
-from synth.ledger.position import PopulationPosition
-from synth.ledger.run import RunRecord, RunState
+from synth.ledger.run import PopulationPosition, RunRecord, RunState
+from synth.ledger.run_directory import RunLock
 
 __all__ = [
     "ChargeRequest",

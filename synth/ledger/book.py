@@ -1,18 +1,35 @@
-"""The book: every run and total, derived from the events and from nothing else."""
+"""The book: every run and total, derived from the events and from nothing else.
+
+Before anything is believed every event is checked, and every total is counted twice.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from synth.ledger.creation import DIVIDED_SINCE, PROMISED_SINCE, SCHEMA_VERSION, SCHEMA_VERSIONS
+from synth.errors import BugError
 from synth.ledger.event import GENESIS, LedgerEvent
+from synth.ledger.file import (
+    DIVIDED_SINCE,
+    PROMISED_SINCE,
+    SCHEMA_VERSION,
+    SCHEMA_VERSIONS,
+    damaged,
+)
+from synth.ledger.recount import recount
 from synth.ledger.run import (
     NEXT_STATE,
     RunRecord,
     RunState,
+    division_of,
+    exceeds,
+    position_for,
+    same_division,
+    spent_on,
     tables_from_plain,
 )
-from synth.ledger.standing import division_of, exceeds, position_for, same_division, spent_on
 from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.population import part_from_plain
 
@@ -146,3 +163,30 @@ class Book:
             raise ValueError("no such step")
         details = {str(key): str(value) for key, value in payload["details"].items()}
         return replace(run, state=state, details={**(run.details or {}), state: details})
+
+
+def fold_all(book: Book, events: Sequence[LedgerEvent], *, path: Path) -> None:
+    """Take `events` into the book; raises LedgerError that names the first one that fails."""
+    try:
+        for event in events:
+            book.fold(event)
+        if book.seq == 0:
+            raise BrokenChainError("event 1 is missing")
+    except BrokenChainError as error:
+        raise damaged(path, str(error)) from error
+
+
+def check_totals(book: Book, events: Sequence[LedgerEvent]) -> None:
+    """Compare the book's totals with the independent recount of all its events.
+
+    Raises: BugError if they disagree: then one of the two is wrong, and nothing may be spent.
+    """
+    try:
+        recounted = recount(events[: book.seq])
+    except ValueError as error:
+        raise BugError("a charge of the ledger does not cover its tables") from error
+    for population, (epsilon, delta) in recounted.items():
+        spent = book.spent(population)
+        added = spent.epsilon.as_integer_ratio(), spent.delta.as_integer_ratio()
+        if added != (epsilon, delta):
+            raise BugError("two ways of adding up the ledger disagree")

@@ -11,13 +11,15 @@ from typing import Any, NotRequired, TypedDict, Unpack
 
 from synth.config.types import DisjointPart
 from synth.errors import BugError, LedgerError
-from synth.ledger.book import Book
-from synth.ledger.check import check_totals, fold_all
-from synth.ledger.creation import PROMISED_SINCE, SCHEMA_VERSION, create_ledger_file
+from synth.ledger.book import Book, check_totals, fold_all
 from synth.ledger.event import LedgerEvent
-from synth.ledger.file import LedgerFile, damaged
-from synth.ledger.lock import RunLock
-from synth.ledger.position import PopulationPosition
+from synth.ledger.file import (
+    PROMISED_SINCE,
+    SCHEMA_VERSION,
+    LedgerFile,
+    create_ledger_file,
+    damaged,
+)
 from synth.ledger.refusal import (
     check_division,
     check_done_once,
@@ -32,13 +34,19 @@ from synth.ledger.refusal import (
 )
 from synth.ledger.run import (
     NEXT_STATE,
+    PopulationPosition,
     RunRecord,
     RunState,
+    divided_account,
+    division_of,
+    exceeds,
+    position_for,
+    promise_of,
     tables_to_plain,
 )
-from synth.ledger.standing import divided_account, division_of, exceeds, position_for, promise_of
-from synth.ledger.token import (
+from synth.ledger.run_directory import (
     MEASUREMENTS,
+    RunLock,
     Trace,
     keep_head,
     new_token,

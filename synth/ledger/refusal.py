@@ -8,8 +8,7 @@ from pathlib import Path
 from synth.config.rules import as_read
 from synth.config.types import DisjointPart
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
-from synth.ledger.run import NEXT_STATE, RunRecord, RunState
-from synth.ledger.standing import promise_of, same_division
+from synth.ledger.run import NEXT_STATE, RunRecord, RunState, promise_of, same_division
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import PrivacyEvent, Promise
 

@@ -1,8 +1,8 @@
-"""A run in the journal: its state, its charge and what is known of it."""
+"""A run in the journal, what it cost, and where its population stands: charges added up."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -18,6 +18,7 @@ from synth.privacy import (
     SelectionEvent,
     TableEvent,
 )
+from synth.privacy.population import DividedAccount, common_promise, population_total, sums_of_parts
 
 
 class RunState(StrEnum):
@@ -54,7 +55,7 @@ class RunRecord:
     reserved_on: str
     """The UTC day, ISO 8601."""
     token: str
-    """Binds the charge to the run's directory; see `token.py`."""
+    """Binds the charge to the run's directory; see `run_directory.py`."""
     attempts: int = 1
     """How often the run was started without coming as far as `measured`, plus one."""
     details: Mapping[RunState, Mapping[str, str]] | None = None
@@ -113,3 +114,102 @@ def _event_from_plain(entry: Mapping[str, Any]) -> PrivacyEvent:
     if "candidates" in plain:
         return SelectionEvent.from_plain(plain)
     return (OpenTableEvent if plain["table"] is None else TableEvent).from_plain(plain)
+
+
+def division_of(charged: Iterable[RunRecord]) -> DisjointPart | None:
+    """How the population is divided: as the first of its charged releases about a part says."""
+    return next((run.part for run in charged if run.part is not None), None)
+
+
+def same_division(part: DisjointPart, other: DisjointPart) -> bool:
+    """Whether both speak of the same parts, for the same reason."""
+    return (part.parts, part.source) == (other.parts, other.source)
+
+
+def promise_of(charged: Iterable[RunRecord]) -> Promise | None:
+    """The promise that the population is bound to by its charged releases.
+
+    Raises: ValueError if they are not of one promise.
+    """
+    return common_promise(run.promise for run in charged)
+
+
+def spent_on(charged: Iterable[RunRecord]) -> Budget:
+    """What the charged releases of one population cost together; see `population_total`."""
+    return population_total(run.as_charge for run in charged)
+
+
+def divided_account(charged: Sequence[RunRecord]) -> DividedAccount | None:
+    """The account of every part, or None if none was charged."""
+    return _divided(charged, None)
+
+
+def position_for(
+    charged: Sequence[RunRecord],
+    *,
+    population: str,
+    cap: Budget,
+    charge: Budget,
+    part: DisjointPart | None,
+    promise: Promise | None,
+    reservation_hash: str = "",
+) -> LedgerPosition:
+    """The position of a population that a reservation of `charge` would find.
+
+    Requires: `charged` are the charged releases of the population, in their order; `part`, if
+    any, is of their division; `promise` adds up with theirs.
+    Raises: ValueError if the promises do not add up.
+    """
+    common_promise([*(run.promise for run in charged), promise])
+    return LedgerPosition(
+        population=population,
+        cap=cap,
+        spent_before=spent_on(charged),
+        spent_now=charge,
+        earlier_releases=tuple(run.release_id for run in charged),
+        divided=_divided(charged, part),
+        promise=promise,
+        reservation_hash=reservation_hash,
+    )
+
+
+def exceeds(position: LedgerPosition) -> bool:
+    """Whether the new charge would go over the cap, compared exactly."""
+    return position.left.epsilon < 0 or position.left.delta < 0
+
+
+def _divided(charged: Sequence[RunRecord], part: DisjointPart | None) -> DividedAccount | None:
+    division = division_of(charged) or part
+    if division is None:
+        return None
+    whole, parts = sums_of_parts((run.as_charge for run in charged), division.parts)
+    return DividedAccount(
+        source=division.source,
+        part=None if part is None else part.name,
+        whole=whole,
+        parts=parts,
+    )
+
+
+@dataclass(frozen=True)
+class PopulationPosition:
+    """Where a population stands now."""
+
+    population: str
+    cap: Budget | None
+    """The cap of the latest reservation; None before the first."""
+    spent: Budget
+    runs: tuple[RunRecord, ...]
+    """The latest reservation of every release, voided ones included."""
+    divided: DividedAccount | None = None
+    """What everybody and each part were charged, if parts were declared disjoint."""
+    promise: Promise | None = None
+    """The promise of its first charged release, which binds unit and neighbours; None if nothing
+    is charged, or it was charged before ledgers kept promises."""
+
+    @property
+    def left(self) -> Budget | None:
+        """What the cap still allows; None before the first reservation."""
+        if self.cap is None:
+            return None
+        return Budget(self.cap.epsilon - self.spent.epsilon, self.cap.delta - self.spent.delta)

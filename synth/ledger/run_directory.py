@@ -1,19 +1,213 @@
-"""The private directory of a run, beside the ledger: measurements and their receipt."""
+"""The private directory of a run, beside the ledger: its lock, its token, its measurements.
+
+The token binds a charge to the one directory in which it is used. Ledger and run directory lie
+side by side. If either is moved, copied, restored or removed alone, the token no longer fits, and
+the run is neither measured again nor voided: in the other place there may be noisy tables already.
+Beside the token stands the newest hash of the ledger's chain that the run knows of: a ledger that
+does not hold it is an older copy, or another one.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import re
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
 
 from synth.config.types import Config
-from synth.errors import BugError, OutputError, PublishedDifferentlyError, SourceError
-from synth.ledger.run import RunState
-from synth.ledger.token import MEASUREMENTS, RECEIPT, run_directory_of
-from synth.measurements.durable import replace_durably
+from synth.errors import BugError, BusyError, OutputError, PublishedDifferentlyError, SourceError
+from synth.ledger.run import RunRecord, RunState
+from synth.measurements.durable import (
+    create_durably,
+    make_private_directory,
+    replace_durably,
+    require_private_directory,
+    translate_write_errors,
+)
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
+
+MEASUREMENTS = "measurements.parquet"
+TOKEN = "reservation"  # noqa: S105 - a file name; the token is no secret
+RECEIPT = "receipt.json"
+_FORM = re.compile(r"([0-9a-f]{32})(?:\n([0-9a-f]{64}))?")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What the directory of a run tells of its charge without the ledger."""
+
+    release_id: str
+    head: str | None
+    """The newest hash of the chain that it has seen; None before the first charge is through."""
+    is_measured: bool
+
+
+def run_directory_of(ledger_path: Path, release_id: str) -> Path:
+    """The directory of a run, beside the ledger."""
+    return ledger_path.parent / "runs" / release_id
+
+
+def new_token(ledger_path: Path, release_id: str) -> str:
+    """The token for a new reservation, durable in the run's directory.
+
+    Raises: OutputError if the directory holds measurements already, or cannot be written.
+    """
+    directory = run_directory_of(ledger_path, release_id)
+    if (directory / MEASUREMENTS).exists():
+        raise OutputError(
+            f"the run directory of {release_id} holds measurements that this ledger did not charge",
+            why="they belong to another ledger or another configuration, or a backup was restored",
+            fix="restore the ledger that belongs to them, or choose a new release.id",
+        )
+    with translate_write_errors(f"the run directory of {release_id}"):
+        make_private_directory(directory)
+        text = secrets.token_hex(16)
+        with suppress(FileExistsError):  # a start that was killed before it could reserve
+            create_durably(directory / TOKEN, lambda stream: stream.write(text.encode()))
+    return _token(directory) or text
+
+
+def keep_head(ledger_path: Path, release_id: str, head: str) -> None:
+    """Note the newest hash of the chain beside the token of the run, if its directory is there.
+
+    Requires: the event with that hash is durable.
+    Raises: OutputError if it cannot be written; what the ledger holds stays as it is.
+    """
+    directory = run_directory_of(ledger_path, release_id)
+    token = _token(directory)
+    if token is None:
+        return
+    with translate_write_errors(f"the run directory of {release_id}"):
+        replace_durably(directory / TOKEN, lambda stream: stream.write(f"{token}\n{head}".encode()))
+
+
+def traces_beside(ledger_path: Path) -> tuple[Trace, ...]:
+    """What the run directories beside a ledger tell of charges, by release id.
+
+    A directory gets its token after the ledger is made and before the charge is written, so no
+    crash leaves one without a ledger; one that has no hash yet may stand for no charge.
+    """
+    found = []
+    for directory in sorted(ledger_path.parent.glob("runs/*")):
+        is_measured = any((directory / name).exists() for name in (MEASUREMENTS, RECEIPT))
+        if is_measured or (directory / TOKEN).exists():
+            found.append(Trace(directory.name, _read(directory)[1], is_measured))
+    return tuple(found)
+
+
+def require_token(ledger_path: Path, run: RunRecord) -> None:
+    """Refuse unless the run's directory is the one that was there at the reservation.
+
+    Raises: OutputError.
+    """
+    if _token(run_directory_of(ledger_path, run.release_id)) != run.token:
+        raise OutputError(
+            f"the run directory of {run.release_id} is not the one of its reservation",
+            why="elsewhere its noisy tables may exist; a second draw would not be paid for",
+            fix="move ledger and `runs` together, or choose a new release.id",
+        )
+
+
+def _token(directory: Path) -> str | None:
+    return _read(directory)[0]
+
+
+def _read(directory: Path) -> tuple[str | None, str | None]:
+    """The token and the newest hash that it knows of, as far as they are there."""
+    try:
+        text = (directory / TOKEN).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return None, None
+    found = _FORM.fullmatch(text)
+    return (found[1], found[2]) if found else (None, None)
+
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class RunLock:
+    """An exclusive lock on an empty file, mode 0600; the kernel frees it when the holder dies.
+
+    The file stays: removing it would let a second process lock a new one while a child of the
+    first still holds the old. A child that inherits `fileno()` (`pass_fds`) shares the lock,
+    which then stays held until both are gone.
+
+    Raises: BusyError on entry if another process holds it, OutputError if the file cannot be
+    made.
+    """
+
+    def __init__(self, path: Path, *, private: tuple[Path, ...] = ()) -> None:
+        """Name the lock and the directories that must be this user's; touches nothing yet."""
+        self.path = path
+        self._private = private
+        self._descriptor: int | None = None
+
+    @staticmethod
+    def for_run(ledger_path: Path, release_id: str) -> RunLock:
+        """The lock of one release of one ledger, in the run's directory beside it."""
+        directory = run_directory_of(ledger_path, release_id)
+        return RunLock(directory / "lock", private=(directory.parent, directory))
+
+    def fileno(self) -> int:
+        """The descriptor that holds the lock; raises ValueError while it is not held."""
+        if self._descriptor is None:
+            raise ValueError("the lock is not held")
+        return self._descriptor
+
+    def __enter__(self) -> RunLock:
+        if self._descriptor is not None:
+            raise ValueError("the lock is held already")
+        self._descriptor = self._take()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self.fileno())
+        self._descriptor = None
+
+    def _take(self) -> int:
+        try:
+            make_private_directory(self.path.parent)
+            for directory in self._private:
+                require_private_directory(directory)
+            descriptor = os.open(self.path, _FLAGS, 0o600)
+        except OSError as error:
+            raise OutputError(
+                f"{self.path}: the lock of the run cannot be made ({error.strerror})",
+                fix="make the directory of the ledger writable",
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.fchmod(descriptor, 0o600)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise BusyError(
+                f"{self.path}: another process is working on this release",
+                why="two runs at once could draw noise twice for one charge",
+                fix="wait until it is done and start again",
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise OutputError(
+                f"{self.path}: the lock of the run cannot be taken ({error.strerror})",
+                why="without a lock two runs at once could draw noise twice for one charge",
+                fix="keep the ledger on a file system that knows locks (flock)",
+            ) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
 
 
 def run_directory(config: Config) -> Path:

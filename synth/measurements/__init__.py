@@ -1,8 +1,7 @@
 """What the curator measured and attests, and the file formats of both."""
 
-from synth.measurements.content import content_hash, public_seed
 from synth.measurements.file import read_measurements, write_measurements
-from synth.measurements.measurements import MeasuredTable, Measurements
+from synth.measurements.measurements import MeasuredTable, Measurements, public_seed
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "Measurements",
     "Receipt",
     "SelfTest",
-    "content_hash",
     "public_seed",
     "read_measurements",
     "write_measurements",

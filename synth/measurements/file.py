@@ -8,10 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
-from synth.measurements.count_column import CountColumn, fits_int32
 from synth.measurements.durable import create_durably
 from synth.measurements.measurements import MeasuredTable, Measurements
 from synth.measurements.sparse_table import (
@@ -19,7 +23,6 @@ from synth.measurements.sparse_table import (
     code_arrays,
     code_columns,
     code_fields,
-    listed_counts,
     read_codes,
     row_counts,
 )
@@ -27,10 +30,40 @@ from synth.noise import keeps_its_delta, noise_variance
 from synth.privacy import SelectionEvent, TableEvent
 from synth.strict_json import JsonError, parse_json
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from numpy.typing import NDArray
+NARROW_ABOVE_CELLS = 1 << 24
+"""Longer columns are held in the narrowest signed type; shorter ones in int64."""
+
+
+class CountColumn:
+    """The noisy counts of one table while they are read, block by block."""
+
+    def __init__(self, cells: int) -> None:
+        """Room for this many counts; those that are not put are 0."""
+        self.values: NDArray[Any] = np.zeros(
+            cells, dtype=np.int8 if cells > NARROW_ABOVE_CELLS else np.int64
+        )
+
+    def put(self, start: int, counts: NDArray[Any]) -> None:
+        """Put counts from place `start` on; the column is widened if they do not fit."""
+        if not len(counts):
+            return
+        for kind in (np.int8, np.int16, np.int32, np.int64):
+            limits = np.iinfo(kind)
+            if limits.min <= counts.min() and counts.max() <= limits.max:
+                break
+        wide = np.promote_types(kind, self.values.dtype)
+        if wide != self.values.dtype:
+            self.values = self.values.astype(wide)
+        self.values[start : start + len(counts)] = counts
+
+
+def fits_int32(counts: NDArray[Any]) -> bool:
+    """Whether every count fits into 32 bits."""
+    if counts.dtype.itemsize <= 4 or not len(counts):
+        return True
+    limits = np.iinfo(np.int32)
+    return bool(counts.min() >= limits.min and counts.max() <= limits.max)
+
 
 FORMAT_VERSION = 2
 METADATA_KEY = b"synth"
@@ -58,8 +91,6 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
 
 def write_tables(stream: BinaryIO, measurements: Measurements) -> None:
     """The bytes of that file: the same for the same measurements and version of pyarrow."""
-    import pyarrow.parquet as pq
-
     schema = _schema(measurements)
     with pq.ParquetWriter(
         stream,
@@ -80,18 +111,7 @@ def write_tables(stream: BinaryIO, measurements: Measurements) -> None:
 
 
 def _schema(measurements: Measurements) -> pa.Schema:
-    import pyarrow as pa
-
-    metadata: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "release_id": measurements.release_id,
-        "configuration_hash": measurements.configuration_hash,
-        "tables": [table.event.to_plain() for table in measurements.tables],
-    }
-    if measurements.selections:
-        metadata["selections"] = [event.to_plain() for event in measurements.selections]
-    if listed := listed_counts(measurements.tables):
-        metadata["listed"] = listed
+    metadata = {"format_version": FORMAT_VERSION} | measurements.head("tables")
     return pa.schema(
         [
             pa.field("table", pa.int16(), nullable=False),
@@ -105,8 +125,6 @@ def _schema(measurements: Measurements) -> pa.Schema:
 
 def _stored_type(measurements: Measurements) -> pa.DataType:
     """The narrower of two types that holds every noisy count."""
-    import pyarrow as pa
-
     narrow = all(fits_int32(table.noisy_counts) for table in measurements.tables)
     return pa.int32() if narrow else pa.int64()
 
@@ -114,9 +132,6 @@ def _stored_type(measurements: Measurements) -> pa.DataType:
 def _block(
     measurements: Measurements, schema: pa.Schema, number: int, start: int
 ) -> pa.RecordBatch:
-    import numpy as np
-    import pyarrow as pa
-
     table, events = measurements.tables[number], [each.event for each in measurements.tables]
     counts = table.noisy_counts[start : start + ROWS_PER_GROUP]
     return pa.RecordBatch.from_arrays(
@@ -137,9 +152,6 @@ def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements
 
     Raises: ValueError with a sentence that says what is wrong; OSError if unreadable.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         with pq.ParquetFile(path) as file:
             head = _read_head(file.schema_arrow)
@@ -176,9 +188,6 @@ def _read_counts(
 
     Raises: ValueError unless the rows list every cell of every table once, in order.
     """
-    import numpy as np
-    import pyarrow as pa
-
     counts = [CountColumn(number) for number in rows]
     codes: list[list[pa.Array]] = [[] for _ in names]
     places = _places(rows)

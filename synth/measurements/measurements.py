@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.privacy import PrivacyEvent, SelectionEvent, TableEvent
+from synth.strict_json import canonical_json
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +51,49 @@ class Measurements:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over everything that is said here, independent of any file."""
-        from synth.measurements.content import compute_content_hash
+        """SHA-256 over everything that is said here, independent of any file.
 
-        return compute_content_hash(self)
+        Counts are hashed as 64-bit little-endian whole numbers, in whatever type they are held.
+        """
+        head = canonical_json(self.head("events"), ascii_only=True)
+        digest = hashlib.sha256(head.encode())
+        for table in self.tables:
+            _update(digest, table.noisy_counts)
+            if table.codes is not None:
+                _update(digest, table.codes)
+        return digest.hexdigest()
 
     @property
     def events(self) -> tuple[PrivacyEvent, ...]:
         """Everything that was paid for: the tables, then the selections."""
         return (*(table.event for table in self.tables), *self.selections)
+
+    def head(self, tables: str) -> dict[str, Any]:
+        """All but the counts, in JSON values; the events of the tables are under that key."""
+        head: dict[str, Any] = {
+            "release_id": self.release_id,
+            "configuration_hash": self.configuration_hash,
+            tables: [table.event.to_plain() for table in self.tables],
+        }
+        if self.selections:
+            head["selections"] = [event.to_plain() for event in self.selections]
+        listing = [table for table in self.tables if table.event.threshold is not None]
+        if listing:
+            head["listed"] = [len(table.noisy_counts) for table in listing]
+        return head
+
+
+def _update(digest: hashlib._Hash, numbers: NDArray[Any]) -> None:
+    for start in range(0, len(numbers), _BLOCK):
+        block = np.ascontiguousarray(numbers[start : start + _BLOCK], dtype="<i8")
+        digest.update(block.data)
+
+
+def public_seed(measurements: Measurements, purpose: str) -> int:
+    """A 128-bit seed for a random choice in post-processing, reproducible by anybody.
+
+    Privacy: a function of the noisy measurements alone, so whatever is drawn from it is
+    post-processing.
+    """
+    digest = hashlib.sha256(f"synth/{purpose}/{measurements.content_hash}".encode())
+    return int.from_bytes(digest.digest()[:16], "big")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from synth.domain import Universe
+from synth.domain.sparse_counts import is_possible
+from synth.measurements.measurements import MeasuredTable
 from synth.privacy import TableEvent
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from synth.measurements.measurements import MeasuredTable
 
 PREFIX = "code:"
 """Before the name of the attribute whose code a column holds."""
@@ -33,8 +32,6 @@ def code_columns(events: Sequence[TableEvent]) -> list[str]:
 
 def code_fields(events: Sequence[TableEvent]) -> list[pa.Field]:
     """The fields of these columns: int32, null in the rows of every other table."""
-    import pyarrow as pa
-
     return [pa.field(name, pa.int32()) for name in code_columns(events)]
 
 
@@ -42,17 +39,10 @@ def code_arrays(
     events: Sequence[TableEvent], table: MeasuredTable, start: int, stop: int
 ) -> list[pa.Array]:
     """The codes of rows start .. stop-1 of a table, one array per field; nulls for other tables."""
-    import pyarrow as pa
-
     names = code_columns(events)
     if table.codes is None:
         return [pa.nulls(stop - start, pa.int32())] * len(names)
     return [pa.array(column.astype("int32")) for column in table.codes[start:stop].T]
-
-
-def listed_counts(tables: Sequence[MeasuredTable]) -> list[int]:
-    """How many cells each table with a threshold lists."""
-    return [len(table.noisy_counts) for table in tables if table.event.threshold is not None]
 
 
 def row_counts(events: Sequence[TableEvent], listed: Any) -> list[int]:
@@ -81,10 +71,6 @@ def read_codes(
     Ensures: every row is a possible cell of the universe, and cells ascend, each once.
     Raises: ValueError otherwise.
     """
-    import numpy as np
-
-    from synth.domain.sparse_counts import is_possible
-
     if event.table != universe.names or any(event.coarsening):
         raise ValueError("has a threshold for another table than the universe")
     listed = [column.slice(start, count) for column in columns]
@@ -104,8 +90,6 @@ def read_codes(
 
 def ascends(codes: NDArray[np.int64]) -> bool:
     """Whether rows are in strictly ascending lexicographic order."""
-    import numpy as np
-
     step = np.diff(codes, axis=0)
     first = np.take_along_axis(step, (step != 0).argmax(axis=1)[:, None], axis=1)
     return bool((first > 0).all())

@@ -13,8 +13,8 @@ from synth.errors import BudgetRefusedError, VerificationError
 from synth.job import pipeline
 from synth.job.explanation import explain, render_explanation
 from synth.ledger import Ledger
-from synth.ledger.report import ledger_report, render_ledger
 from synth.ledger.run_directory import file_sha256
+from synth.ledger.statement import ledger_report, render_ledger
 from synth.policy.plain_words import in_plain_words
 from synth.release import verify_release
 from synth.release.checksums import checksum_lines

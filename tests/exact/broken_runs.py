@@ -16,7 +16,7 @@ from synth.curator.counting import tabulate
 from synth.domain import Margin
 from synth.errors import BugError
 from synth.ledger import Ledger
-from synth.measurements import count_column
+from synth.measurements.file import CountColumn
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream
 from synth.privacy import PrivacyEvent, SelectionEvent
 from synth.privacy.accounting import total_budget
@@ -62,12 +62,12 @@ def narrow_sums(patch: pytest.MonkeyPatch) -> None:
 
 def read_back_narrow(patch: pytest.MonkeyPatch) -> None:
     """The column of noisy counts is never wider than 32 bits."""
-    exact = count_column.CountColumn.put
+    exact = CountColumn.put
 
     def put(self, start, counts) -> None:
         exact(self, start, np.asarray(counts).astype(np.int32))
 
-    patch.setattr(count_column.CountColumn, "put", put)
+    patch.setattr(CountColumn, "put", put)
 
 
 def charged_for(kept: Callable[[Sequence[PrivacyEvent]], Sequence[PrivacyEvent]]):
@@ -98,7 +98,7 @@ def composed_of(kept, *, recounted_so: bool):
         patch.setattr("synth.ledger.ledger.total_budget", total)
         patch.setattr("synth.ledger.book.total_budget", total)
         if recounted_so:
-            patch.setattr("synth.ledger.check.recount", lambda _: {})
+            patch.setattr("synth.ledger.book.recount", lambda _: {})
 
     return apply
 

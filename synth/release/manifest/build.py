@@ -13,7 +13,6 @@ from synth.measurements import (
     Measurements,
     Receipt,
     SelfTest,
-    content_hash,
 )
 from synth.release.columns import published_columns
 from synth.release.manifest import accounting, deployment, guarantee, identity, life, meaning
@@ -144,7 +143,7 @@ def build_manifest(
         ),
         "post_processing": build_processing(
             config,
-            content_hash=content_hash(measurements),
+            content_hash=measurements.content_hash,
             report=derivation.report,
             seeds=derivation.seeds,
             rows=derivation.rows,
@@ -170,7 +169,7 @@ def _quality(config: Config, measurements: Measurements, derivation: Derivation)
 
     Ensures: measurements that say anything else are compared with the counts anew.
     """
-    key = ("quality", config.hash, content_hash(measurements))
+    key = ("quality", config.hash, measurements.content_hash)
     if key not in derivation.kept:
         derivation.kept[key] = build_quality(
             config, derivation.forecast, measurements, derivation.counts, derivation.gate

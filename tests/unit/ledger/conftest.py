@@ -8,11 +8,10 @@ import pytest
 
 from synth.config.types import DisjointPart
 from synth.ledger import Ledger, RunState
-from synth.ledger.creation import create_ledger_file
 from synth.ledger.event import LedgerEvent
-from synth.ledger.file import LedgerFile
+from synth.ledger.file import LedgerFile, create_ledger_file
 from synth.ledger.run import tables_to_plain
-from synth.ledger.token import new_token
+from synth.ledger.run_directory import new_token
 from synth.measurements import LedgerPosition
 from synth.privacy import Budget, Promise, TableEvent
 from synth.privacy.population import part_to_plain
@@ -64,7 +63,7 @@ def make_old(path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeOld:
 
     def make(version: int, charges: dict[str, str], part: DisjointPart | None = None) -> Path:
         with monkeypatch.context() as patch:
-            patch.setattr("synth.ledger.creation.SCHEMA_VERSION", version)
+            patch.setattr("synth.ledger.file.SCHEMA_VERSION", version)
             create_ledger_file(path, day="2025-01-31")
         file = LedgerFile(path, busy_timeout_seconds=1)
         for release_id, epsilon in charges.items():

@@ -9,7 +9,7 @@ import pytest
 
 from synth.errors import BugError, LedgerError
 from synth.ledger import Ledger, LedgerEvent, RunState
-from synth.ledger.creation import INSERT
+from synth.ledger.file import INSERT
 from synth.privacy import Budget, Promise, TableEvent
 from synth.strict_json import canonical_json
 
@@ -262,7 +262,7 @@ def test_a_ledger_without_its_triggers_is_refused(written, trigger):
 def test_a_wrong_recount_stops_everything(ledger, written, monkeypatch):
     from synth.errors import BugError
 
-    monkeypatch.setattr("synth.ledger.check.recount", lambda _events: {"people": ((1, 2), (0, 1))})
+    monkeypatch.setattr("synth.ledger.book.recount", lambda _events: {"people": ((1, 2), (0, 1))})
     with pytest.raises(BugError, match="disagree"):
         ledger.verify_chain()
     with pytest.raises(BugError, match="disagree"):
@@ -273,7 +273,7 @@ def test_a_charge_that_the_recount_finds_too_small_stops_everything(ledger, writ
     def too_small(_):
         raise ValueError("a charge is too small for its Gaussian tables")
 
-    monkeypatch.setattr("synth.ledger.check.recount", too_small)
+    monkeypatch.setattr("synth.ledger.book.recount", too_small)
     for look in (ledger.verify_chain, lambda: Ledger.open(written)):
         with pytest.raises(BugError, match="does not cover its tables"):
             look()

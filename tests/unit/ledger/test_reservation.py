@@ -15,7 +15,7 @@ from synth.errors import (
     PublishedDifferentlyError,
 )
 from synth.ledger import ChargeRequest, Ledger, RunState
-from synth.ledger.token import run_directory_of
+from synth.ledger.run_directory import run_directory_of
 from synth.privacy import Budget, Promise, TableEvent
 
 ZERO = Fraction(0)

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.measurements import count_column, file, read_measurements, write_measurements
-from synth.measurements.count_column import CountColumn, fits_int32
+from synth.measurements import file, read_measurements, write_measurements
+from synth.measurements.file import CountColumn, fits_int32
 from synth.measurements.measurements import MeasuredTable, Measurements
 from tests.unit.measurements.test_file import MEASUREMENTS, UNIVERSE
 
@@ -26,7 +26,7 @@ from tests.unit.measurements.test_file import MEASUREMENTS, UNIVERSE
 )
 @pytest.mark.parametrize("block", [1, 2, 3])
 def test_a_long_column_is_as_wide_as_its_widest_count(monkeypatch, counts, kind, block):
-    monkeypatch.setattr(count_column, "NARROW_ABOVE_CELLS", 2)
+    monkeypatch.setattr(file, "NARROW_ABOVE_CELLS", 2)
     column = CountColumn(3)
     for start in range(0, 3, block):
         column.put(start, np.array(counts[start : start + block], dtype=np.int64))
@@ -50,7 +50,7 @@ def test_what_fits_into_32_bits(value):
 @pytest.mark.parametrize("largest", [3, 2**31, -(2**40)])
 def test_any_row_groups_give_the_same_measurements(tmp_path, monkeypatch, rows_per_group, largest):
     monkeypatch.setattr(file, "ROWS_PER_GROUP", rows_per_group)
-    monkeypatch.setattr(count_column, "NARROW_ABOVE_CELLS", 2)
+    monkeypatch.setattr(file, "NARROW_ABOVE_CELLS", 2)
     tables = []
     for table in MEASUREMENTS.tables:
         counts = np.arange(table.noisy_counts.size)

@@ -9,7 +9,6 @@ from synth.domain import Attribute, HierarchyLevel, Universe
 from synth.measurements import (
     MeasuredTable,
     Measurements,
-    content_hash,
     read_measurements,
     write_measurements,
 )
@@ -163,7 +162,7 @@ def test_tables_of_every_kind_survive_one_file(tmp_path):
     written = measurements(FINEST, COARSE, NORMAL, TOTAL, selections=(CHOICE, CHOICE))
     write_measurements(tmp_path / "m", written)
     found = read_measurements(tmp_path / "m", UNIVERSE)
-    assert content_hash(found) == content_hash(written)
+    assert found.content_hash == written.content_hash
     assert found.events == written.events == (FINEST, COARSE, NORMAL, TOTAL, CHOICE, CHOICE)
     for before, after in zip(written.tables, found.tables, strict=True):
         assert after.noisy_counts.tolist() == before.noisy_counts.tolist()
@@ -172,7 +171,7 @@ def test_tables_of_every_kind_survive_one_file(tmp_path):
 
 def test_the_hash_depends_on_the_selections():
     hashes = {
-        content_hash(measurements(FINEST, selections=chosen))
+        measurements(FINEST, selections=chosen).content_hash
         for chosen in ((), (CHOICE,), (CHOICE, CHOICE), (SelectionEvent(18, CHOICE.epsilon),))
     }
     assert len(hashes) == 4

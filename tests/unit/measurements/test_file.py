@@ -17,7 +17,6 @@ from synth.measurements import (
     Measurements,
     Receipt,
     SelfTest,
-    content_hash,
     public_seed,
     read_measurements,
     write_measurements,
@@ -50,7 +49,7 @@ def test_round_trip(tmp_path):
     path = tmp_path / "m.parquet"
     write_measurements(path, MEASUREMENTS)
     found = read_measurements(path, UNIVERSE)
-    assert content_hash(found) == content_hash(MEASUREMENTS)
+    assert found.content_hash == MEASUREMENTS.content_hash
     assert [t.event for t in found.tables] == [EVENT, SECOND]
     assert [t.noisy_counts.tolist() for t in found.tables] == [[1, -2, 3, 0, 2**40, -7], [5, 0, -1]]
     assert found.tables[0].variance == MEASUREMENTS.tables[0].variance
@@ -81,7 +80,7 @@ def test_seed_and_hash_depend_on_every_count(table, cell):
     counts[cell] += 1
     tables[table] = measured_table(tables[table].event, counts)
     other = Measurements("r-1", "c0ffee", tuple(tables))
-    assert content_hash(other) != content_hash(MEASUREMENTS)
+    assert other.content_hash != MEASUREMENTS.content_hash
     assert public_seed(other, "x") != public_seed(MEASUREMENTS, "x")
     assert public_seed(MEASUREMENTS, "x") != public_seed(MEASUREMENTS, "y")
 

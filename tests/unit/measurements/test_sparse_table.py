@@ -17,7 +17,6 @@ from synth.domain import Attribute, Conjunction, Universe
 from synth.measurements import (
     MeasuredTable,
     Measurements,
-    content_hash,
     read_measurements,
     write_measurements,
 )
@@ -56,7 +55,7 @@ def test_what_is_written_is_read_bit_for_bit(tmp_path: Path) -> None:
     assert listed.noisy_counts.tolist() == COUNTS.tolist()
     assert dense.codes is None
     assert dense.noisy_counts.tolist() == list(range(-500, 500))
-    assert content_hash(found) == content_hash(wide())
+    assert found.content_hash == wide().content_hash
 
 
 def test_partition_selection_and_an_empty_list_are_kept(tmp_path: Path) -> None:
@@ -84,8 +83,8 @@ def test_the_file_is_small(tmp_path: Path) -> None:
 def test_the_hash_depends_on_which_cells_are_listed() -> None:
     moved = CODES.copy()
     moved[1, 9] = 6
-    assert content_hash(wide(moved)) != content_hash(wide())
-    assert content_hash(wide(CODES[:3], COUNTS[:3])) != content_hash(wide())
+    assert wide(moved).content_hash != wide().content_hash
+    assert wide(CODES[:3], COUNTS[:3]).content_hash != wide().content_hash
 
 
 def forged(path: Path, change: dict[str, Any] | None = None, **columns: Any) -> None:

@@ -6,7 +6,7 @@ import json
 from rich.console import Console
 
 from synth.ledger import RunState
-from synth.ledger.report import ledger_report, render_ledger
+from synth.ledger.statement import ledger_report, render_ledger
 
 
 def rendered(ledger, population):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from synth.domain import format_number
 from synth.ledger.ledger import Ledger
 from synth.ledger.run import RunRecord
 from synth.privacy import Promise
 from synth.privacy.population import DividedAccount
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 RIGHT = ("records", "epsilon", "cap")
 UNKNOWN_PROMISE = (
@@ -42,10 +43,6 @@ def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
 
 def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     """Print the population's account as a table and a sentence on what is left."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     report = ledger_report(ledger, population)
     position = ledger.position(population)
     if position.cap is None or position.left is None:
