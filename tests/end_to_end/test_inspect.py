@@ -146,6 +146,14 @@ def test_records_that_are_left_out_are_counted(project):
     assert (person["beyond_bound"], person["without_id"]) == (3, 1)
 
 
+def test_a_record_that_is_too_long_is_counted_and_never_shown(project):
+    config = project(people="age,sex,town\n34,Female," + CANARY * 2_000_000 + "\n67,Male,Nord\n")
+    found = inspected(config)
+    assert found["records"] == 1
+    assert found["left_out"] == {"too_few_fields": 0, "too_long": 1, "more_fields": 0}
+    assert CANARY not in json.dumps(found)
+
+
 def test_an_id_that_repeats_is_told_where_the_unit_is_a_record(project):
     config = project()
     rows = [f"p{n % 7},34,Female,Nord" for n in range(20)]

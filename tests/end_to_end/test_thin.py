@@ -1,7 +1,14 @@
 """Ninety people in 240,000 cells: the release is made, and says what it is useless for."""
 
 import json
+from fractions import Fraction
 
+import pytest
+
+from synth.config import load_config
+from synth.errors import ContradictionError
+from synth.estimate import gate
+from synth.job import pipeline
 from synth.release import verify_release
 from tests.command_line import synth
 from tests.conftest import SMALL
@@ -47,3 +54,21 @@ def test_a_well_filled_table_brings_no_warning(project):
     done = synth("run", path)
     assert done.returncode == 0, done.stderr
     assert "mostly noise" not in done.stderr
+
+
+def test_what_the_gate_refused_is_published_by_a_better_program_and_charged_once(
+    project, log, monkeypatch
+):
+    config = load_config(project(workload={"marginals": 1}))
+    pipeline.measure(config, log=log)
+    with monkeypatch.context() as worse:
+        worse.setattr(gate, "sum_limit", lambda *_: -1e9)  # no counts are near enough
+        with pytest.raises(ContradictionError, match="nothing was published") as refused:
+            pipeline.publish(config, log=log)
+    assert refused.value.exit_code == 1
+    assert not pipeline.release_folder(config).exists()
+    folder = pipeline.publish(config, log=log).path
+    assert verify_release(folder).release_id == "small"
+    ledger, population = pipeline.open_ledger(config)
+    with ledger:
+        assert ledger.position(population).spent.epsilon == Fraction(1)
