@@ -25,7 +25,7 @@ import numpy as np
 
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise.law import Distribution
-from synth.noise.scratch import CHUNK_CELLS
+from synth.noise.part_draw import CHUNK_CELLS
 from synth.noise.stream import WordMemory
 
 Draw = Callable[[int], object]

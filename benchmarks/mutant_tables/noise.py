@@ -55,7 +55,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_decomposition.py",),
     ),
     *broken(
-        "synth/noise/geometric.py",
+        "synth/noise/discrete_laplace.py",
         (
             "a Laplace tail one step too short",
             "steps = value + 1 if value >= 0 else -value",
@@ -74,7 +74,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_table_masses.py", "unit/noise/test_discrete_laplace.py"),
     ),
     *broken(
-        "synth/noise/geometric.py",
+        "synth/noise/discrete_laplace.py",
         (
             "a middle power of a digit counted twice",
             "ends = {d, 2 * base - 2 - d}",
@@ -164,13 +164,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "Gaussian weights without the square",
-            "exponential_bounds(self.rate * magnitude**2, bits + _GUARD)",
-            "exponential_bounds(self.rate * magnitude, bits + _GUARD)",
+            "exponential_bounds(self.rate * magnitude**2, bits + _EXPONENTIAL_GUARD)",
+            "exponential_bounds(self.rate * magnitude, bits + _EXPONENTIAL_GUARD)",
         ),
         (
             "Gaussian weights rounded inwards",
-            "return low >> _GUARD, -(-high >> _GUARD)",
-            "return -(-low >> _GUARD), high >> _GUARD",
+            "return low >> _EXPONENTIAL_GUARD, -(-high >> _EXPONENTIAL_GUARD)",
+            "return -(-low >> _EXPONENTIAL_GUARD), high >> _EXPONENTIAL_GUARD",
         ),
         (
             "a small variance without the middle",
@@ -248,7 +248,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/noise/block_rejection.py",
+        "synth/noise/block_table.py",
         (
             "an offset shared with the bucket",
             "offset = (block[:, 0] >> np.uint64(BUCKET_BITS)).astype(np.int64) & (table.size - 1)",

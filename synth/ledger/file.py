@@ -57,6 +57,13 @@ INSERT = (
     "INSERT INTO events (seq, previous_hash, kind, population, release_id, day, payload, hash) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_CANNOT_WRITE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
 
 
 def create_ledger_file(path: Path, *, day: str) -> None:
@@ -104,15 +111,6 @@ def _image(day: str) -> bytes:
         return connection.serialize()
     finally:
         connection.close()
-
-
-_CANNOT_WRITE = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-}
 
 
 class LedgerFile:

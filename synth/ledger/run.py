@@ -20,6 +20,9 @@ from synth.privacy import (
 )
 from synth.privacy.population import DividedAccount, common_promise, population_total, sums_of_parts
 
+_IN_TEXT = ("cells", "threshold", "candidates")
+"""Whole numbers that the ledger keeps as text."""
+
 
 class RunState(StrEnum):
     """How far a run has come. `planned` leaves no trace: a plan spends nothing."""
@@ -87,10 +90,6 @@ class RunRecord:
     def recorded(self, state: RunState) -> Mapping[str, str]:
         """The details recorded when the run reached `state`; empty if it did not yet."""
         return (self.details or {}).get(state, {})
-
-
-_IN_TEXT = ("cells", "threshold", "candidates")
-"""Whole numbers that the ledger keeps as text."""
 
 
 def tables_to_plain(events: Sequence[PrivacyEvent]) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ MEASUREMENTS = "measurements.parquet"
 TOKEN = "reservation"  # noqa: S105 - a file name; the token is no secret
 RECEIPT = "receipt.json"
 _FORM = re.compile(r"([0-9a-f]{32})(?:\n([0-9a-f]{64}))?")
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,6 @@ def _read(directory: Path) -> tuple[str | None, str | None]:
         return None, None
     found = _FORM.fullmatch(text)
     return (found[1], found[2]) if found else (None, None)
-
-
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class RunLock:

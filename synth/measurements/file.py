@@ -32,6 +32,14 @@ from synth.strict_json import JsonError, parse_json
 
 NARROW_ABOVE_CELLS = 1 << 24
 """Longer columns are held in the narrowest signed type; shorter ones in int64."""
+FORMAT_VERSION = 2
+METADATA_KEY = b"synth"
+ROWS_PER_GROUP = 1 << 20
+MOST_TABLES = 1 << 15
+MOST_METADATA_BYTES = 1 << 26
+"""No longer metadata are read: more than the tables of the longest list need."""
+MOST_DIGITS = 4000
+"""Of a number of cells: more than any universe has."""
 
 
 class CountColumn:
@@ -63,16 +71,6 @@ def fits_int32(counts: NDArray[Any]) -> bool:
         return True
     limits = np.iinfo(np.int32)
     return bool(counts.min() >= limits.min and counts.max() <= limits.max)
-
-
-FORMAT_VERSION = 2
-METADATA_KEY = b"synth"
-ROWS_PER_GROUP = 1 << 20
-MOST_TABLES = 1 << 15
-MOST_METADATA_BYTES = 1 << 26
-"""No longer metadata are read: more than the tables of the longest list need."""
-MOST_DIGITS = 4000
-"""Of a number of cells: more than any universe has."""
 
 
 def write_measurements(path: Path, measurements: Measurements) -> None:

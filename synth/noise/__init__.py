@@ -2,8 +2,7 @@
 
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
-from synth.noise.mechanism import noise_law, noise_variance
-from synth.noise.partition_selection import keeps_its_delta
+from synth.noise.mechanism import keeps_its_delta, noise_law, noise_variance
 from synth.noise.selection import permute_and_flip
 from synth.noise.self_tests import self_test
 from synth.noise.stream import NoiseStream

@@ -1,81 +1,201 @@
-"""The two laws that make up discrete Laplace noise of any scale."""
+"""Geometric numbers of any size, digit by digit: gaps between survivors, and their excess.
+
+A geometric G has P(G = g) = (1-q) q^g, g = 0, 1, ... Write g = r_0 + m r_1 + m^2 r_2 + ... in base
+m. Then P(G = g) is proportional to the product of (q^(m^j))^(r_j), so the digits are independent,
+digit j with P(r) proportional to b^r for b = q^(m^j). Every digit fits a `QuantileTable`, whose
+values are decided by bounds and as many random bits as they need. So G is drawn exactly, also
+where it has a hundred bits and q is nearer to 1 than any floating-point number.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Protocol
 
 from synth.noise.exponential import power_bounds
+from synth.noise.law import Part
 
+BASE = 256
+"""The base of the digits: 2^16 buckets leave at most 255 of them undecided."""
+FINEST_TABLE_RATE = Fraction(1, 32)
+"""A number with a smaller rate ln(1/q) is drawn digit by digit."""
 _GUARD = 8
 
 
+class Ratio(Protocol):
+    """A number q with 0 < q < 1 whose powers can be bounded; equal ratios compare equal."""
+
+    def __hash__(self) -> int:
+        """The same for equal ratios: digits are tabulated once."""
+        ...
+
+    def power_bounds(self, exponent: int, bits: int) -> tuple[int, int]:
+        """Whole numbers with low <= 2^bits q^exponent <= high, at most 2 apart."""
+        ...
+
+
 @dataclass(frozen=True)
-class TwoSidedGeometric:
-    """P(k) = (1-b)/(1+b) * b^|k| with b = alpha^exponent, on all whole numbers k."""
+class ExactRatio:
+    """An exact fraction as a ratio."""
 
-    alpha: Fraction
-    exponent: int
+    value: Fraction
 
-    def cdf_bounds(self, value: int, bits: int) -> tuple[int, int]:
-        """Bounds of P(X <= value) = b^-value / (1+b) below 0, else 1 - b^(value+1) / (1+b).
+    def power_bounds(self, exponent: int, bits: int) -> tuple[int, int]:
+        """Bounds of 2^bits value^exponent.
 
         Rounding: outwards.
         """
-        work = bits + _GUARD
-        steps = value + 1 if value >= 0 else -value
-        low, high = power_bounds(self.alpha, self.exponent * steps, work)
-        b_low, b_high = power_bounds(self.alpha, self.exponent, work)
-        one = 1 << work
-        low = (low << work) // (one + b_high) >> _GUARD
-        high = -((-high << work) // (one + b_low) >> _GUARD)
-        return (low, high) if value < 0 else ((1 << bits) - high, (1 << bits) - low)
+        return power_bounds(self.value, exponent, bits)
 
 
 @dataclass(frozen=True)
-class DigitDifference:
-    """The difference R - R' of two independent digits with P(r) proportional to b^r, 0 <= r < base.
+class BelowThreshold:
+    """The ratio q = 1 - p, p = P(X >= threshold) = alpha^threshold / (1 + alpha).
 
-    b = alpha^exponent. P(R - R' = d) = w(|d|) / (w(0) + 2 w(1) + ... + 2 w(base-1)) with
-    w(d) = b^d + b^(d+2) + ... + b^(2 base - 2 - d).
+    X is discrete Laplace noise with this alpha: q is the probability that an empty cell is not
+    listed.
+    Requires: 0 < alpha < 1, threshold >= 1.
     """
 
     alpha: Fraction
-    exponent: int
+    threshold: int
+
+    def survival_bounds(self, bits: int) -> tuple[int, int]:
+        """Whole numbers with low <= 2^bits p <= high.
+
+        Rounding: outwards; at most 2 apart.
+        """
+        low, high = power_bounds(self.alpha, self.threshold, bits + _GUARD)
+        one, both = self.alpha.denominator, self.alpha.denominator + self.alpha.numerator
+        high = -(-high * one // both)
+        return low * one // both >> _GUARD, -(-high >> _GUARD)
+
+    def power_bounds(self, exponent: int, bits: int) -> tuple[int, int]:
+        """Bounds of 2^bits q^exponent, by squaring between bounds of p.
+
+        Rounding: outwards. An error of q grows at most `exponent` times, which the guard bits
+        take up.
+        """
+        guard = 2 * exponent.bit_length() + _GUARD
+        work = bits + guard
+        survival_low, survival_high = self.survival_bounds(work)
+        factor_low, factor_high = (1 << work) - survival_high, (1 << work) - survival_low
+        low = high = 1 << work
+        while exponent:
+            if exponent & 1:
+                low = low * factor_low >> work
+                high = -(-high * factor_high >> work)
+            exponent >>= 1
+            if exponent:
+                factor_low = factor_low * factor_low >> work
+                factor_high = -(-factor_high * factor_high >> work)
+        return low >> guard, -(-high >> guard)
+
+
+@dataclass(frozen=True)
+class Digit:
+    """The digit of `step` in base `base`: P(r) proportional to q^(step r), 0 <= r < base."""
+
+    ratio: Ratio
+    step: int
     base: int
 
     def cdf_bounds(self, value: int, bits: int) -> tuple[int, int]:
-        """Bounds of P(R - R' <= value).
+        """Bounds of P(r <= value) = (1 + b + ... + b^value) / (1 + b + ... + b^(base-1)).
 
+        b = q^step.
         Rounding: outwards.
         """
-        if value <= -self.base:
+        if value < 0:
             return 0, 0
         if value >= self.base - 1:
             return 1 << bits, 1 << bits
-        return _digit_cdf(self.alpha, self.exponent, self.base, bits)[value + self.base - 1]
+        return _digit_cdf(self.ratio, self.step, self.base, bits)[value]
 
 
-@lru_cache(maxsize=8)
-def _digit_cdf(alpha: Fraction, exponent: int, base: int, bits: int) -> list[tuple[int, int]]:
-    """Bounds of 2^bits * P(R - R' <= d) for d from -(base-1) to base-1."""
+@lru_cache(maxsize=64)
+def _digit_cdf(ratio: Ratio, step: int, base: int, bits: int) -> list[tuple[int, int]]:
+    """Bounds of 2^bits P(r <= d) for d from 0 to base-1; sums, so nothing cancels."""
     work = bits + 2 * base.bit_length() + _GUARD
-    powers = [power_bounds(alpha, exponent * j, work) for j in range(2 * base - 1)]
-    weights = [(0, 0)] * (base + 1)
-    for d in range(base - 1, -1, -1):  # w(d) = w(d+2) + the first and the last of its powers
-        ends = {d, 2 * base - 2 - d}
-        further = weights[d + 2] if d + 2 <= base else (0, 0)
-        weights[d] = (
-            further[0] + sum(powers[j][0] for j in ends),
-            further[1] + sum(powers[j][1] for j in ends),
+    factor_low, factor_high = ratio.power_bounds(step, work)
+    low = high = 1 << work
+    sums = [(low, high)]
+    for _ in range(base - 1):
+        low = low * factor_low >> work
+        high = -(-high * factor_high >> work)
+        sums.append((sums[-1][0] + low, sums[-1][1] + high))
+    all_low, all_high = sums[-1]
+    return [((low << bits) // all_high, -((-high << bits) // all_low)) for low, high in sums]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What is left above all digits: P(x) = (1-b) b^x with b = q^step."""
+
+    ratio: Ratio
+    step: int
+
+    def cdf_bounds(self, value: int, bits: int) -> tuple[int, int]:
+        """Bounds of P(X <= value) = 1 - b^(value+1).
+
+        Rounding: outwards.
+        """
+        if value < 0:
+            return 0, 0
+        low, high = self.ratio.power_bounds(self.step * (value + 1), bits)
+        return (1 << bits) - high, (1 << bits) - low
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """1 if the geometric number is `step` or more, else 0: P(0) = 1 - q^step."""
+
+    ratio: Ratio
+    step: int
+
+    def cdf_bounds(self, value: int, bits: int) -> tuple[int, int]:
+        """Bounds of P(X <= value).
+
+        Rounding: outwards.
+        """
+        if value >= 1:
+            return 1 << bits, 1 << bits
+        return Rest(self.ratio, self.step).cdf_bounds(value, bits)
+
+    def parts(self) -> tuple[Part, ...]:
+        """Itself."""
+        return (Part(1, self),)
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Consecutive digits of a geometric number, from that of `first` = BASE^j on, as one number."""
+
+    ratio: Ratio
+    first: int
+    count: int
+
+    def parts(self) -> tuple[Part, ...]:
+        """One part per digit."""
+        return tuple(
+            Part(BASE**place, Digit(self.ratio, self.first * BASE**place, BASE))
+            for place in range(self.count)
         )
-    differences = [weights[abs(d)] for d in range(1 - base, base)]
-    total_low = sum(low for low, _ in differences)
-    total_high = sum(high for _, high in differences)
-    bounds = []
-    low = high = 0
-    for weight_low, weight_high in differences:
-        low, high = low + weight_low, high + weight_high
-        bounds.append(((low << bits) // total_high, -((-high << bits) // total_low)))
-    return bounds
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """P(G = g) = (1-alpha) alpha^g: by how much a survivor exceeds the threshold."""
+
+    alpha: Fraction
+
+    def parts(self) -> tuple[Part, ...]:
+        """Digits until the rest fits a table; none for a rate ln(1/alpha) of 1/32 or more."""
+        ratio, step, digits = ExactRatio(self.alpha), 1, []
+        rate = 1 - self.alpha  # at most ln(1/alpha), so the rest is never too wide
+        while rate * step < FINEST_TABLE_RATE:
+            digits.append(Part(step, Digit(ratio, step, BASE)))
+            step *= BASE
+        return (*digits, Part(step, Rest(ratio, step)))

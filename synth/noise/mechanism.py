@@ -1,9 +1,10 @@
-"""The noise that an event of the accounting stands for: its law, and its variance."""
+"""What an event of the accounting stands for: the law of its noise, its variance, its threshold."""
 
 from __future__ import annotations
 
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
+from synth.noise.partition_selection import is_private
 from synth.privacy import OpenTableEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION
 
@@ -32,3 +33,11 @@ def noise_variance(event: TableEvent) -> float:
     Raises: ValueError for noise that is never drawn, because it is too wide.
     """
     return noise_law(event).variance
+
+
+def keeps_its_delta(event: TableEvent) -> bool:
+    """Whether the threshold of a partition selection is high enough; True for any other event."""
+    if event.delta is None or event.epsilon is None or event.threshold is None:
+        return True
+    law = DiscreteLaplace(event.epsilon, event.sensitivity_l1)
+    return is_private(law, threshold=event.threshold, delta=event.delta)

@@ -7,14 +7,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.noise.block_table import BlockTable
-from synth.noise.quantile_table import QuantileTable
-from synth.noise.scratch import Scratch
-from synth.noise.stream import CELLS_PER_BLOCK, Keystream, NoiseStream
+from synth.noise.block_table import BlockTable, reject_until_accepted
+from synth.noise.quantile_table import BUCKET_BITS, QuantileTable
+from synth.noise.stream import CELLS_PER_BLOCK, Keystream, NoiseStream, WordMemory
 
+CHUNK_CELLS = 1 << 16
+"""Cells worked on at once: the words, indices and values of a chunk stay in the cache."""
 MOSTLY_ZERO = 0.95
 """With more zeros than this among its entries a part looks up the others only."""
 Values = NDArray[np.signedinteger[Any]]
+_WORDS_PER_BLOCK = 2
+
+
+class Scratch:
+    """Memory for one chunk, used again and again: fresh memory costs more than the noise."""
+
+    def __init__(self, cells: int, dtype: np.dtype[np.signedinteger[Any]]) -> None:
+        """Room for `cells` cells."""
+        self.random = WordMemory(cells)
+        self.indices = np.empty(cells, dtype=np.intp)
+        self.flags = np.empty(cells, dtype=np.bool_)
+        self.shifted = np.empty(cells, dtype=np.uint16)
+        self.total = np.empty(cells, dtype=dtype)
+        self.summand = np.empty(cells, dtype=dtype)
 
 
 class Entries:
@@ -117,4 +132,75 @@ class PartDraw:
     def _words(self, round_number: int, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
         return self._stream.blocks(
             lane=2 * self._number + 1, table=self._table, round_number=round_number, indices=cells
+        )
+
+
+class QuantileDraw(PartDraw):
+    """A part whose open cells are compared with the thresholds of its law."""
+
+    def __init__(
+        self,
+        stream: NoiseStream,
+        table: int,
+        number: int,
+        aligned: int,
+        part: QuantileTable,
+        entries: Entries,
+        scratch: Scratch,
+    ) -> None:
+        """See `PartDraw`."""
+        super().__init__(stream, table, number, aligned, entries, scratch)
+        self._part = part
+
+    def _refined(self, cells: NDArray[np.int64], buckets: NDArray[np.uint16]) -> NDArray[np.int64]:
+        return self._part.refine(
+            buckets,
+            self._words(0, cells)[:, 0],
+            lambda i, j: int(
+                self._words(j // _WORDS_PER_BLOCK, cells[i : i + 1])[0, j % _WORDS_PER_BLOCK]
+            ),
+        )
+
+
+class BlockDraw(PartDraw):
+    """Noise that has a table of blocks: 16 more bits of a cell choose a value of its block."""
+
+    def __init__(
+        self,
+        stream: NoiseStream,
+        table: int,
+        number: int,
+        aligned: int,
+        part: BlockTable,
+        entries: Entries,
+        scratch: Scratch,
+    ) -> None:
+        """The places in the blocks have the lane of a next part, which wide noise does not have."""
+        super().__init__(stream, table, number, aligned, entries, scratch)
+        self._part = part
+        self._offset_words = stream.keystream(
+            lane=2 * number + 2, table=table, index=aligned // CELLS_PER_BLOCK
+        )
+        self._offsets: list[NDArray[np.uint16]] = []
+
+    def look_up(self, chunk: int, first: int, size: int, memory: Values) -> Values:
+        """The noise of `size` cells from `first` on; see `PartDraw.look_up`."""
+        values = memory[:size]
+        undecided = self._choose(self._keystream, chunk, first, values)
+        words = self._next_words(self._offset_words, chunk, first, size)
+        offsets = self._scratch.shifted[:size]
+        np.right_shift(words, np.uint16(BUCKET_BITS - self._part.shift), out=offsets)
+        values += offsets
+        values[undecided] = 0
+        self._offsets.append(offsets[undecided])
+        return values
+
+    def _refined(self, cells: NDArray[np.int64], buckets: NDArray[np.uint16]) -> NDArray[np.int64]:
+        offsets = np.concatenate(self._offsets)
+        self._offsets.clear()
+        return reject_until_accepted(
+            self._part,
+            buckets,
+            offsets,
+            lambda number, some: self._words(number, cells[some]),
         )

@@ -30,7 +30,6 @@ from fractions import Fraction
 
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.exponential import power_bounds
-from synth.privacy import TableEvent
 
 
 def threshold_of_delta(law: DiscreteLaplace, *, delta: Fraction) -> int:
@@ -72,11 +71,3 @@ def _reaches(law: DiscreteLaplace, exponent: int, limit: Fraction) -> bool:
     bits = 128 + (limit.denominator // limit.numerator).bit_length()
     _, high = power_bounds(law.alpha, exponent, bits)
     return high <= limit * (1 + law.alpha) * (1 << bits)
-
-
-def keeps_its_delta(event: TableEvent) -> bool:
-    """Whether the threshold of a partition selection is high enough; True for any other event."""
-    if event.delta is None or event.epsilon is None or event.threshold is None:
-        return True
-    law = DiscreteLaplace(event.epsilon, event.sensitivity_l1)
-    return is_private(law, threshold=event.threshold, delta=event.delta)

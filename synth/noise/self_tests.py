@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import modes
 
 from synth.noise.block_table import BlockTable
 from synth.noise.discrete_gaussian import DiscreteGaussian
@@ -102,8 +103,6 @@ def self_test() -> tuple[tuple[str, bool], ...]:
 
 
 def _cipher_is_right() -> bool:
-    from cryptography.hazmat.primitives.ciphers import modes
-
     return encryptor(NIST_KEY, modes.CTR(NIST_COUNTER)).update(NIST_PLAIN) == NIST_CIPHER
 
 

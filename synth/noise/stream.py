@@ -6,15 +6,13 @@ import itertools
 import os
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import NoReturn, Self
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from synth.errors import BugError
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers import CipherContext, modes
 
 KEY_BYTES = 32
 BLOCK_BYTES = 16
@@ -48,8 +46,6 @@ def counter_block(lane: int, table: int, round_number: int, index: int) -> bytes
 
 def encryptor(key: bytes | bytearray, mode: modes.CTR | modes.ECB) -> CipherContext:
     """The one place where the cipher is chosen: AES under a key of 256 bits."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-
     return Cipher(algorithms.AES(key), mode).encryptor()
 
 
@@ -125,8 +121,6 @@ class NoiseStream:
 
     def keystream(self, *, lane: int, table: int, index: int) -> Keystream:
         """Consecutive blocks of a lane, from block `index` on."""
-        from cryptography.hazmat.primitives.ciphers import modes
-
         return Keystream(self._encryptor(modes.CTR(counter_block(lane, table, 0, index))))
 
     def blocks(
@@ -136,8 +130,6 @@ class NoiseStream:
 
         Shapes and units: `indices` has n numbers; the result has n rows of 2 words.
         """
-        from cryptography.hazmat.primitives.ciphers import modes
-
         if not len(indices):
             return np.empty((0, 2), dtype=np.uint64)
         counters = np.empty((len(indices), 2), dtype=">u8")

@@ -1,19 +1,28 @@
-"""Exact noise at the speed of memory: a table look-up per cell."""
+"""Exact noise at the speed of memory: a table look-up per cell, on several threads."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth.errors import BugError
-from synth.noise.crew import work_through
-from synth.noise.law import Distribution
-from synth.noise.recipe import Recipe
-from synth.noise.scratch import CHUNK_CELLS, Scratch
+from synth.noise.block_table import BlockTable
+from synth.noise.discrete_gaussian import DiscreteGaussian
+from synth.noise.law import Distribution, Part
+from synth.noise.part_draw import (
+    CHUNK_CELLS,
+    BlockDraw,
+    Entries,
+    PartDraw,
+    QuantileDraw,
+    Scratch,
+)
+from synth.noise.quantile_table import QuantileTable, narrowest_type
 from synth.noise.stream import CELLS_PER_BLOCK, NoiseStream
 
 CHUNKS_REFINED_AT_ONCE = 64
@@ -45,7 +54,12 @@ class TableSampler:
 
     def __init__(self, distribution: Distribution) -> None:
         """Tabulate every part of `distribution`; draws nothing yet."""
-        self._recipe = Recipe(distribution)
+        tables = [_table(part) for part in distribution.parts()]
+        # decided values are added up in the narrowest type that holds all their sums
+        self._dtype: np.dtype[np.signedinteger[Any]] = narrowest_type(
+            sum(table.widest for table in tables)
+        )
+        self._tables = [(table, Entries(table, self._dtype)) for table in tables]
         self._own = threading.local()
 
     def draw(
@@ -128,7 +142,7 @@ class TableSampler:
             return
         aligned = start - start % CELLS_PER_BLOCK
         scratch = self._scratch(min(chunk, len(noise) + 2 * CELLS_PER_BLOCK))
-        draws = self._recipe.draws(stream, table, aligned, scratch)
+        draws = self._draws(stream, table, aligned, scratch)
         for number, begin in enumerate(range(aligned, stop, chunk), 1):
             first, end = max(begin, start), min(begin + chunk, stop)
             target = noise[first - start : end - start]
@@ -144,5 +158,75 @@ class TableSampler:
         """This thread's working memory, for at least `cells` cells."""
         scratch: Scratch | None = getattr(self._own, "scratch", None)
         if scratch is None or len(scratch.indices) < cells:
-            scratch = self._own.scratch = Scratch(cells, self._recipe.dtype)
+            scratch = self._own.scratch = Scratch(cells, self._dtype)
         return scratch
+
+    def _draws(
+        self, stream: NoiseStream, table: int, aligned: int, scratch: Scratch
+    ) -> list[PartDraw]:
+        """All parts of the noise of a table, ready for its cells from `aligned` on."""
+        return [
+            BlockDraw(stream, table, number, aligned, part, entries, scratch)
+            if isinstance(part, BlockTable)
+            else QuantileDraw(stream, table, number, aligned, part, entries, scratch)
+            for number, (part, entries) in enumerate(self._tables)
+        ]
+
+
+def _table(part: Part) -> QuantileTable | BlockTable:
+    if isinstance(part.law, DiscreteGaussian) and part.law.block_bits:
+        return BlockTable(part.law)
+    return QuantileTable(part.law, part.step)
+
+
+def work_through(
+    starts: Sequence[int],
+    job: Callable[[int], None],
+    *,
+    threads: int,
+    told: Callable[[int], None] | None = None,
+) -> None:
+    """Call `job` for every start, on `threads` threads; the calling one is one of them.
+
+    `told` hears in the calling thread how many jobs are done.
+
+    Privacy: which thread does what depends on the clock; the jobs must not care.
+    Ensures: when this returns or raises, no thread is at work any more, and no reference to the
+    job is left in them. The first failure stops the others after their present job; it is raised
+    here, without the frames of the job, which may hold what is secret.
+    """
+    left = iter(starts)  # handing out the next number is one step of the interpreter
+    done: list[int] = []
+    failures: list[BaseException] = []
+
+    def next_jobs(told: Callable[[int], None] | None = None) -> None:
+        try:
+            for start in left:
+                if failures:
+                    return
+                job(start)
+                done.append(start)
+                if told is not None:
+                    told(len(done))
+        except BaseException as error:  # raised again by the calling thread
+            failures.append(error.with_traceback(None))
+
+    others = [threading.Thread(target=next_jobs, daemon=True) for _ in range(threads - 1)]
+    try:
+        for thread in others:
+            thread.start()
+        next_jobs(told)
+    except BaseException as error:  # an interrupt between two jobs, or no thread to be had
+        failures.append(error)
+        raise
+    finally:
+        for thread in others:
+            while thread.ident is not None and thread.is_alive():
+                try:
+                    thread.join()
+                except BaseException as error:  # an interrupt waits until nothing is at work
+                    failures.append(error)
+    if told is not None and not failures and starts:
+        told(len(done))
+    if failures:
+        raise failures[0]

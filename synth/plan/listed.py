@@ -14,7 +14,7 @@ from typing import Final
 
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.noise import DiscreteLaplace
-from synth.noise.one_sided import BelowThreshold
+from synth.noise.geometric import BelowThreshold
 from synth.noise.partition_selection import threshold_of_delta
 from synth.noise.survivors import smallest_threshold
 from synth.plan.problem import Problem

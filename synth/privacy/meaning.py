@@ -15,6 +15,8 @@ from synth.privacy.accounting import Budget
 from synth.privacy.concentrated import PRECISION, decimal
 
 DECIMALS = 15
+PRIORS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
+"""What an attacker may believe before the release, in the examples that are told."""
 
 
 def exact_number(value: Fraction) -> dict[str, str]:
@@ -48,10 +50,6 @@ def rounded_down(value: Decimal, digits: int = 6) -> float:
 def significant_up(value: Decimal, digits: int = 6) -> float:
     """The smallest number with that many significant digits that is not below `value`."""
     return float(Context(prec=digits, rounding=ROUND_CEILING).plus(value))
-
-
-PRIORS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
-"""What an attacker may believe before the release, in the examples that are told."""
 
 
 def posterior_bounds(prior: Fraction, epsilon: Fraction) -> tuple[float, float]:

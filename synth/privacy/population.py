@@ -11,6 +11,8 @@ from synth.config.types import DisjointPart
 from synth.privacy.accounting import Budget
 from synth.privacy.promise import Promise
 
+NOTHING = Budget(Fraction(0), Fraction(0))
+
 
 def parallel_total(whole: Budget, parts: Iterable[Budget]) -> Budget:
     """What one person can lose to releases about everybody and to those about disjoint parts.
@@ -33,9 +35,6 @@ def parallel_total(whole: Budget, parts: Iterable[Budget]) -> Budget:
         epsilon + max((part.epsilon for part in of_parts), default=0 * epsilon),
         delta + max((part.delta for part in of_parts), default=0 * delta),
     )
-
-
-NOTHING = Budget(Fraction(0), Fraction(0))
 
 
 @dataclass(frozen=True)

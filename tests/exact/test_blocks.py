@@ -14,9 +14,16 @@ import numpy as np
 import pytest
 
 from synth.errors import BugError
-from synth.noise import DiscreteGaussian, block_rejection
-from synth.noise.block_rejection import _decide, finish, reject_until_accepted, trailing_zeros
-from synth.noise.block_table import TAIL_BITS, TAIL_WIDTH_BITS, BlockTable
+from synth.noise import DiscreteGaussian, block_table
+from synth.noise.block_table import (
+    TAIL_BITS,
+    TAIL_WIDTH_BITS,
+    BlockTable,
+    _decide,
+    finish,
+    reject_until_accepted,
+    trailing_zeros,
+)
 
 SIGMAS = [Fraction(90), Fraction(127), Fraction(500), Fraction(22361), Fraction(1 << 20)]
 TINY = Fraction(1, 10**50)
@@ -179,7 +186,7 @@ def test_a_cell_that_is_left_open_goes_on_with_words_of_its_own(table, monkeypat
     def undecided(_table, bucket, *_):
         return np.zeros(len(bucket), dtype=bool), np.zeros(len(bucket), dtype=bool)
 
-    monkeypatch.setattr(block_rejection, "_decide", undecided)
+    monkeypatch.setattr(block_table, "_decide", undecided)
     buckets = np.full(50, buckets_of(table)[table.reach - 2][-1], dtype=np.uint16)
     reject_until_accepted(table, buckets, np.zeros(50, dtype=np.uint16), words)
     assert len(set(asked)) == len(asked) > 50
@@ -216,7 +223,7 @@ def test_a_value_far_out_is_accepted_as_often_as_it_is_proposed_too_rarely(table
         seen.append((place, factor))
         return True
 
-    monkeypatch.setattr(block_rejection, "_is_below", accepted)
+    monkeypatch.setattr(block_table, "_is_below", accepted)
     for block in (table.reach, -1 - table.reach):
         (bucket,) = buckets_of(table)[block]
         finish(table, bucket, 0, 0, iter([0] * (far // 64) + [1 << far % 64, 5]))
@@ -235,7 +242,7 @@ def test_inside_the_bounds_more_digits_decide():
     table = SimpleNamespace(law=SimpleNamespace(weight_bounds=bounds))
     for fraction, below in ((2**63 + 2**10, False), (2**63 - 2**10, True), (2**63, False)):
         words = itertools.repeat(0)
-        assert block_rejection._is_below(table, 0, fraction, 1, 7, words) is below
+        assert block_table._is_below(table, 0, fraction, 1, 7, words) is below
 
 
 def test_positive_and_negative_values_meet_without_gap_or_overlap():

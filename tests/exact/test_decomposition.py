@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from synth.noise import DiscreteLaplace
-from synth.noise.geometric import DigitDifference, TwoSidedGeometric
+from synth.noise.discrete_laplace import DigitDifference, TwoSidedGeometric
 from synth.noise.quantile_table import BUCKETS, QuantileTable
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from synth.noise import DiscreteLaplace
-from synth.noise.geometric import DigitDifference, TwoSidedGeometric
+from synth.noise.discrete_laplace import DigitDifference, TwoSidedGeometric
 
 LAWS = [
     DiscreteLaplace(Fraction(epsilon), sensitivity)

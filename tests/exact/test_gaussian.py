@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from synth.noise import DiscreteGaussian
-from synth.noise.gaussian_sums import gaussian_tails, gaussian_weights
+from synth.noise.discrete_gaussian import gaussian_tails, gaussian_weights
 from synth.noise.quantile_table import QuantileTable
 from synth.privacy import rho_to_epsilon
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from synth.noise import DiscreteLaplace, NoiseStream, partition_selection, survivors
-from synth.noise.one_sided import BASE, BelowThreshold, Beyond, Digits, Geometric
+from synth.noise.geometric import BASE, BelowThreshold, Beyond, Digits, Geometric
 
 CELLS = 4
 BITS = 400

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from synth.curator.sensitive import Sensitive
-from synth.noise import one_sided, partition_selection, survivors
-from synth.noise.one_sided import BelowThreshold
+from synth.noise import geometric, partition_selection, survivors
+from synth.noise.geometric import BelowThreshold
 from synth.privacy import accounting
 
 TESTS = Path(__file__).parents[1]
@@ -212,7 +212,7 @@ MUTANTS = {
 @pytest.fixture(autouse=True)
 def nothing_is_remembered():
     """Neither what a mutant tabulated, nor what was tabulated before it."""
-    caches = one_sided._digit_cdf, MODULES["exact/test_sparse.py"].cell_probability
+    caches = geometric._digit_cdf, MODULES["exact/test_sparse.py"].cell_probability
     for cache in caches:
         cache.cache_clear()
     yield

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from synth.noise import DiscreteLaplace
-from synth.noise.geometric import DigitDifference, TwoSidedGeometric
+from synth.noise.discrete_laplace import DigitDifference, TwoSidedGeometric
 from synth.noise.quantile_table import QuantileTable
 
 TOP = 1 << 64

@@ -10,13 +10,13 @@ from synth.noise import (
     DiscreteGaussian,
     NoiseStream,
     TableSampler,
-    block_rejection,
-    one_sided,
+    block_table,
+    geometric,
     self_test,
     self_tests,
 )
 from synth.noise.block_table import BlockTable
-from synth.noise.one_sided import BelowThreshold
+from synth.noise.geometric import BelowThreshold
 from synth.noise.quantile_table import QuantileTable
 
 
@@ -119,13 +119,13 @@ def test_constant_noise_is_seen(monkeypatch):
 
 
 def test_wide_noise_that_is_never_rejected_is_seen(monkeypatch):
-    decide = block_rejection._decide
+    decide = block_table._decide
 
     def accept(*arguments):
         accepted, rejected = decide(*arguments)
         return accepted | rejected, np.zeros_like(rejected)
 
-    monkeypatch.setattr(block_rejection, "_decide", accept)
+    monkeypatch.setattr(block_table, "_decide", accept)
     assert failed() == {"a fixed key gives the recorded wide noise"}
 
 
@@ -147,10 +147,10 @@ def test_survivors_that_are_too_many_are_seen(monkeypatch):
         low, high = exact(self, bits)
         return 2 * low, 2 * high
 
-    one_sided._digit_cdf.cache_clear()
+    geometric._digit_cdf.cache_clear()
     monkeypatch.setattr(BelowThreshold, "survival_bounds", doubled)
     assert failed() == {"a fixed key gives the recorded list"}
-    one_sided._digit_cdf.cache_clear()
+    geometric._digit_cdf.cache_clear()
 
 
 @pytest.mark.parametrize("epsilon", list(self_tests.GOLDEN_DRAWS), ids=str)

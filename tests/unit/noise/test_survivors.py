@@ -9,7 +9,7 @@ import pytest
 
 from synth.errors import BugError
 from synth.noise import DiscreteLaplace, NoiseStream, survivors
-from synth.noise.one_sided import (
+from synth.noise.geometric import (
     BASE,
     BelowThreshold,
     Beyond,

@@ -13,7 +13,7 @@ import pytest
 
 from synth.errors import BugError
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler, table_sampler
-from synth.noise.crew import work_through
+from synth.noise.table_sampler import work_through
 
 KEY = bytes(range(50, 82))
 LAWS = {
