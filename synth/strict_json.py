@@ -32,9 +32,9 @@ def canonical_hash(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def write_json(value: Any) -> bytes:
-    """The value as a JSON file for people: two spaces, keys in the order given."""
-    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def write_json(value: Any, *, indent: int = 2) -> bytes:
+    """The value as a JSON file for people: a line for each, keys in the order given."""
+    return (json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def parse_json(content: bytes, *, most_digits: int = MAX_DIGITS, only_whole: bool = False) -> Any:

@@ -334,7 +334,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a page of another manifest",
-            "if self.folder.read(PAGE) == render_page(shown, self.derived.counts)",
+            "if self.folder.read(PAGE) == render_page(shown, self.derived.counts, figures)",
             "if self.folder.read(PAGE)",
         ),
         (

@@ -8,8 +8,10 @@ Names and words come from the schema itself; a test says when to run this again.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from synth.release.manifest.build import manifest_schema
+from synth.release.manifest.figures import COLUMNS
 from synth.release.manifest.schema_terms import Schema
 
 PAGE = Path(__file__).parents[1] / "release-folder.md"
@@ -21,13 +23,26 @@ IN_EVERY_OBJECT = {"basis", "fraction", "decimal"}
 def field_reference() -> str:
     """Every section with its fields; of a field that holds others their names in brackets."""
     lines: list[str] = []
-    for name, section in manifest_schema()["properties"].items():
+    schema = manifest_schema()
+    for name, section in _plainly(schema, schema["$defs"])["properties"].items():
         lines += [f"### `{name}`", "", section["description"], ""]
         if name != "configuration":
             fields = _fields(section).items()
             lines += [f"- `{field}`{_inner(node)} - {_words(node)}" for field, node in fields]
             lines += [""] if fields else []
-    return "\n".join(lines)
+    lines += ["### `quality.parquet`", ""]
+    lines += [f"- `{name}` - {words}" for name, (_, words) in COLUMNS.items()]
+    return "\n".join([*lines, ""])
+
+
+def _plainly(node: Any, terms: dict[str, Schema]) -> Any:
+    """The schema with every term spelt out where it is meant."""
+    if isinstance(node, list):
+        return [_plainly(each, terms) for each in node]
+    if not isinstance(node, dict):
+        return node
+    term = terms[node["$ref"].rpartition("/")[2]] if "$ref" in node else {}
+    return {key: _plainly(value, terms) for key, value in (term | node).items()}
 
 
 def _fields(node: Schema) -> dict[str, Schema]:

@@ -9,6 +9,7 @@ from synth.release.manifest.build import SCHEMA_FILE
 CSV = "synthetic.csv"
 PARQUET = "synthetic.parquet"
 MEASUREMENTS = "measurements.parquet"
+QUALITY = "quality.parquet"
 MANIFEST = "manifest.json"
 DATA_CARD = "README.md"
 PAGE = "index.html"
@@ -26,6 +27,11 @@ ROLES = {
     CSV: ("synthetic data", "text/csv", "post-processing"),
     PARQUET: ("synthetic data", PARQUET_MEDIA_TYPE, "post-processing"),
     MEASUREMENTS: ("noisy measurements: the statistical product", PARQUET_MEDIA_TYPE, "dp"),
+    QUALITY: (
+        "accuracy: the figures of every query and noisy table",
+        PARQUET_MEDIA_TYPE,
+        "post-processing",
+    ),
     DATA_CARD: ("data card", "text/markdown", "post-processing"),
     DATA_PACKAGE: ("data package", "application/vnd.datapackage+json", "post-processing"),
     CROISSANT: ("description for machine learning", "application/ld+json", "post-processing"),
@@ -45,12 +51,12 @@ def data_files(config: Config) -> list[str]:
 
 def described_files(config: Config) -> list[str]:
     """The files of which the metadata documents state size and hash."""
-    return [*data_files(config), MEASUREMENTS]
+    return [*data_files(config), MEASUREMENTS, QUALITY]
 
 
 def listed_files(config: Config) -> list[str]:
     """The files that the manifest lists, in its order; the page lists those before it."""
-    return [*data_files(config), MEASUREMENTS, DATA_CARD, *METADATA, SCHEMA_FILE, PAGE]
+    return [*described_files(config), DATA_CARD, *METADATA, SCHEMA_FILE, PAGE]
 
 
 def all_files(config: Config) -> set[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8
 SHOWN_TABLES = 20
+SHOWN_ORDERS = 3
 SHOWN_DIGITS = 9
 MECHANISMS = {
     "discrete-laplace": "discrete Laplace",
@@ -32,7 +33,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
 
     Ensures: the same manifest gives the same bytes, so a verifier can render it again.
     """
-    largest = [_worst_of_order(manifest, order) for order in (1, 2, 3)]
+    prediction = manifest["quality"]["prediction"]
     formats = manifest["configuration"]["output"]["formats"]
     delta = manifest["guarantee"]["privacy_parameters"]["delta"]
     text = _template().render(
@@ -41,10 +42,10 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         tables=[_table(n, event) for n, event in enumerate(manifest["accounting"]["events"])],
         shown_tables=SHOWN_TABLES,
         snippets=load_snippets(manifest["domain"]["columns"], formats),
-        orders=[entry for entry in largest if entry is not None],
+        orders=[each for each in prediction["queries"] if each["columns"] <= SHOWN_ORDERS],
         useful=useful_sentences(manifest),
         agreement=gate_sentence(manifest["quality"]["gate"]),
-        ranges=manifest["quality"]["prediction"]["ranges"][:SHOWN_TABLES],
+        ranges=prediction["ranges"],
     )
     return text.encode()
 
@@ -121,13 +122,3 @@ def _brief(number: dict[str, str]) -> str:
     if len(exact) <= SHOWN_DIGITS:
         return exact
     return f"{significant_up(decimal(Fraction(number['fraction']))):g}"
-
-
-def _worst_of_order(manifest: dict[str, Any], order: int) -> dict[str, Any] | None:
-    """The query of this many attributes whose noise is largest (the first, if several)."""
-    queries = manifest["quality"]["prediction"]["queries"]
-    of_order = [query for query in queries if len(query["attributes"]) == order]
-    if not of_order:
-        return None
-    worst = max(of_order, key=lambda query: float(query["sd_records"]))
-    return {"order": order, "number": len(of_order), **worst}

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from synth.config.types import Config
 from synth.domain import DENSE_LIMIT_CELLS
 from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import Measurements, public_seed
+from synth.plan import Forecast, forecast
 from synth.progress import Stage, stage
+from synth.release.manifest.figures import Figures, build_figures
 from synth.release.rows import RowCounts, count_rows
-
-if TYPE_CHECKING:
-    from synth.plan import Forecast
 
 ROUNDING = "rounding"
 DRAWN = "cells drawn from the model"
@@ -29,14 +29,19 @@ class Derivation:
     that are not empty, where cells of the universe were listed instead of measured one by one.
     """
 
+    config: Config
+    measurements: Measurements
     counts: RowCounts
     report: dict[str, Any]
     seeds: dict[str, int]
     forecast: Forecast
     gate: dict[str, Any]
     """How the counts agree with the noisy tables; see `synth.estimate.gate`."""
-    kept: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False, repr=False)
-    """What was computed of the counts and is needed again, by what else it is a function of."""
+
+    @cached_property
+    def figures(self) -> list[Figures]:
+        """What was predicted and fitted of every query and noisy table."""
+        return build_figures(self.config, self.forecast, self.measurements, self.counts)
 
     @property
     def rows(self) -> int:
@@ -59,12 +64,11 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
     Privacy: post-processing; nothing here can reach raw data.
     Raises: ContradictionError if no counts are found that agree with the measurements.
     """
-    from synth.plan import forecast
-
     counts, report, seeds, gate = _counts(measurements, config)
     chosen = measurements.selections != ()
     events = tuple(table.event for table in measurements.tables) if chosen else None
-    return Derivation(counts, report, seeds, forecast(config, events=events), gate)
+    planned = forecast(config, events=events)
+    return Derivation(config, measurements, counts, report, seeds, planned, gate)
 
 
 def _counts(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.config.types import Config
-from synth.measurements import Measurements
-from synth.release.contents import CSV, MEASUREMENTS, PARQUET, ROLES, listed_files
+from synth.release.contents import CSV, MEASUREMENTS, PARQUET, QUALITY, ROLES, listed_files
+from synth.release.derivation import Derivation
+from synth.release.manifest.figures import COLUMNS
 
 MEASUREMENT_COLUMNS = 3
 
@@ -22,19 +23,15 @@ class FileFacts:
 
 
 def build_files(
-    config: Config, facts: Mapping[str, FileFacts], *, rows: int, measurements: Measurements
+    config: Config, facts: Mapping[str, FileFacts], derived: Derivation
 ) -> list[dict[str, Any]]:
     """The section `files`: every listed file of which the facts are given."""
     return [
-        _entry(name, facts[name], config, rows=rows, measurements=measurements)
-        for name in listed_files(config)
-        if name in facts
+        _entry(name, facts[name], config, derived) for name in listed_files(config) if name in facts
     ]
 
 
-def _entry(
-    name: str, facts: FileFacts, config: Config, *, rows: int, measurements: Measurements
-) -> dict[str, Any]:
+def _entry(name: str, facts: FileFacts, config: Config, derived: Derivation) -> dict[str, Any]:
     role, media_type, basis = ROLES[name]
     entry: dict[str, Any] = {
         "path": name,
@@ -44,12 +41,14 @@ def _entry(
         "sha256": facts.sha256,
     }
     if name in (CSV, PARQUET):
-        entry |= {"rows": rows, "columns": len(config.universe.attributes)}
+        entry |= {"rows": derived.rows, "columns": len(config.universe.attributes)}
     if name == MEASUREMENTS:
-        tables = measurements.tables
+        tables = derived.measurements.tables
         codes = sum(len(each.event.table) for each in tables if each.event.threshold is not None)
         entry |= {
             "rows": sum(len(each.noisy_counts) for each in tables),
             "columns": MEASUREMENT_COLUMNS + codes,
         }
+    if name == QUALITY:
+        entry |= {"rows": len(derived.figures), "columns": len(COLUMNS)}
     return entry | {"basis": basis}

@@ -64,9 +64,11 @@ def read_layout(file: IO[bytes], *, unpack: bool = False) -> Layout:
 
 def _layout(file: IO[bytes], pages: hashlib._Hash | None) -> Layout:
     size = file.seek(0, os.SEEK_END)
-    file.seek(size - 8)
+    file.seek(max(0, size - 8))
     length = int.from_bytes(file.read(4), "little")
     end = size - 8 - length
+    if end < 4:
+        raise LayoutError("does not end as a Parquet file does")
     file.seek(0)
     if file.read(4) != MAGIC:
         raise LayoutError("does not begin as a Parquet file does")

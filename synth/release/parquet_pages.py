@@ -59,7 +59,7 @@ FOOTER_KINDS: dict[Path, int] = {
     **{(2, 0, number): INT for number in (1, 3, 5, 6)},
     (2, 0, 4): BINARY,
     (2, 0, 10): STRUCT,
-    **{(2, 0, 10, kind): STRUCT for kind in (1, 10)},
+    **{(2, 0, 10, kind): STRUCT for kind in (1, 3, 10)},
     (2, 0, 10, 10, 1): BYTE,
     (2, 0, 10, 10, 2): TRUE,
     (3,): LONG,

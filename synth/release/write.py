@@ -29,6 +29,7 @@ from synth.release.contents import (
     MEASUREMENTS,
     PAGE,
     PARQUET,
+    QUALITY,
     SIGNATURE,
     data_files,
     described_files,
@@ -39,6 +40,7 @@ from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, schema_file
+from synth.release.manifest.figures import write_figures
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.page.summary import summarise
@@ -145,7 +147,8 @@ def _write_files(
     manifest = build_manifest(config, measurements, derived, attested)
     _write_bytes(staging / DATA_CARD, render_data_card(manifest))
     _write_bytes(staging / SCHEMA_FILE, schema_file())
-    list_files = partial(build_files, config, rows=derived.rows, measurements=measurements)
+    _create(staging / QUALITY, lambda file: write_figures(file, derived.figures))
+    list_files = partial(build_files, config, derived=derived)
     facts = {name: _facts(staging / name) for name in described_files(config)}
     manifest["files"] = list_files(facts)
     for name, content in metadata_documents(manifest).items():
@@ -153,7 +156,7 @@ def _write_files(
     written = set(listed_files(config)) - facts.keys() - {PAGE}
     facts |= {name: _facts(staging / name) for name in written}
     manifest["files"] = list_files(facts)
-    _write_bytes(staging / PAGE, render_page(manifest, counts))
+    _write_bytes(staging / PAGE, render_page(manifest, counts, derived.figures))
     facts[PAGE] = _facts(staging / PAGE)
     manifest["files"] = list_files(facts)
     _write_bytes(staging / MANIFEST, write_json(manifest))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from synth.release import verify_release
 from synth.release.contents import METADATA
 from synth.release.data_card import render_data_card
 from synth.release.derivation import derive
+from synth.release.manifest.figures import read_figures, write_figures
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_summary
 from synth.release.page.summary import summarise
@@ -69,6 +71,7 @@ FILES = (
     "manifest.json",
     "manifest.schema.json",
     "measurements.parquet",
+    "quality.parquet",
     "registry.yaml",
     "synthetic.csv",
     "synthetic.parquet",
@@ -137,6 +140,12 @@ def summary_of(folder):
     return summarise(counts, (3, 3))
 
 
+def figures_of(folder):
+    """The figures of the accuracy as published."""
+    with (folder / "quality.parquet").open("rb") as file:
+        return read_figures(file)
+
+
 def reseal(folder, manifest, *, card=True):
     """Do all that a tamperer without the measurements can do to make a change look right."""
     documents = {}
@@ -150,7 +159,7 @@ def reseal(folder, manifest, *, card=True):
                 (folder / entry["path"]).write_bytes(documents[entry["path"]])
             if entry["path"] == "index.html":
                 with suppress(LookupError, ValueError, ArithmeticError):
-                    page = render_summary(manifest, summary_of(folder))
+                    page = render_summary(manifest, summary_of(folder), figures_of(folder))
                     (folder / "index.html").write_bytes(page)
             content = (folder / entry["path"]).read_bytes()
             entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
@@ -319,11 +328,23 @@ def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, 
 
 def test_the_finding_names_path_found_and_expected(release):
     manifest = manifest_of(release)
-    sd = manifest["quality"]["prediction"]["queries"][1]["sd_records"]
-    manifest["quality"]["prediction"]["queries"][1]["sd_records"] = 0.5
+    worst = manifest["quality"]["prediction"]["queries"][0]["worst"]
+    sd, worst["sd_records"] = worst["sd_records"], 0.5
     reseal(release, manifest)
-    line = f"manifest.json: quality.prediction.queries[1].sd_records: found 0.5, expected {sd!r}"
+    place = "quality.prediction.queries[0].worst.sd_records"
+    line = f"manifest.json: {place}: found 0.5, expected {sd!r}"
     assert line in findings_of(release)
+
+
+@pytest.mark.parametrize("figure", ["sd_records", "rms_residual_in_sd", "half_width_95_records"])
+def test_a_figure_that_was_changed_is_found(release, figure):
+    figures = figures_of(release)
+    place = next(n for n, each in enumerate(figures) if getattr(each, figure) is not None)
+    figures[place] = replace(figures[place], **{figure: getattr(figures[place], figure) + 1})
+    with (release / "quality.parquet").open("wb") as file:
+        write_figures(file, figures)
+    reseal(release, manifest_of(release))
+    assert "quality.parquet: " in findings_of(release)
 
 
 def test_fields_that_were_removed_or_added_are_found(release):

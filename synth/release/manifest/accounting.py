@@ -20,8 +20,9 @@ from synth.privacy.accounting import (
 from synth.privacy.meaning import exact_budget, exact_number
 from synth.release.manifest.disjoint_parts import DISJOINT_PART, build_disjoint_part
 from synth.release.manifest.schema_terms import (
-    Schema,
+    attributes,
     basis,
+    defined,
     exact,
     listing,
     one_of,
@@ -74,14 +75,6 @@ class Account:
         return Account(position.lost_before, position.earlier_releases, position.reservation_hash)
 
 
-def _budget(description: str) -> Schema:
-    return record(
-        description,
-        epsilon=exact("The parameter epsilon."),
-        delta=exact("The parameter delta."),
-    )
-
-
 ACCOUNTING = record(
     "Every use of the privacy budget.",
     composition=text("How the events add up."),
@@ -98,10 +91,7 @@ ACCOUNTING = record(
                 "noise_scale_records",
                 "sigma_squared",
             ),
-            table=listing(
-                "The attributes of the table; all others are summed out.",
-                text("An attribute's name."),
-            ),
+            table=attributes("The attributes of the table; all others are summed out."),
             resolutions=listing(
                 "The resolution of each attribute: `codes`, or the name of a coarser level.",
                 text("A resolution."),
@@ -151,7 +141,7 @@ ACCOUNTING = record(
             epsilon=exact("The privacy loss of the choice."),
         ),
     ),
-    total=_budget("All events and choices together."),
+    total=defined("budget", "All events and choices together."),
     preprocessing_and_hyperparameter_tuning=text(
         "What was chosen by looking at the raw data before the noise, and what it cost."
     ),
@@ -172,13 +162,14 @@ ACCOUNTING = record(
                 minimum=1,
             ),
         ),
-        cap=_budget("The most that may ever be spent on the population."),
-        spent_before=_budget(
+        cap=defined("budget", "The most that may ever be spent on the population."),
+        spent_before=defined(
+            "budget",
             "Spent by earlier releases on those whom this one is about: by those about everybody "
-            "and, if it is about a part, by those about that part."
+            "and, if it is about a part, by those about that part.",
         ),
-        spent_now=_budget("Charged for this release."),
-        left=_budget("What the cap leaves for them after this release."),
+        spent_now=defined("budget", "Charged for this release."),
+        left=defined("budget", "What the cap leaves for them after this release."),
         earlier_release_ids=listing(
             "The releases of the population that were charged before, published or not.",
             text("A release's id.", pattern=RELEASE_ID),

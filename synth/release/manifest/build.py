@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -24,15 +23,15 @@ from synth.release.manifest.implementation import (
     build_implementation,
 )
 from synth.release.manifest.processing import POST_PROCESSING, build_processing
-from synth.release.manifest.quality import QUALITY, build_quality
-from synth.release.manifest.schema_terms import Schema, record, text
+from synth.release.manifest.quality import QUALITY, QUALITY_DEFINITIONS, build_quality
+from synth.release.manifest.schema_terms import DEFINITIONS, Schema, record, text
 from synth.release.manifest.software import Software, installed_software
 from synth.strict_json import write_json
 
 if TYPE_CHECKING:
     from synth.release.derivation import Derivation
 
-MANIFEST_VERSION = "1"
+MANIFEST_VERSION = "2"
 SCHEMA_FILE = "manifest.schema.json"
 
 
@@ -100,13 +99,14 @@ def manifest_schema() -> Schema:
             configuration=configuration_schema(),
             files=life.FILES,
         ),
+        "$defs": DEFINITIONS | QUALITY_DEFINITIONS,
     }
 
 
 @cache
 def schema_file() -> bytes:
     """The bytes of the schema's file beside every manifest."""
-    return write_json(manifest_schema())
+    return write_json(manifest_schema(), indent=1)
 
 
 def build_manifest(
@@ -148,7 +148,14 @@ def build_manifest(
             seeds=derivation.seeds,
             rows=derivation.rows,
         ),
-        "quality": _quality(config, measurements, derivation),
+        "quality": build_quality(
+            config,
+            derivation.forecast,
+            measurements,
+            derivation.counts,
+            derivation.gate,
+            derivation.figures,
+        ),
         "security_and_disposal": life.build_security(config.release, attested.disposal),
         "life_cycle": life.build_life_cycle(config.release, measured_on=attested.measured_on),
         "conforms_to": [
@@ -162,16 +169,3 @@ def build_manifest(
         ],
         "configuration": config.public,
     }
-
-
-def _quality(config: Config, measurements: Measurements, derivation: Derivation) -> dict[str, Any]:
-    """The section `quality`, computed once for who writes the manifest and then checks it.
-
-    Ensures: measurements that say anything else are compared with the counts anew.
-    """
-    key = ("quality", config.hash, measurements.content_hash)
-    if key not in derivation.kept:
-        derivation.kept[key] = build_quality(
-            config, derivation.forecast, measurements, derivation.counts, derivation.gate
-        )
-    return copy.deepcopy(derivation.kept[key])

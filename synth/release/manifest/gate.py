@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from synth.release.manifest.schema_terms import basis, listing, one_of, real, record, text, whole
+from synth.release.manifest.schema_terms import (
+    attributes,
+    basis,
+    defined,
+    one_of,
+    real,
+    record,
+    text,
+    whole,
+)
 
 KINDS = {
     "sum": "a count or a sum of counts",
@@ -19,22 +28,24 @@ EXPLANATION = (
     "would pass the limits in fewer than one of a million releases. See docs/estimation.md"
 )
 
-_VERDICT = {
-    "comparisons": whole("How many sums were compared."),
-    "contradicted": whole("In how many tables and sums of tables a limit was passed."),
-    "largest": record(
-        "What came nearest to its limit, or furthest beyond it.",
+GATE_DEFINITIONS = {
+    "disagreement": record(
+        "One comparison of published counts with a noisy table.",
         kind=one_of("What was compared.", *KINDS),
         event=whole("The noisy table, as a place in `accounting.events`."),
-        attributes=listing(
-            "The attributes of the sums; none for the total.", text("An attribute's name.")
-        ),
+        attributes=attributes("The attributes of the sums; none for the total."),
         in_sd=real(
             "How far off, in standard deviations of the noise of the sum; for all counts of a "
             "table together the mean over them."
         ),
         in_limits=real("The same as a part of the limit: above 1 is a contradiction."),
-    ),
+    )
+}
+
+_VERDICT = {
+    "comparisons": whole("How many sums were compared."),
+    "contradicted": whole("In how many tables and sums of tables a limit was passed."),
+    "largest": defined("disagreement", "What came nearest to its limit, or furthest beyond it."),
 }
 
 GATE = record(

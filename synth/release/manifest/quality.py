@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from synth.config.types import Config
 from synth.measurements import Measurements
-from synth.release.manifest.fit import FIT, build_fit
-from synth.release.manifest.gate import GATE, build_gate
+from synth.plan import Forecast
+from synth.release.manifest.figures import (
+    COLUMNS,
+    MARGINAL,
+    NOISY_TABLE,
+    RANGE_KINDS,
+    UNANSWERED,
+    Figures,
+    best_and_worst,
+)
+from synth.release.manifest.gate import GATE, GATE_DEFINITIONS, build_gate
 from synth.release.manifest.listed import LISTING, build_listing
 from synth.release.manifest.schema_terms import (
     Schema,
+    attributes,
     basis,
+    defined,
     listing,
     one_of,
     real,
@@ -22,9 +33,6 @@ from synth.release.manifest.schema_terms import (
 )
 from synth.release.manifest.useful import USEFULNESS, build_usefulness
 from synth.release.rows import RowCounts, count_rows
-
-if TYPE_CHECKING:
-    from synth.plan import Forecast, QueryForecast
 
 EXPLANATION = (
     "the prediction is about the noisy measurements, whose errors are known exactly; the "
@@ -38,24 +46,44 @@ AFTER_CHOICES = (
 )
 
 
-def _errors(description: str, *, one: str, **fields: Schema) -> Schema:
-    """The predicted errors of queries that are asked together."""
-    return record(
-        description,
-        attributes=listing("The attributes.", text("An attribute's name.")),
-        **fields,
-        sd_records=real(f"The standard deviation of the error of {one}, in records."),
-        half_width_95_records=real(f"Half the width of a 95 % interval for {one}, in records."),
-        simultaneous_95_records=real(
-            "The bound that holds for all of them at once with probability 95 %, in records."
-        ),
-        law=one_of(
-            "Whether the bounds come from the exact law of the noise, from the law of the noise "
-            "in the best table scaled to the variance of all tables together, or from a normal law "
-            "with the same variance.",
-            "exact",
-            "scaled",
-            "normal",
+_ERROR = ("sd_records", "half_width_95_records", "simultaneous_95_records", "law")
+_RESIDUAL = ("event", "rms_residual_records")
+_RESIDUAL_IN_SD = (*_RESIDUAL, "rms_residual_in_sd")
+
+_TERMS: dict[str, Schema] = {
+    "cells": whole(COLUMNS["cells"][1], minimum=1),
+    "law": one_of(COLUMNS["law"][1], "exact", "scaled", "normal"),
+    "event": whole(COLUMNS["event"][1]),
+    "half_width_95_records": whole(COLUMNS["half_width_95_records"][1]),
+    "simultaneous_95_records": whole(COLUMNS["simultaneous_95_records"][1]),
+}
+
+
+def _line(description: str, *names: str) -> Schema:
+    """Some figures of one line of `quality.parquet`."""
+    terms = {name: _TERMS.get(name, real(COLUMNS[name][1])) for name in names}
+    return record(description, attributes=attributes(COLUMNS["attributes"][1]), **terms)
+
+
+QUALITY_DEFINITIONS = {
+    "predicted": _line("What was predicted of one table or set of ranges.", "cells", *_ERROR),
+    "fitted_query": _line("How far one table of the workload is from the noisy one.", *_RESIDUAL),
+    "fitted_table": _line("How far the counts are from one noisy table.", *_RESIDUAL_IN_SD),
+    **GATE_DEFINITIONS,
+}
+
+
+def _by_columns(description: str, of: str, figure: str, **more: Schema) -> Schema:
+    """The best and the worst by number of columns; `quality.parquet` has all of them."""
+    return listing(
+        f"One entry for every number of columns{description}; quality.parquet has all, one by one.",
+        record(
+            "Those of one number of columns.",
+            **more,
+            columns=whole("The number of columns."),
+            number=whole("How many there are.", minimum=1),
+            best=defined(of, f"The one of the least `{figure}`; of equal ones the first."),
+            worst=defined(of, f"The one of the largest `{figure}`; of equal ones the first."),
         ),
     )
 
@@ -76,33 +104,37 @@ QUALITY = record(
             "Records that setting negative counts of the universe to zero would have invented; "
             "not done here. Left out if the universe is not measured with Laplace noise."
         ),
-        queries=listing(
-            "One entry for every table of the workload that the noisy tables answer.",
-            _errors(
-                "One table of the workload, as the best linear estimate from all noisy tables.",
-                one="one cell",
-                cells=whole("The number of cells.", minimum=1),
-            ),
+        queries=_by_columns(
+            " of the workload's tables that the noisy tables answer", "predicted", "sd_records"
         ),
-        ranges=listing(
-            "One entry for every set of range queries that the noisy tables answer.",
-            _errors(
-                "One set of range queries; the standard deviation is the root of the mean "
-                "variance over all of them.",
-                one="one interval",
-                kind=one_of("Which intervals.", "prefix", "range"),
-                intervals=whole("The number of intervals.", minimum=1),
-            ),
+        ranges=_by_columns(
+            " and kind of the workload's sets of range queries that the noisy tables answer",
+            "predicted",
+            "sd_records",
+            kind=one_of("Which intervals.", *RANGE_KINDS),
         ),
-        unanswered=listing(
-            "Tables and range queries of the workload that no sum of the noisy tables answers: "
-            "what the rows say of them comes from the model, without a figure for its error.",
-            listing("The attributes.", text("An attribute's name.")),
+        unanswered=whole(
+            "The number of tables and range queries of the workload that no sum of the noisy "
+            "tables answers: what the rows say of them comes from the model, without a figure for "
+            "its error; quality.parquet names them."
         ),
         basis=basis("public"),
     ),
     usefulness=USEFULNESS,
-    fit=FIT,
+    fit=record(
+        "How far the published counts are from the noisy measurements.",
+        tables=_by_columns(
+            " of the noisy tables; of a table with a threshold only the listed cells count",
+            "fitted_table",
+            "rms_residual_in_sd",
+        ),
+        queries=_by_columns(
+            " of the workload's tables that are sums over one noisy table",
+            "fitted_query",
+            "rms_residual_records",
+        ),
+        basis=basis("post-processing"),
+    ),
     gate=GATE,
     listing=LISTING,
 )
@@ -114,49 +146,51 @@ def build_quality(
     measurements: Measurements,
     counts: RowCounts,
     gate: Mapping[str, Any],
+    figures: Sequence[Figures],
 ) -> dict[str, Any]:
     """The section `quality`."""
     listing = build_listing(config, measurements, counts)
     return {
         "explanation": EXPLANATION + (AFTER_CHOICES if measurements.selections else ""),
-        "prediction": build_prediction(forecast),
+        "prediction": build_prediction(forecast, figures),
         "usefulness": build_usefulness(config, measurements, count_rows(counts)),
-        "fit": build_fit(config, measurements, counts),
+        "fit": build_fit(figures),
         "gate": build_gate(gate),
         **({} if listing is None else {"listing": listing}),
     }
 
 
-def build_prediction(forecast: Forecast) -> dict[str, Any]:
+def build_prediction(forecast: Forecast, figures: Sequence[Figures]) -> dict[str, Any]:
     """The part `prediction` of the section; figures that do not exist are left out."""
     single = {
         "noise_sd_per_cell": forecast.noise_sd_per_cell,
         "phantom_records_if_clipped": forecast.phantom_records_if_clipped,
     }
+    marginals = [each for each in figures if each.kind == MARGINAL]
+    ranges = [each for each in figures if each.kind in RANGE_KINDS]
+    names = ("attributes", "cells", *_ERROR)
     return {
         **{name: value for name, value in single.items() if value is not None},
-        "queries": [
-            {"attributes": list(query.attributes), "cells": query.cells, **_bounds(query)}
-            for query in forecast.queries
-        ],
+        "queries": [told for _, told in best_and_worst(marginals, *names, by="sd_records")],
         "ranges": [
-            {
-                "attributes": list(query.attributes),
-                "kind": query.kind,
-                "intervals": query.cells,
-                **_bounds(query),
-            }
-            for query in forecast.ranges
+            {"kind": kind, **told} for kind, told in best_and_worst(ranges, *names, by="sd_records")
         ],
-        "unanswered": [list(attributes) for attributes in forecast.unanswered],
+        "unanswered": sum(each.kind == UNANSWERED for each in figures),
         "basis": "public",
     }
 
 
-def _bounds(query: QueryForecast) -> dict[str, Any]:
+def build_fit(figures: Sequence[Figures]) -> dict[str, Any]:
+    """The part `fit` of the section."""
+    tables = [each for each in figures if each.kind == NOISY_TABLE]
+    queries = [each for each in figures if each.kind == MARGINAL and each.event is not None]
+    in_sd, in_records = _RESIDUAL_IN_SD[-1], _RESIDUAL[-1]
     return {
-        "sd_records": query.sd_records,
-        "half_width_95_records": query.half_width_95,
-        "simultaneous_95_records": query.simultaneous_95,
-        "law": query.law,
+        "tables": [
+            told for _, told in best_and_worst(tables, "attributes", *_RESIDUAL_IN_SD, by=in_sd)
+        ],
+        "queries": [
+            told for _, told in best_and_worst(queries, "attributes", *_RESIDUAL, by=in_records)
+        ],
+        "basis": "post-processing",
     }

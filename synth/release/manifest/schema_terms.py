@@ -78,23 +78,46 @@ def mapping(description: str, values: Schema, *, names: str) -> Schema:
     }
 
 
-def based(description: str, *bases: str) -> Schema:
-    """The basis of the numbers of an object: one of `bases`."""
-    return {"type": "string", "enum": list(bases), "description": description or BASIS_DESCRIPTION}
-
-
-def basis(*bases: str) -> Schema:
-    """The `basis` field of an object."""
-    return based(BASIS_DESCRIPTION, *bases)
-
-
-def exact(description: str) -> Schema:
-    """An exact number as a fraction, with its decimal form."""
-    return record(
-        f"{description} The fraction is exact.",
+DEFINITIONS: dict[str, Schema] = {
+    **{
+        f"basis_{name}": {"type": "string", "enum": [name], "description": BASIS_DESCRIPTION}
+        for name in BASES
+    },
+    "exact": record(
+        "An exact number, and its decimal form.",
         fraction=text("The exact value, as numerator/denominator.", pattern=r"^-?\d+/\d+$"),
         decimal=text(
             "The value in decimals: exact where it ends within 15 decimals, else rounded up.",
             pattern=r"^-?\d+(\.\d+)?$",
         ),
-    )
+    ),
+    "attributes": listing("Attributes.", text("An attribute's name.")),
+    "budget": record(
+        "A privacy loss.",
+        epsilon={"description": "The parameter epsilon.", "$ref": "#/$defs/exact"},
+        delta={"description": "The parameter delta.", "$ref": "#/$defs/exact"},
+    ),
+}
+"""What many places of the schema have in common: `$defs` of the manifest's schema."""
+
+
+def defined(name: str, description: str) -> Schema:
+    """A place of which `DEFINITIONS` say what it is."""
+    return {"description": description, "$ref": f"#/$defs/{name}"}
+
+
+def basis(*bases: str) -> Schema:
+    """The `basis` field of an object: one of `bases`."""
+    if len(bases) == 1:
+        return defined(f"basis_{bases[0]}", "What the numbers are based on.")
+    return {"type": "string", "enum": list(bases), "description": BASIS_DESCRIPTION}
+
+
+def exact(description: str) -> Schema:
+    """An exact number as a fraction, with its decimal form."""
+    return defined("exact", f"{description} The fraction is exact.")
+
+
+def attributes(description: str) -> Schema:
+    """The names of some attributes."""
+    return defined("attributes", description)

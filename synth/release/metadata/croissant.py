@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
+
 from synth.errors import DISTRIBUTION
-from synth.release.contents import CSV, MEASUREMENTS, PAGE, PARQUET
+from synth.release.contents import CSV, MEASUREMENTS, PAGE, PARQUET, QUALITY
+from synth.release.manifest.figures import COLUMNS as FIGURES
 from synth.release.metadata.facts import (
     Manifest,
     described_files,
@@ -66,7 +69,14 @@ CONFORMS_TO = ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/crois
 
 TYPES = {"text": "sc:Text", "integer": "cr:Int64", "number": "cr:Float64"}
 
-ROWS, NOISY = "rows", "noisy_counts"
+ROWS, NOISY, ACCURACY = "rows", "noisy_counts", "accuracy"
+
+FIGURE_TYPES = {
+    pa.string(): "sc:Text",
+    pa.list_(pa.string()): "sc:Text",
+    pa.int64(): "cr:Int64",
+    pa.float64(): "cr:Float64",
+}
 
 
 def croissant(manifest: Manifest) -> dict[str, Any]:
@@ -201,6 +211,18 @@ def _record_sets(manifest: Manifest) -> list[dict[str, Any]]:
             "name": NOISY,
             "description": "the noisy counts from which the rows were made; see manifest.json",
             "field": [_field(NOISY, name, "cr:Int64", MEASUREMENTS) for name in noisy],
+        },
+        {
+            "@type": "cr:RecordSet",
+            "@id": ACCURACY,
+            "name": ACCURACY,
+            "description": "what was predicted and fitted of every query and noisy table",
+            "field": [
+                _field(ACCURACY, name, FIGURE_TYPES[kind], QUALITY)
+                | ({"isArray": True, "arrayShape": "-1"} if pa.types.is_list(kind) else {})
+                | {"description": description}
+                for name, (kind, description) in FIGURES.items()
+            ],
         },
         *(_levels(column) for column in texts),
     ]

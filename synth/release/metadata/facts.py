@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from synth.release.contents import CSV, MEASUREMENTS, PARQUET
+from synth.release.contents import CSV, MEASUREMENTS, PARQUET, QUALITY
 from synth.release.metadata.licences import is_web_address
 
 Manifest = dict[str, Any]
 
-DESCRIBED_FILES = (CSV, PARQUET, MEASUREMENTS)
+DESCRIBED_FILES = (CSV, PARQUET, MEASUREMENTS, QUALITY)
 """The files whose size and hash the metadata state: data only, so that nothing is circular."""
 
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")

@@ -1,11 +1,12 @@
-"""How accurate the counts are, as the manifest predicted it: by table, and by number of columns."""
+"""How accurate the counts are, as it was predicted: by table, and by number of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+
+from synth.release.manifest.figures import MARGINAL, Figures
 
 MOST_TABLES = 150
 
@@ -33,31 +34,39 @@ class OrderError:
     simultaneous: int
 
 
-def table_errors(manifest: Mapping[str, Any]) -> tuple[TableError, ...]:
-    """One entry per table and set of ranges of the workload, in the order of the manifest.
+def table_errors(figures: Sequence[Figures], rows: int) -> tuple[TableError, ...]:
+    """One entry per table and set of ranges of the workload that was predicted, in order.
 
     `below_noise`: an average cell of the table has fewer rows than its half width.
     """
-    prediction = manifest["quality"]["prediction"]
-    rows = manifest["post_processing"]["rows"]["number"]
-    tables = [
-        _error(query, "counts", query["cells"], below=rows < _half_width(query) * query["cells"])
-        for query in prediction["queries"]
-    ]
-    ranges = [
-        _error(query, KINDS[query["kind"]], query["intervals"], below=False)
-        for query in prediction["ranges"]
-    ]
-    return (*tables, *ranges)
+    return tuple(
+        TableError(
+            query.attributes,
+            KINDS[query.kind],
+            query.cells,
+            query.half_width_95_records,
+            query.simultaneous_95_records,
+            query.kind == MARGINAL and rows < query.half_width_95_records * query.cells,
+        )
+        for query in figures
+        if query.kind in KINDS
+        and query.cells is not None
+        and query.half_width_95_records is not None
+        and query.simultaneous_95_records is not None
+    )
 
 
-KINDS = {"prefix": "sums from the lowest value", "range": "sums over ranges"}
+KINDS = {
+    MARGINAL: "counts",
+    "prefix": "sums from the lowest value",
+    "range": "sums over ranges",
+}
 
 
 def errors_by_order(errors: tuple[TableError, ...]) -> tuple[OrderError, ...]:
     """The tables of counts, gathered by their number of columns, ascending."""
     counts = sorted(
-        (error for error in errors if error.what == "counts"),
+        (error for error in errors if error.what == KINDS[MARGINAL]),
         key=lambda error: len(error.attributes),
     )
     found = []
@@ -69,26 +78,10 @@ def errors_by_order(errors: tuple[TableError, ...]) -> tuple[OrderError, ...]:
     return tuple(found)
 
 
-def single_half_widths(manifest: Mapping[str, Any]) -> dict[str, int]:
+def single_half_widths(errors: Sequence[TableError]) -> dict[str, int]:
     """By column: the half width of the 95 % interval of one of its counts, where it is known."""
-    queries = manifest["quality"]["prediction"]["queries"]
     return {
-        query["attributes"][0]: _half_width(query)
-        for query in queries
-        if len(query["attributes"]) == 1
+        error.attributes[0]: error.half_width
+        for error in errors
+        if len(error.attributes) == 1 and error.what == KINDS[MARGINAL]
     }
-
-
-def _error(query: Mapping[str, Any], what: str, number: int, *, below: bool) -> TableError:
-    return TableError(
-        tuple(query["attributes"]),
-        what,
-        number,
-        _half_width(query),
-        int(query["simultaneous_95_records"]),
-        below,
-    )
-
-
-def _half_width(query: Mapping[str, Any]) -> int:
-    return int(query["half_width_95_records"])

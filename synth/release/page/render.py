@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.data_card import MECHANISMS
+from synth.release.manifest.figures import Figures
 from synth.release.manifest.gate import gate_sentence
 from synth.release.manifest.useful import is_warning, useful_sentences
 from synth.release.metadata import linked_data
@@ -37,8 +39,8 @@ MOST_COLUMNS = 40
 SHADES = 10
 
 
-def render_page(manifest: dict[str, Any], counts: RowCounts) -> bytes:
-    """Render the page from the manifest and the counts of the published rows.
+def render_page(manifest: dict[str, Any], counts: RowCounts, figures: Sequence[Figures]) -> bytes:
+    """Render the page from the manifest, the counts of the published rows, and the figures.
 
     Privacy: a function of what is published beside it.
     Requires: the manifest has its section `files`; the entry of the page itself is not read.
@@ -46,13 +48,14 @@ def render_page(manifest: dict[str, Any], counts: RowCounts) -> bytes:
     of the configuration can become markup; nothing is loaded from anywhere.
     """
     shape = tuple(column["codes"] for column in manifest["domain"]["columns"])
-    return render_summary(manifest, summarise(counts, shape))
+    return render_summary(manifest, summarise(counts, shape), figures)
 
 
-def render_summary(manifest: dict[str, Any], summary: Summary) -> bytes:
+def render_summary(manifest: dict[str, Any], summary: Summary, figures: Sequence[Figures]) -> bytes:
     """As `render_page`, where the counts were summarised before."""
     columns = manifest["domain"]["columns"]
-    widths, errors = single_half_widths(manifest), table_errors(manifest)
+    errors = table_errors(figures, manifest["post_processing"]["rows"]["number"])
+    widths = single_half_widths(errors)
     parameters = manifest["guarantee"]["privacy_parameters"]
     plots = [
         plot_column(column, counts, half_width=widths.get(column["name"]))

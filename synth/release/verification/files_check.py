@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from synth.release.checksums import CHECKSUMS, file_sha256, parse_checksums
-from synth.release.contents import CSV, MANIFEST, MEASUREMENTS, PARQUET
+from synth.release.contents import CSV, MANIFEST, MEASUREMENTS, PARQUET, QUALITY
 from synth.release.verification.folder import MAX_TEXT_BYTES, Folder, FolderError
 from synth.release.verification.report import Findings
 from synth.strict_json import JsonError, parse_json
 
 MAX_CHECKSUM_BYTES = 1 << 16
 
-DATA = {CSV, PARQUET, MEASUREMENTS}
+DATA = {CSV, PARQUET, MEASUREMENTS, QUALITY}
 """Files that may be as large as they are; all others are texts."""
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import IO, Any
+
+import pyarrow as pa
 
 from synth.config import Config
 from synth.domain.sparse_counts import SparseCounts
@@ -17,6 +19,7 @@ from synth.release.contents import (
     DATA_CARD,
     MANIFEST,
     PAGE,
+    QUALITY,
     SIGNATURE,
     all_files,
     data_files,
@@ -26,8 +29,11 @@ from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation, moved_records
 from synth.release.file_list import FileFacts, build_files
 from synth.release.manifest.build import build_manifest
+from synth.release.manifest.figures import COLUMNS as FIGURE_COLUMNS
+from synth.release.manifest.figures import Figures, read_figures, write_figures
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
+from synth.release.parquet_layout import rewriting_findings
 from synth.release.rows import RowCounts
 from synth.release.side_by_side import both_side_by_side
 from synth.release.verification.arithmetic import Arithmetic
@@ -42,6 +48,7 @@ from synth.release.verification.rows_check import (
     published_counts,
     rule_findings,
 )
+from synth.release.verification.trial_reading import Limits, require_readable
 
 REAL_TOLERANCE = 1e-6
 """Relative: how far real numbers of the manifest may differ under other numeric libraries."""
@@ -52,7 +59,8 @@ enough. A last digit can move them by one step, which is one record, or, where t
 a grid of 2^17 points over some 18 standard deviations, one part in 14,000."""
 
 WIDTHS = re.compile(
-    r"quality\.prediction\.(queries|ranges)\[\d+\]\.(half_width|simultaneous)_95_records"
+    r"(quality\.prediction\.(queries|ranges)|quality\.parquet)\[\d+\]"
+    r"(\.best|\.worst)?\.(half_width|simultaneous)_95_records"
 )
 OUTCOMES = re.compile(r"post_processing\.steps\[\d+\]\.parameters\[\d+\]\.value")
 
@@ -155,12 +163,7 @@ class Rebuild:
         expected = build_manifest(self.config, self.measurements, self.derived, attested)
         if all(name in self.folder.sizes for name in listed_files(self.config)):
             facts = {name: self._facts(name) for name in listed_files(self.config)}
-            expected["files"] = build_files(
-                self.config,
-                facts,
-                rows=self.derived.rows,
-                measurements=self.measurements,
-            )
+            expected["files"] = build_files(self.config, facts, self.derived)
         else:
             expected["files"] = self.manifest["files"]
         check = "every field of the manifest that can be rebuilt is the one rebuilt here"
@@ -176,6 +179,7 @@ class Rebuild:
         else:
             self.findings.conclude(check, found)
         self.findings.notes.append(ATTESTED_NOTE)
+        figures = self._check_figures()
         # The card shows figures of the manifest, and their last digits were accepted above.
         shown = expected if found else self.manifest
         if DATA_CARD in self.folder.sizes:
@@ -190,9 +194,44 @@ class Rebuild:
             self.findings.conclude(
                 f"{PAGE} is the page of this manifest and these rows",
                 []
-                if self.folder.read(PAGE) == render_page(shown, self.derived.counts)
+                if self.folder.read(PAGE) == render_page(shown, self.derived.counts, figures)
                 else [f"{PAGE}: is not the page that the manifest and the rows give"],
             )
+
+    def _check_figures(self) -> list[Figures]:
+        """The figures to show: those of the file if they differ from ours by last digits alone."""
+        ours = self.derived.figures
+        if QUALITY not in self.folder.sizes:
+            return ours
+        check = f"{QUALITY}: every figure is the one computed here"
+        with self.folder.open(QUALITY) as file:
+            found, told = rewriting_findings(file, lambda stream: write_figures(stream, ours))
+            if found and self.arithmetic.explains_last_digits:
+                theirs, apart = self._figures_apart(file)
+                if not apart:
+                    again, told = rewriting_findings(
+                        file, lambda stream: write_figures(stream, theirs)
+                    )
+                if not apart and not again:
+                    self.findings.tolerate(f"{check},")
+                    return theirs
+                found = apart or again
+        self.findings.conclude(check, [f"{QUALITY}: {finding}" for finding in found])
+        if told:
+            self.findings.notes.append(f"{QUALITY}: {told}")
+        return ours
+
+    def _figures_apart(self, file: IO[bytes]) -> tuple[list[Figures], list[str]]:
+        """The figures in the file, and where they differ by more than last digits."""
+        ours = self.derived.figures
+        limits = Limits(len(ours), len(ours), len(ours), len(FIGURE_COLUMNS))
+        try:
+            require_readable(file, limits)
+            theirs = read_figures(file)
+        except (ValueError, TypeError, OSError, pa.ArrowException) as error:
+            return ours, [str(error)]
+        lines = ([each.to_plain() for each in figures] for figures in (theirs, ours))
+        return theirs, list(differences(*lines, path=QUALITY, equal=_nearly))
 
     def _check_metadata(self, manifest: dict[str, Any]) -> None:
         for name, content in metadata_documents(manifest).items():

@@ -109,7 +109,7 @@ def stand_in(measurements: Measurements, config: Config) -> Derivation:
     seeds = {purpose: public_seed(measurements, purpose) for purpose in (ROUNDING, BINS)}
     report = {"method": "stand-in", "rounds": 3, "residual": 0.125, "tables": [["age"], ["town"]]}
     gate = {"outcome": "agree", **judge(counts, measurements, config).to_plain()}
-    return Derivation(counts, report, seeds, forecast(config), gate)
+    return Derivation(config, measurements, counts, report, seeds, forecast(config), gate)
 
 
 @dataclass(frozen=True)

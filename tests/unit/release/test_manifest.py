@@ -4,7 +4,6 @@ import importlib.metadata
 import json
 import math
 import re
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -28,8 +27,8 @@ from synth.privacy.meaning import (
     posterior_bounds,
     smallest_false_negative_rate,
 )
-from synth.release.manifest import build
-from synth.release.manifest.build import attest, build_manifest, manifest_schema
+from synth.release.manifest.build import manifest_schema
+from synth.release.manifest.figures import read_figures
 from synth.release.manifest.implementation import arithmetic_fingerprint
 from synth.release.manifest.life import build_security
 from synth.release.manifest.meaning import build_meaning, rare
@@ -43,8 +42,9 @@ def manifest_of(made):
 
 def nodes(schema, path="manifest"):
     yield path, schema
-    for name, child in schema.get("properties", {}).items():
-        yield from nodes(child, f"{path}.{name}")
+    for part in ("properties", "$defs"):
+        for name, child in schema.get(part, {}).items():
+            yield from nodes(child, f"{path}.{name}")
     for key in ("items", "additionalProperties", "propertyNames"):
         if isinstance(schema.get(key), dict):
             yield from nodes(schema[key], f"{path}.{key}")
@@ -71,24 +71,12 @@ def test_a_manifest_fits_its_schema_and_ships_it(released, busy, kind):
     jsonschema.Draft202012Validator(shipped).validate(manifest_of(made))
 
 
-def test_quality_is_computed_once_for_the_same_measurements_and_counts(measured, monkeypatch):
-    made, computed = measured(), []
-    real = build.build_quality
-    monkeypatch.setattr(build, "build_quality", lambda *of: computed.append(of) or real(*of))
-    derived = made.derive(made.measurements, made.config)
-    attested = attest(made.receipt, made.receipt.disposal, date_published="2026-01-01")
-    first = build_manifest(made.config, made.measurements, derived, attested)["quality"]
-    first["fit"]["tables"].clear()  # what one is given is its own
-    again = build_manifest(made.config, replace(made.measurements), derived, attested)["quality"]
-    assert again == real(
-        made.config, derived.forecast, made.measurements, derived.counts, derived.gate
-    )
-    assert len(computed) == 1
-    (table,) = made.measurements.tables
-    changed = replace(table, noisy_counts=table.noisy_counts + 1)
-    others = replace(made.measurements, tables=(changed,))
-    assert build_manifest(made.config, others, derived, attested)["quality"] != again
-    assert len(computed) == 2
+def test_manifest_and_schema_are_short_enough_to_be_read(released, busy):
+    """Of figures per query the manifest holds the best and the worst, the schema its terms once."""
+    made = released(**(busy | {"workload": {"marginals": 3}}))
+    assert (made.folder / "manifest.schema.json").stat().st_size < 70_000
+    text = (made.folder / "manifest.json").read_text(encoding="utf-8")
+    assert all(text.count(f'"{name}"') <= 12 for name in ("sd_records", "rms_residual_records"))
 
 
 def numbers_without_basis(value, path="", basis=None):
@@ -348,9 +336,16 @@ def test_the_prediction_is_that_of_the_planner(released):
     expected = forecast(made.config)
     prediction = manifest_of(made)["quality"]["prediction"]
     assert prediction["noise_sd_per_cell"] == expected.noise_sd_per_cell
-    assert [query["sd_records"] for query in prediction["queries"]] == [
+    with (made.folder / "quality.parquet").open("rb") as file:
+        told = [figures for figures in read_figures(file) if figures.kind == "marginal"]
+    assert [figures.sd_records for figures in told] == [
         query.sd_records for query in expected.queries
     ]
+    for order in prediction["queries"]:
+        alike = [each for each in told if len(each.attributes) == order["columns"]]
+        assert order["number"] == len(alike)
+        assert order["best"]["sd_records"] == min(each.sd_records for each in alike)
+        assert order["worst"]["sd_records"] == max(each.sd_records for each in alike)
     assert manifest_of(made)["accounting"]["events"][0]["variance"] == pytest.approx(
         expected.noise_sd_per_cell**2
     )

@@ -62,7 +62,9 @@ def test_documents_are_what_the_manifest_gives_whatever_else_it_lists(made):
     written = {name: (made.folder / name).read_bytes() for name in METADATA}
     assert metadata_documents(manifest) == written
     manifest["files"] = [
-        entry for entry in manifest["files"] if entry["path"].startswith(("synth", "measure"))
+        entry
+        for entry in manifest["files"]
+        if entry["path"].startswith(("synth", "measure", "quality"))
     ]
     assert metadata_documents(manifest) == written
 
@@ -257,7 +259,8 @@ def test_linked_data_are_one_plain_node_with_every_data_file(made):
     assert set(by_name) == {
         path.name
         for path in made.folder.iterdir()
-        if path.name.startswith("synthetic.") or path.name == "measurements.parquet"
+        if path.name.startswith("synthetic.")
+        or path.name in ("measurements.parquet", "quality.parquet")
     }
     for name, each in by_name.items():
         content = (made.folder / name).read_bytes()
@@ -287,4 +290,4 @@ def test_linked_data_are_read_as_a_graph_without_a_network(released):
     dcat = rdflib.Namespace("http://www.w3.org/ns/dcat#")
     (dataset,) = graph.subjects(rdflib.RDF.type, dcat.Dataset)
     assert (dataset, rdflib.RDF.type, rdflib.URIRef("https://schema.org/Dataset")) in graph
-    assert len(set(graph.subjects(rdflib.RDF.type, dcat.Distribution))) == 3
+    assert len(set(graph.subjects(rdflib.RDF.type, dcat.Distribution))) == 4

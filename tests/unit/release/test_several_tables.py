@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config import config_from_public, load_config
+from synth.config import config_from_public
 from synth.domain import Margin
 from synth.errors import VerificationError
 from synth.plan import forecast
@@ -26,7 +26,7 @@ from synth.release.contents import METADATA
 from synth.release.data_card import render_data_card
 from synth.release.manifest.accounting import Account, build_accounting
 from synth.release.manifest.build import manifest_schema
-from synth.release.manifest.fit import build_fit
+from synth.release.manifest.figures import build_figures, read_figures
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
 from synth.release.manifest.quality import build_prediction
@@ -52,7 +52,9 @@ def reseal(made, manifest, derived=None):
         if entry["path"] in METADATA:
             (made.folder / entry["path"]).write_bytes(documents[entry["path"]])
         if entry["path"] == "index.html":
-            (made.folder / "index.html").write_bytes(render_summary(manifest, summary))
+            (made.folder / "index.html").write_bytes(
+                render_summary(manifest, summary, derived.figures)
+            )
         content = (made.folder / entry["path"]).read_bytes()
         entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     (made.folder / "manifest.json").write_bytes(write_json(manifest))
@@ -137,66 +139,87 @@ def test_the_domain_holds_every_level_of_the_hierarchies(several):
     assert town == [{"name": "line", "labels": ["x", "y"], "group_of": [0, 0, 1, 1]}]
 
 
+def figures_of(made):
+    with (made.folder / "quality.parquet").open("rb") as file:
+        return read_figures(file)
+
+
 def test_the_fit_is_told_for_every_table(several):
-    fit = manifest_of(several)["quality"]["fit"]
+    tables = [each for each in figures_of(several) if each.kind == "noisy table"]
     counts = several.derive(several.measurements, several.config).counts
     universe = several.config.universe
-    for told, table in zip(fit["tables"], several.measurements.tables, strict=True):
+    for told, table in zip(tables, several.measurements.tables, strict=True):
         margin = Margin(table.event.table, table.event.coarsening)
         apart = margin.sums(universe, counts) - table.noisy_counts
-        assert told["noisy_total"] == table.noisy_counts.sum()
+        assert told.noisy_total == table.noisy_counts.sum()
         rms = math.sqrt(np.mean(np.square(apart)))
-        assert told["rms_residual_records"] == pytest.approx(rms, rel=1e-12)
-        assert told["rms_residual_in_sd"] == pytest.approx(
-            rms / math.sqrt(table.variance), rel=1e-12
-        )
+        assert told.rms_residual_records == pytest.approx(rms, rel=1e-12)
+        assert told.rms_residual_in_sd == pytest.approx(rms / math.sqrt(table.variance), rel=1e-12)
 
 
 def test_a_query_is_compared_with_the_table_whose_sums_have_the_least_noise(several):
-    fit = manifest_of(several)["quality"]["fit"]
+    queries = [each for each in figures_of(several) if each.kind == "marginal"]
     counts = several.derive(several.measurements, several.config).counts
     universe, tables = several.config.universe, several.measurements.tables
-    assert len(fit["queries"]) == len(several.config.workload.marginals)
-    for told in fit["queries"]:
-        names = tuple(told["attributes"])
+    assert len(queries) == len(several.config.workload.marginals)
+    for told in queries:
+        names = told.attributes
         apart = counts - tables[0].noisy_counts
-        assert told["event"] == 0  # sigma^2 is 2,000 for sex alone, and 24 * 5 for its sums
+        assert told.event == 0  # sigma^2 is 2,000 for sex alone, and 24 * 5 for its sums
         expected = Margin(names, (0,) * len(names)).sums(universe, apart)
-        assert told["rms_residual_records"] == pytest.approx(
+        assert told.rms_residual_records == pytest.approx(
             math.sqrt(np.mean(np.square(expected))), rel=1e-12
         )
 
 
 def test_queries_that_no_noisy_table_holds_are_left_out_of_the_fit(several):
     measurements = replace(several.measurements, tables=several.measurements.tables[1:])
-    counts = several.derive(several.measurements, several.config).counts
-    fit = build_fit(several.config, measurements, counts)
+    derived = several.derive(several.measurements, several.config)
+    figures = build_figures(several.config, derived.forecast, measurements, derived.counts)
     limits = build_purpose(several.config, measurements)["limitations"]
     assert any("come from the model" in limit for limit in limits)
     assert "come from the model" not in str(manifest_of(several)["purpose"])
-    (told,) = fit["queries"]
-    assert (told["attributes"], told["event"]) == (["sex"], 1)
-    assert told["rms_residual_records"] == fit["tables"][1]["rms_residual_records"]
+    (told,) = (each for each in figures if each.kind == "marginal" and each.event is not None)
+    assert (told.attributes, told.event) == (("sex",), 1)
+    assert told.rms_residual_records == figures[-1].rms_residual_records
+    assert figures[-1].kind == "noisy table"
 
 
 def test_the_prediction_has_an_entry_for_every_query_or_says_that_there_is_none(
-    project, hierarchical
+    measured, hierarchical
 ):
     """Planned by the planner itself, from tables that do not answer everything."""
     asked = {"marginals": [["age"], ["sex", "town"], ["age", "sex"]]}
     ranges = {"ranges": [{"columns": ["age"], "kind": "prefix"}]}
     changes = {"strategy": {"tables": [["age"], ["sex", "town"]]}, "workload": asked | ranges}
-    config = load_config(project(people=None, **(hierarchical | changes)))
-    planned = forecast(config)
-    told = build_prediction(planned)
-    assert [each["attributes"] for each in told["queries"]] == [["age"], ["sex", "town"]]
-    assert told["unanswered"] == [["age", "sex"]]
-    assert [(each["attributes"], each["kind"]) for each in told["ranges"]] == [(["age"], "prefix")]
-    assert told["ranges"][0]["intervals"] == planned.ranges[0].cells == 5
-    assert {each["law"] for each in told["queries"]} == {"scaled"}
+    made = measured(**(hierarchical | changes))
+    planned = forecast(made.config)
+    counts = np.zeros(made.config.universe.size, dtype=np.int64)
+    figures = build_figures(made.config, planned, made.measurements, counts)
+    assert [(each.kind, each.attributes) for each in figures] == [
+        ("marginal", ("age",)),
+        ("marginal", ("sex", "town")),
+        ("prefix", ("age",)),
+        ("unanswered", ("age", "sex")),
+        ("noisy table", ("age",)),
+        ("noisy table", ("sex", "town")),
+    ]
+    assert figures[2].cells == planned.ranges[0].cells == 5
+    assert {each.law for each in figures[:2]} == {"scaled"}
+    told = build_prediction(planned, figures)
+    assert [each["best"]["attributes"] for each in told["queries"]] == [["age"], ["sex", "town"]]
+    assert told["unanswered"] == 1
+    assert [(each["kind"], each["number"]) for each in told["ranges"]] == [("prefix", 1)]
     assert "noise_sd_per_cell" not in told
-    schema = manifest_schema()["properties"]["quality"]["properties"]["prediction"]
-    jsonschema.Draft202012Validator(schema).validate(told)
+    jsonschema.Draft202012Validator(part_of_schema("quality", "prediction")).validate(told)
+
+
+def part_of_schema(*path):
+    schema = manifest_schema()
+    part = schema
+    for name in path:
+        part = part["properties"][name]
+    return part | {"$defs": schema["$defs"]}
 
 
 def test_selections_are_told_and_paid_for(several):
@@ -216,8 +239,7 @@ def test_selections_are_told_and_paid_for(several):
     assert plain["preprocessing_and_hyperparameter_tuning"].startswith("none")
     spent = several.config.privacy.epsilon
     assert promised_budget(several.config, measurements).epsilon == spent >= totals[0]
-    schema = manifest_schema()["properties"]["accounting"]
-    jsonschema.Draft202012Validator(schema).validate(told)
+    jsonschema.Draft202012Validator(part_of_schema("accounting")).validate(told)
 
 
 def leaves(value, path=()):
@@ -359,7 +381,7 @@ def test_the_card_lists_range_queries(released):
     ranges = [{"columns": ["age"], "kind": "prefix"}]
     made = released(workload={"marginals": 1, "ranges": ranges})
     card = (made.folder / "README.md").read_text(encoding="utf-8")
-    assert "| prefixes of `age` | 5 intervals | " in card
+    assert "| prefixes of 1 column | 1, the worst of `age` | " in card
     verify_folder(made.folder, derivation=made.derive)
 
 

@@ -60,6 +60,7 @@ def test_the_folder_holds_the_files_of_the_contract(released):
         "manifest.json",
         "manifest.schema.json",
         "measurements.parquet",
+        "quality.parquet",
         "registry.yaml",
         "synthetic.csv",
         "synthetic.parquet",

@@ -153,7 +153,8 @@ def test_characters_that_no_page_may_hold_are_replaced(released, manifest_of):
     made = released()
     manifest = manifest_of(made)
     manifest["identity"]["name"] = "a\x00b\x1bc"
-    page = render_page(manifest, made.derive(made.measurements, made.config).counts)
+    derived = made.derive(made.measurements, made.config)
+    page = render_page(manifest, derived.counts, derived.figures)
     assert text_of(next(parsed(page).iter(f"{HTML}h1"))) == "a\ufffdb\ufffdc"
 
 
@@ -176,8 +177,8 @@ def test_the_page_answers_in_the_words_and_numbers_of_the_manifest(released, bus
         assert " ".join(words.split()) in text
     for entry in manifest["files"]:
         assert (entry["sha256"] in text) == (entry["path"] != "index.html")
-    for query in manifest["quality"]["prediction"]["queries"]:
-        assert f"± {whole(query['half_width_95_records'])}" in text
+    for order in manifest["quality"]["prediction"]["queries"]:
+        assert f"± {whole(order['worst']['half_width_95_records'])}" in text
     assert whole(manifest["post_processing"]["rows"]["number"]) in text
 
 
@@ -189,8 +190,8 @@ def test_the_bounds_of_delta_are_told_where_there_is_one(several):
 
 def test_the_same_release_gives_the_same_bytes_and_verify_compares_them(released, manifest_of):
     made = released()
-    counts = made.derive(made.measurements, made.config).counts
-    assert render_page(manifest_of(made), counts) == page_of(made)
+    derived = made.derive(made.measurements, made.config)
+    assert render_page(manifest_of(made), derived.counts, derived.figures) == page_of(made)
     changed = page_of(made).replace(b"synthetic", b"authentic", 1)
     (made.folder / "index.html").write_bytes(changed)
     with pytest.raises(VerificationError) as caught:
@@ -202,9 +203,10 @@ def test_the_same_release_gives_the_same_bytes_and_verify_compares_them(released
 
 def test_the_page_depends_on_the_rows(released, manifest_of):
     made = released()
-    counts = made.derive(made.measurements, made.config).counts.copy()
+    derived = made.derive(made.measurements, made.config)
+    counts = derived.counts.copy()
     counts[0] += 1
-    assert render_page(manifest_of(made), counts) != page_of(made)
+    assert render_page(manifest_of(made), counts, derived.figures) != page_of(made)
 
 
 def widened(manifest, columns, codes):
@@ -236,7 +238,7 @@ def test_any_number_of_columns_and_any_universe(released, manifest_of, columns, 
         tuple(codes_.astype(np.uint32) for codes_ in columns_of_cells),
         np.ones(len(columns_of_cells[0]), dtype=np.int64),
     )
-    page = render_page(manifest, counts)
+    page = render_page(manifest, counts, [])
     tree = parsed(page)
     assert len(page) < MOST_BYTES
     drawn_columns = sum(1 for _ in tree.iter(f"{HTML}article"))
@@ -282,10 +284,9 @@ def test_only_an_address_becomes_a_link(text, expected):
 def test_a_page_without_predictions_says_so(released, manifest_of):
     made = released()
     manifest = manifest_of(made)
-    manifest["quality"]["prediction"] |= {"queries": [], "unanswered": [["age"], ["sex"]]}
-    text = text_of(
-        parsed(render_page(manifest, made.derive(made.measurements, made.config).counts))
-    )
+    manifest["quality"]["prediction"] |= {"queries": [], "unanswered": 2}
+    counts = made.derive(made.measurements, made.config).counts
+    text = text_of(parsed(render_page(manifest, counts, [])))
     assert "No table has a predicted error." in text
     assert "Of 2 tables that were asked for, no noisy table gives a figure" in text
 

@@ -1,0 +1,134 @@
+"""A stranger's Parquet file, read on trial: in a process of its own, with little memory and time.
+
+A file of a few bytes can stand for gigabytes, or for hours. Reading it here is safe if another
+process has read the whole of it before, in the same blocks, and stayed within its limits; that
+process holds nothing, answers with one sentence, and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+LEAST_BYTES = 1 << 29
+BYTES_PER_VALUE = 32
+"""Of a row group, with what unpacking it takes; texts may have as many bytes again."""
+
+LEAST_SECONDS = 60
+ROWS_PER_SECOND = 1_000_000
+
+MOST_ANSWER = 300
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may hold: known from the configuration, or from what was rebuilt."""
+
+    least_rows: int
+    most_rows: int
+    rows_per_group: int
+    columns: int
+    bytes_per_row: int = 0
+    """Of the texts of one row, all columns together."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What reading one row group after another may take, beside the libraries."""
+        rows = min(self.rows_per_group, self.most_rows)
+        return LEAST_BYTES + rows * (self.columns * BYTES_PER_VALUE + 2 * self.bytes_per_row)
+
+    @property
+    def seconds(self) -> int:
+        """The processor time that it may take."""
+        return LEAST_SECONDS + self.most_rows // ROWS_PER_SECOND
+
+
+class TrialError(ValueError):
+    """A file cannot be read within its limits; says why."""
+
+
+def require_readable(file: IO[bytes], limits: Limits) -> None:
+    """Read a file on trial; its position is then its beginning.
+
+    Raises: TrialError if it is no Parquet, holds other numbers of rows, or needs more than it may.
+    """
+    file.seek(0)
+    # started as a file, so that nothing of the package is imported; -P: nor what lies about
+    command = [sys.executable, "-P", __file__, json.dumps(asdict(limits))]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=10 * limits.seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        done = subprocess.CompletedProcess(command, 1, b"", b"")
+    file.seek(0)
+    if done.returncode == 0:
+        return
+    told = done.stdout.decode(errors="replace")[:MOST_ANSWER]
+    raise TrialError(
+        told
+        or f"takes more than the {limits.memory_bytes >> 20} MB of memory or {limits.seconds} s "
+        "that such a file can need"
+    )
+
+
+def _trial(limits: Limits) -> str:
+    """What is wrong with the file that is the standard input; empty if nothing is."""
+    pa.set_memory_pool(pa.system_memory_pool())
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    _limit(limits)
+    with os.fdopen(0, "rb") as stream:
+        try:
+            return _finding(pq.ParquetFile(stream), limits)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            return f"not readable as Parquet: {' '.join(str(error).split())}"
+
+
+def _limit(limits: Limits) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds))
+    if sys.platform == "linux":  # elsewhere the size of a process says little, and binds nothing
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+        present = int(pages) * resource.getpagesize()
+        most = present + limits.memory_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _finding(file: pq.ParquetFile, limits: Limits) -> str:
+    described = file.metadata
+    groups = [described.row_group(number).num_rows for number in range(described.num_row_groups)]
+    if not limits.least_rows <= described.num_rows <= limits.most_rows:
+        expected = f"{limits.least_rows}"
+        if limits.least_rows != limits.most_rows:
+            expected += f" to {limits.most_rows}"
+        return f"holds {described.num_rows} rows, expected {expected}"
+    if sum(groups) != described.num_rows or any(n > limits.rows_per_group for n in groups):
+        return "states other numbers of rows for its row groups than were written"
+    if described.num_columns != limits.columns:
+        return f"has {described.num_columns} columns, expected {limits.columns}"
+    rows = sum(
+        batch.num_rows
+        for batch in file.iter_batches(batch_size=limits.rows_per_group, use_threads=False)
+    )
+    return "" if rows == described.num_rows else f"holds {rows} rows, and states another number"
+
+
+if __name__ == "__main__":
+    answer = _trial(Limits(**json.loads(sys.argv[1])))
+    sys.stdout.write(answer)
+    sys.exit(1 if answer else 0)
