@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin
 from synth.plan.linear_theory import Axis, Components, Question, components_of, point_of
+from synth.plan.listed import unlisted_share
 from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variance
 from synth.privacy import TableEvent
 
@@ -57,35 +58,90 @@ EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
 
-def expected_total_variation(
-    axes: tuple[Axis, ...],
-    events: Sequence[TableEvent],
-    questions: tuple[Question, ...],
-    records: float,
-) -> tuple[float, ...]:
-    """The expected total variation of every question after the fit, at most 1.
+class ErrorsAfterFit:
+    """The expected total variation of every question after the fit to some noisy tables.
 
-    For ranges it is the mean absolute error as a share of the records.
+    For ranges it is the mean absolute error as a share of the records. A list of cells tells about
+    single cells only. What does not depend on the number of records is worked out once.
     Requires: the questions were made for these axes.
     """
-    points = [point_of(axes, Margin(event.table, event.coarsening)) for event in events]
-    universe = tuple(axis.depth for axis in axes)
-    precisions = [
-        1 / (_unaveraged(point, universe) * _effective_variance(event, records))
-        for event, point in zip(events, points, strict=True)
-    ]
-    found = _errors(axes, points, precisions, questions, records)
-    smaller = [i for i, point in enumerate(points) if point != universe]
-    if 0 < len(smaller) < len(events):
-        modelled = _errors(
-            axes,
-            [points[i] for i in smaller],
-            [precisions[i] for i in smaller],
-            questions,
-            records,
-        )
-        found = [min(pair) for pair in zip(found, modelled, strict=True)]
-    return tuple(min(1.0, error) for error in found)
+
+    def __init__(
+        self,
+        axes: tuple[Axis, ...],
+        events: Sequence[TableEvent],
+        questions: tuple[Question, ...],
+    ) -> None:
+        """Take the noise of every table, and what all of them and the smaller ones tell."""
+        dense = [event for event in events if event.threshold is None]
+        self._lists = [event for event in events if event.threshold is not None]
+        self._questions = questions
+        points = [point_of(axes, Margin(event.table, event.coarsening)) for event in dense]
+        universe = tuple(axis.depth for axis in axes)
+        self._noise = [(event.cells, noise_variance(event)) for event in dense]
+        self._unaveraged = [_unaveraged(point, universe) for point in points]
+        smaller = [number for number, point in enumerate(points) if point != universe]
+        sets = [list(range(len(points)))] if points else []
+        if 0 < len(smaller) < len(points):
+            sets.append(smaller)
+        self._fits = [
+            (tables, _fit_of(axes, tuple(points[i] for i in tables), questions)) for tables in sets
+        ]
+
+    def at(self, records: int) -> list[float]:
+        """The errors with so many records, each at most 1."""
+        left = {alike: _effective_variance(*alike, records) for alike in set(self._noise)}
+        precisions = [
+            1 / (factor * left[alike])
+            for factor, alike in zip(self._unaveraged, self._noise, strict=True)
+        ]
+        found = [1.0] * len(self._questions)
+        for tables, fit in self._fits:
+            errors = fit.errors([precisions[i] for i in tables], records)
+            found = [min(pair) for pair in zip(found, errors, strict=True)]
+        listed = [unlisted_share(event, records) for event in self._lists]
+        return [
+            min([error, *listed]) if question.kind == "cells" else error
+            for question, error in zip(self._questions, found, strict=True)
+        ]
+
+
+class _Fit:
+    """Some of the tables, fitted together."""
+
+    def __init__(self, components: Components, questions: tuple[Question, ...]) -> None:
+        self._components, self._questions = components, questions
+        self._missing: list[float] = _structure(components, questions).tolist()
+        self._shapes = [(len(q.attributes), q.queries, q.is_table) for q in questions]
+        self._cells = math.prod(axis.groups[-1] for axis in components.axes)
+
+    def errors(self, precisions: Sequence[float], records: float) -> list[float]:
+        """For every question: noise in the components that are measured, and missing structure."""
+        variances = self._components.variances(self._questions, precisions).tolist()
+        thin = thinness(self._cells, records)
+        alike = list(zip(variances, self._missing, self._shapes, strict=True))
+        errors = {each: _error(*each, thin, records) for each in set(alike)}
+        return [errors[each] for each in alike]
+
+
+@lru_cache(maxsize=16)
+def _fit_of(
+    axes: tuple[Axis, ...], points: tuple[tuple[int, ...], ...], questions: tuple[Question, ...]
+) -> _Fit:
+    """The fit of tables with these partitions; splits of a budget differ in their noise alone."""
+    return _Fit(components_of(axes, points), questions)
+
+
+def _error(
+    variance: float, missing: float, shape: tuple[int, int, bool], thin: float, records: float
+) -> float:
+    order, cells, is_table = shape
+    absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), variance)
+    if not is_table:
+        return absolute / records + missing
+    if missing and thin:
+        missing = math.hypot(missing, thin * _poisson_share(records / cells))
+    return _table_noise(order, cells, absolute, records) + missing
 
 
 def resampling_total_variation(question: Question, records: float) -> float:
@@ -118,44 +174,11 @@ def _between(filled: float, thin: float, part: float) -> float:
     return math.exp((1 - part) * math.log(filled) + part * math.log(thin))
 
 
-def _effective_variance(event: TableEvent, records: float) -> float:
-    counts, cells = _expected_counts(event.cells, records)
-    noise = noise_variance(event)
+def _effective_variance(size: int, noise: float, records: float) -> float:
+    counts, cells = _expected_counts(size, records)
     left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
-    filled = float(cells @ left) / event.cells
-    return max(_between(filled, THIN_NOISE * noise, thinness(event.cells, records)), 1e-12)
-
-
-def _errors(
-    axes: tuple[Axis, ...],
-    points: Sequence[tuple[int, ...]],
-    precisions: Sequence[float],
-    questions: tuple[Question, ...],
-    records: float,
-) -> list[float]:
-    """For every question: noise in the components that are measured, and missing structure."""
-    components = components_of(axes, tuple(points))
-    precision = np.array(precisions) @ components.information
-    variances = components.energy(questions) @ (1 / np.maximum(precision, 1e-200))
-    structure = _structure(components, questions)
-    thin = thinness(math.prod(axis.groups[-1] for axis in axes), records)
-    errors: dict[tuple[float, float, int, int, bool], float] = {}  # many tables are alike
-    found = []
-    for question, variance, missing in zip(
-        questions, variances.tolist(), structure.tolist(), strict=True
-    ):
-        order, cells = len(question.attributes), question.queries
-        key = (variance, missing, order, cells, question.is_table)
-        if key not in errors:
-            absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), variance)
-            if not question.is_table:
-                errors[key] = absolute / records + missing
-            else:
-                if missing and thin:
-                    missing = math.hypot(missing, thin * _poisson_share(records / cells))
-                errors[key] = _table_noise(order, cells, absolute, records) + missing
-        found.append(errors[key])
-    return found
+    filled = float(cells @ left) / size
+    return max(_between(filled, THIN_NOISE * noise, thinness(size, records)), 1e-12)
 
 
 def share_of_pure_noise(order: int, size: int) -> float:
@@ -177,7 +200,6 @@ def _poisson_share(mean: float) -> float:
     return min(math.exp(-min(mean, 1.0)), MEAN_ABSOLUTE / (2 * math.sqrt(mean)))
 
 
-@lru_cache(maxsize=16)
 def _structure(components: Components, questions: tuple[Question, ...]) -> Floats:
     """The share of records that a model of the measured tables puts into wrong cells."""
     asked = np.array(

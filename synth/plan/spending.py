@@ -153,20 +153,17 @@ def columns_are_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
     attributes = problem.universe.attributes
     share = problem.privacy.epsilon * COLUMNS_SHARE / len(attributes)
     enough = 1 / DiscreteLaplace(share, sensitivity_l1(problem.privacy)).variance
-    for attribute in attributes:
-        precision = 0.0
-        for event in events:
-            if event.threshold is not None or attribute.name not in event.table:
-                continue
-            if event.coarsening[event.table.index(attribute.name)]:
-                continue
-            if len(event.table) == 1:
-                precision = math.inf
-                break
-            precision += attribute.size / (noise_variance(event) * event.cells)
-        if precision < enough:
-            return False
-    return True
+    sizes = {attribute.name: attribute.size for attribute in attributes}
+    precision = dict.fromkeys(sizes, 0.0)
+    for event in events:
+        if event.threshold is not None:
+            continue
+        variance = noise_variance(event) * event.cells
+        for name, steps in zip(event.table, event.coarsening, strict=True):
+            if not steps:
+                alone = len(event.table) == 1
+                precision[name] += math.inf if alone else sizes[name] / variance
+    return all(each >= enough for each in precision.values())
 
 
 def with_total(problem: Problem, way: Spending) -> Spending:

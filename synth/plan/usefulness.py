@@ -17,10 +17,10 @@ from typing import Any
 from synth.config.limits import epsilon_problem
 from synth.domain import Attribute, format_number
 from synth.plan.adaptive import likely_tables
-from synth.plan.after_nonnegativity import share_of_pure_noise
+from synth.plan.after_nonnegativity import ErrorsAfterFit, share_of_pure_noise
 from synth.plan.problem import Problem
 from synth.plan.strategies import ADAPTIVE
-from synth.plan.weighing import by_group, choose, expected_errors
+from synth.plan.weighing import by_group, choose
 from synth.privacy import TableEvent
 
 GOOD, ROUGH, POOR, NOISE = "usable", "rough", "poor", "mostly noise"
@@ -104,7 +104,8 @@ def usefulness(
     """
     questions = problem.questions
     pure = [share_of_pure_noise(len(q.attributes), q.queries) for q in questions]
-    shares = by_group(questions, expected_errors(problem, events, max(1, records)))
+    after = ErrorsAfterFit(problem.axes, events, questions)
+    shares = by_group(questions, after.at(max(1, records)))
     limits = by_group(questions, pure)
     return tuple(
         Usefulness(kind, columns, share, _verdict(kind, share, limit))

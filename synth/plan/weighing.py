@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from threadpoolctl import threadpool_limits
+
 from synth.config.types import Config
 from synth.errors import BugError, ConfigError
 from synth.errors import Problem as ConfigProblem
 from synth.noise import noise_law
 from synth.plan.adaptive import Schedule, initial_events, schedule_of
-from synth.plan.after_nonnegativity import (
-    expected_total_variation,
-    resampling_total_variation,
-)
+from synth.plan.after_nonnegativity import ErrorsAfterFit, resampling_total_variation
 from synth.plan.linear_theory import Question
-from synth.plan.listed import is_sparse, unlisted_share
+from synth.plan.listed import is_sparse
 from synth.plan.problem import Problem, problem_of
 from synth.plan.spending import (
     Spending,
@@ -73,7 +72,8 @@ def choose(problem: Problem) -> Choice:
     Privacy: a function of the public problem; no data are seen.
     Ensures: deterministic, and the same whatever the order of the columns.
     """
-    judged = _judged(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
+    with threadpool_limits(1, "blas"):  # further threads only wait for each other
+        judged = _judged(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
     chosen = min(_as_good(problem, judged), key=lambda each: each.spending.low_order_share or 0)
     return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
 
@@ -122,37 +122,38 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     The regret compares the scores with the best one, for every number of records that is
     considered, and is the worst of these ratios: no number that is assumed decides alone.
     """
-    errors = {
-        records: _scores(problem, ways, records)
-        for records in dict.fromkeys((*problem.considered_records, problem.records))
-    }
-    regrets = [1.0] * len(ways)
-    for records in problem.considered_records:
-        best = min(score for _, score in errors[records])
-        for number, (_, score) in enumerate(errors[records]):
-            regrets[number] = max(regrets[number], score / best if best else 1.0)
-    found = [
-        Alternative(way, *expected, regret)
-        for way, expected, regret in zip(ways, errors[problem.records], regrets, strict=True)
-    ]
-    return sorted(found, key=lambda each: each.score)
-
-
-def _scores(
-    problem: Problem, ways: Sequence[Spending], records: int
-) -> list[tuple[tuple[tuple[Group, float], ...], float]]:
-    """The errors of every way at a number of records, and the score."""
-    free = [resampling_total_variation(q, max(1, records)) for q in problem.questions]
-    harmless = [HARMLESS * error for _, error in by_group(problem.questions, free)]
-    found = []
+    questions, numbers = problem.questions, {*problem.considered_records, problem.records}
+    harmless = {records: _harmless(questions, records) for records in numbers}
+    errors, scores = [], []
     for way in ways:
-        errors = by_group(problem.questions, expected_errors(problem, way.events, max(1, records)))
-        found.append((errors, _score(errors, harmless)))
-    return found
+        after = ErrorsAfterFit(problem.axes, way.events, questions)
+        found = {records: by_group(questions, after.at(records)) for records in numbers}
+        errors.append(found[problem.records])
+        scores.append({each: _score(found[each], harmless[each]) for each in numbers})
+    best = {records: min(each[records] for each in scores) for records in numbers}
+    regrets = [
+        max(
+            each[records] / best[records] if best[records] else 1.0
+            for records in problem.considered_records
+        )
+        for each in scores
+    ]
+    found_of_all = zip(ways, errors, scores, regrets, strict=True)
+    judged = [
+        Alternative(way, expected, score[problem.records], regret)
+        for way, expected, score, regret in found_of_all
+    ]
+    return sorted(judged, key=lambda each: each.score)
+
+
+def _harmless(questions: Sequence[Question], records: int) -> list[float]:
+    """An error of every group that hardly matters."""
+    free = [resampling_total_variation(question, records) for question in questions]
+    return [HARMLESS * error for _, error in by_group(questions, free)]
 
 
 def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float]) -> float:
-    """One figure; `harmless` is an error of every group that hardly matters."""
+    """One figure of all groups."""
     weights = [1 / (2 if kind == "cells" else max(1, order)) for (kind, order), _ in errors]
     logs = [
         math.log(max(error + least, 1e-300))
@@ -162,22 +163,6 @@ def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float]) -> 
     return math.exp(mean) if logs else 0.0
 
 
-def expected_errors(
-    problem: Problem, events: Sequence[TableEvent], records: int
-) -> Sequence[float]:
-    """The expected error of every question; a list tells about single cells only."""
-    dense = [event for event in events if event.threshold is None]
-    questions = problem.questions
-    found: Sequence[float] = [1.0] * len(questions)
-    if dense:
-        found = expected_total_variation(problem.axes, dense, questions, records)
-    unlisted = [unlisted_share(e, records) for e in events if e.threshold is not None]
-    return [
-        min([error, *unlisted]) if question.kind == "cells" else error
-        for question, error in zip(questions, found, strict=True)
-    ]
-
-
 def by_group(
     questions: Sequence[Question], errors: Sequence[float]
 ) -> tuple[tuple[Group, float], ...]:
@@ -185,8 +170,9 @@ def by_group(
     sums: dict[Group, list[float]] = {}
     for question, error in zip(questions, errors, strict=True):
         total = sums.setdefault((question.kind, len(question.attributes)), [0.0, 0.0])
-        total[0] += float(question.weight) * error
-        total[1] += float(question.weight)
+        weight = float(question.weight)
+        total[0] += weight * error
+        total[1] += weight
     return tuple((group, total / weight) for group, (total, weight) in sums.items() if weight)
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from synth.domain import Attribute, HierarchyLevel, Universe
-from synth.plan.after_nonnegativity import expected_total_variation
+from synth.plan.after_nonnegativity import ErrorsAfterFit
 from synth.plan.linear_theory import axes_of, cells_of, marginal
 from synth.privacy import TableEvent
 
@@ -33,7 +33,7 @@ def table(*names, epsilon):
 
 
 def errors(*events, records=48_842):
-    return expected_total_variation(AXES, events, QUESTIONS, records)
+    return ErrorsAfterFit(AXES, events, QUESTIONS).at(records)
 
 
 def test_errors_are_shares_and_fall_with_budget_and_records():
@@ -80,10 +80,10 @@ def test_a_coarser_table_says_less_about_single_codes():
     whole = TableEvent(("fine", "other"), 48, 1, Fraction(50))
 
     def error(*events):
-        return expected_total_variation(axes, events, pair, 48_842)[0]
+        return ErrorsAfterFit(axes, events, pair).at(48_842)[0]
 
     assert 3 * error(*ones, whole) < error(*ones, coarse) < 0.9 * error(*ones)
-    alone = expected_total_variation(axes, (coarse,), (marginal(("fine",), axes),), 48_842)[0]
+    alone = ErrorsAfterFit(axes, (coarse,), (marginal(("fine",), axes),)).at(48_842)[0]
     assert 0.05 < alone <= 1
 
 
