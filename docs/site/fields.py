@@ -7,6 +7,7 @@ Names and words come from the schema itself; a test says when to run this again.
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,10 @@ def _fields(node: Schema) -> dict[str, Schema]:
 
 
 def _inner(node: Schema) -> str:
-    names = [f"`{name}`{_inner(child)}" for name, child in _fields(node).items()]
+    names = [
+        (" and " if inner else ", ").join(f"`{name}`" for name, _ in fields) + inner
+        for inner, fields in groupby(_fields(node).items(), lambda field: _inner(field[1]))
+    ]
     return f" ({', '.join(names)})" if names else ""
 
 
