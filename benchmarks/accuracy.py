@@ -33,7 +33,7 @@ from tables import NAMES, table
 
 from synth.config.types import Config, Strategy
 from synth.domain import Margin
-from synth.estimate import Estimate, estimate, round_counts
+from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.estimate.interactions import Interactions
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
@@ -100,14 +100,14 @@ def baseline(project: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> C
 
     def run(measured: Measurements, config: Config, seed: int) -> Ints:
         noisy = measured.tables[0].noisy_counts * config.universe.possible()
-        return round_counts(Estimate(project(noisy.astype(np.float64)), {}), config, seed).values
+        return round_counts(project(noisy.astype(np.float64)), required_atoms(config), seed)
 
     return run
 
 
 def ours(measured: Measurements, config: Config, seed: int) -> Ints:
     """What a release publishes."""
-    return round_counts(estimate(measured, config), config, seed).values
+    return round_counts(estimate_whole(measured, config).values, required_atoms(config), seed)
 
 
 WAYS: dict[str, Callable[[Measurements, Config, int], Ints]] = {

@@ -28,7 +28,7 @@ from tables import table
 
 from synth.config.types import Config
 from synth.domain import Margin, Universe
-from synth.estimate import estimate, round_counts
+from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed
 from synth.noise import noise_variance
 from synth.plan import plan_events
@@ -129,8 +129,10 @@ def run(name: str, seed: int, queries: int, draws: int, keep: Path | None) -> li
     original = Redrawing.redraw
     counts = np.zeros_like(truth)
     if draws:
-        estimated = estimate(measurements, config)
-        counts = round_counts(estimated, config, public_seed(measurements, "rounding")).values
+        estimated = estimate_whole(measurements, config)
+        counts = round_counts(
+            estimated.values, required_atoms(config), public_seed(measurements, "rounding")
+        )
         if keep is not None:
             keep_redraws(keep, name, seed)
     made = Made(config, measurements, counts)

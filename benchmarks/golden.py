@@ -50,7 +50,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import synth
 from synth.config import load_config
-from synth.estimate import blockwise
+from synth.estimate import any_size
 from synth.job import pipeline
 from synth.noise import NoiseStream
 from tests.conftest import SMALL, merged
@@ -191,7 +191,7 @@ def whole_run(case: tuple[str, ...]) -> Callable[[Path], Path]:
         path = whole_runs.configured(project, case)
         if case[1] != "blocks":
             return released(path)
-        with mock.patch.object(blockwise, "LARGEST_WHOLE_TABLE_CELLS", 1):
+        with mock.patch.object(any_size, "LARGE_CELLS", 1):
             return released(path)
 
     return run

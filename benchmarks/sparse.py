@@ -34,8 +34,9 @@ from synth.config.types import (
 )
 from synth.domain import Attribute, Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
-from synth.domain.sparse_counts import SparseCounts
-from synth.estimate import estimate, estimate_sparse, round_counts, round_sparse
+from synth.domain.counts import Counts
+from synth.estimate import estimate_whole
+from synth.estimate.sparse.estimate import estimate_sparse
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 
@@ -209,7 +210,7 @@ def config_of(universe: Universe, epsilon: Fraction) -> Config:
     )
 
 
-def cell_error(rows: Columns, counts: SparseCounts, shape: tuple[int, ...]) -> float:
+def cell_error(rows: Columns, counts: Counts, shape: tuple[int, ...]) -> float:
     """Total variation over the cells of a universe whose number fits one word."""
     true, those = cell_words(rows, shape)[0], cell_words(counts.columns, shape)[0]
     cells, place = np.unique(np.concatenate([true, those]), return_inverse=True)
@@ -225,7 +226,7 @@ def compare(columns: int, records: int, epsilon: Fraction, pairs: int, seed: int
     config = config_of(universe, epsilon)
     start, used = time.perf_counter(), time.process_time()
     fitted = estimate_sparse(measurements, config, seed=seed)
-    counts = round_sparse(fitted, seed)
+    counts = fitted.round(seed)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     listing = measurements.tables[0]
     fresh = records_of(columns, records, seed + 1000)
@@ -256,11 +257,9 @@ def against_dense(columns: int, records: int, epsilon: Fraction, pairs: int, see
         config = replace(config, workload=WorkloadConfig((), cells=True))
         start = time.process_time()
         if name == "dense":
-            values = round_counts(estimate(measurements, config), config, seed).values
-            cells = np.flatnonzero(values)
-            counts = SparseCounts(tuple(universe.codes(cells)), values[cells])
+            counts = estimate_whole(measurements, config).round(seed)
         else:
-            counts = round_sparse(estimate_sparse(measurements, config, seed=seed), seed)
+            counts = estimate_sparse(measurements, config, seed=seed).round(seed)
         one, two = distances(rows, counts.columns, counts.values)
         joint = cell_error(rows, counts, universe.shape)
         print(

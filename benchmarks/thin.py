@@ -33,7 +33,6 @@ from synth.config.types import (
     WorkloadConfig,
 )
 from synth.domain import Attribute, Universe
-from synth.domain.sparse_counts import SparseCounts
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
 from synth.plan import plan_events
@@ -163,11 +162,7 @@ def outcome(config: Config, rows: Ints, seed: int) -> list[float]:
     """The mean total variation of what is published, by number of columns, then of the cells."""
     made = measured(config, rows, plan_events(config), seed)
     counts, shape = derive(made, config).counts, config.universe.shape
-    if isinstance(counts, SparseCounts):
-        columns, values = np.stack(counts.columns, axis=1), counts.values
-    else:
-        filled = np.flatnonzero(counts)
-        columns, values = np.stack(np.unravel_index(filled, shape), axis=1), counts[filled]
+    columns, values = np.stack(counts.columns, axis=1), counts.values
     found: dict[int, list[float]] = {}
     asked = [(len(m.attributes), m.attributes) for m in config.workload.marginals]
     for group, names in [*asked, (CELLS, config.universe.names)]:

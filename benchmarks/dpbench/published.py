@@ -15,7 +15,7 @@ from benchmarks.dpbench.flat import discrete_laplace, variance
 from synth import load_config
 from synth.config.types import Config, OutputConfig, RangeQueries, WorkloadConfig
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
-from synth.estimate import estimate, round_counts
+from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements
 from synth.plan import plan_events
 from synth.privacy import TableEvent, sensitivity_l1
@@ -124,4 +124,4 @@ def synth_counts(
     config = range_config(shape, epsilon=epsilon, kind=kind, branching=branching, records=records)
     events = level_events(config) if levels else plan_events(config)
     measurements = measure(truth, config, events, seed)
-    return round_counts(estimate(measurements, config), config, seed).values
+    return round_counts(estimate_whole(measurements, config).values, required_atoms(config), seed)

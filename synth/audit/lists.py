@@ -24,7 +24,7 @@ from synth.curator.sensitive import Sensitive
 from synth.curator.sparse_boundary import measure_list
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words
-from synth.domain.sparse_counts import is_possible
+from synth.domain.counts import is_possible
 from synth.privacy import TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
 

@@ -16,7 +16,7 @@ from synth.curator.counting.sparse_tabulate import FilledCells
 from synth.curator.sensitive import Sensitive
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, word_axes
-from synth.domain.sparse_counts import is_possible
+from synth.domain.counts import is_possible
 from synth.errors import BugError
 from synth.measurements import MeasuredTable
 from synth.noise import (

@@ -31,6 +31,10 @@ class Margin:
             for attribute, step in zip(attributes, self.coarsening, strict=True)
         )
 
+    def is_finest(self, universe: Universe) -> bool:
+        """Whether its cells are those of the universe."""
+        return self.names == universe.names and not any(self.coarsening)
+
     def cells(self, universe: Universe) -> int:
         """The number of cells of the table."""
         return math.prod(self.shape(universe))

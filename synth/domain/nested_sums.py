@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,11 +44,14 @@ def nested_sums(
 
 
 def nested_sums_by_block(
-    values: NDArray[Any], shape: tuple[int, ...], marginals: Sequence[tuple[int, ...]]
+    part: Callable[[int, int], NDArray[Any]],
+    shape: tuple[int, ...],
+    marginals: Sequence[tuple[int, ...]],
 ) -> dict[tuple[int, ...], NDArray[np.int64]]:
-    """The same of a table too large to hold as 64-bit numbers; `values` is flat, in C order.
+    """The same of a table too large to hold as 64-bit numbers.
 
-    The table is cut along its first axes into blocks; in each the marginals share their sums.
+    `part` gives its numbers from one cell to another, in C order. The table is cut along its first
+    axes into blocks; in each the marginals share their sums.
     """
     import numpy as np
 
@@ -58,10 +61,10 @@ def nested_sums_by_block(
     size = math.prod(shape[lead:])
     tails = {m: tuple(axis - lead for axis in m if axis >= lead) for m in marginals}
     sums = {m: np.zeros([shape[axis] for axis in m], dtype=np.int64) for m in marginals}
-    for block in range(len(values) // size):
+    for block in range(math.prod(shape[:lead])):
         codes = np.unravel_index(block, shape[:lead]) if lead else ()
-        part = values[block * size : (block + 1) * size].astype(np.int64)
-        found = nested_sums(part.reshape(shape[lead:]), list(tails.values()))
+        values = part(block * size, (block + 1) * size).astype(np.int64)
+        found = nested_sums(values.reshape(shape[lead:]), list(tails.values()))
         for m, tail in tails.items():
             head = tuple(codes[axis] for axis in m if axis < lead)
             sums[m][head] += found[tail]

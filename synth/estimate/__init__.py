@@ -1,25 +1,22 @@
 """From noisy measurements to a non-negative table, and from that to whole counts."""
 
-from synth.estimate.blockwise import BlockwiseEstimate, estimate_blockwise, is_blockwise
-from synth.estimate.counts import Counts, moved_by_last_digits, round_counts, round_sparse
-from synth.estimate.estimate import Estimate, estimate
+from synth.estimate.any_size import Estimate, draws_cells, estimate, moved_records
 from synth.estimate.gate import judge
 from synth.estimate.gate_repair import PublicSeeds, gated
-from synth.estimate.sparse import SparseEstimate, estimate_sparse
+from synth.estimate.raking import rake, required_atoms
+from synth.estimate.rounding import round_counts
+from synth.estimate.whole import estimate_whole
 
 __all__ = [
-    "BlockwiseEstimate",
-    "Counts",
     "Estimate",
     "PublicSeeds",
-    "SparseEstimate",
+    "draws_cells",
     "estimate",
-    "estimate_blockwise",
-    "estimate_sparse",
+    "estimate_whole",
     "gated",
-    "is_blockwise",
     "judge",
-    "moved_by_last_digits",
+    "moved_records",
+    "rake",
+    "required_atoms",
     "round_counts",
-    "round_sparse",
 ]

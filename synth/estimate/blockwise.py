@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.config.types import Config
-from synth.domain import Universe
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.estimate.blockwise_anchor import anchor
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_model import BlockwiseModel
@@ -26,16 +25,12 @@ from synth.estimate.blockwise_tables import PairSums
 from synth.estimate.blockwise_terms import Term, on_grid
 from synth.estimate.blockwise_tilt import tilt
 from synth.estimate.cell_table import cell_table
-from synth.estimate.estimate import require_sizes
 from synth.estimate.raking import required_totals
-from synth.plan.costs import LARGE_CELLS
+from synth.estimate.whole import require_sizes
 
 if TYPE_CHECKING:
     from synth.measurements import Measurements
 
-LARGEST_WHOLE_TABLE_CELLS = LARGE_CELLS
-"""Up to this many cells the estimate is fitted to the whole table at once (`estimate.estimate`);
-beyond, block by block. A public rule: it asks for the size of the universe alone."""
 _LEAST_VARIANCE = 1e-12
 _LEAST_CLEAR_SHARE = 0.02
 """The model is fitted to the cells if at least this share of the records is in cells whose noisy
@@ -43,17 +38,9 @@ counts exceed any noise; else to sums. Where nearly all records are alone in a c
 mean is little more than what the model says, and a model that is wrong loses records."""
 
 
-def is_blockwise(universe: Universe) -> bool:
-    """Whether a universe that is held cell by cell is estimated block by block."""
-    return universe.size > LARGEST_WHOLE_TABLE_CELLS
-
-
 @dataclass(frozen=True, eq=False)
 class BlockwiseEstimate:
-    """A table of the universe that is good to publish, cell by cell when it is asked for.
-
-    The values are never held together. `report` is that of `estimate.Estimate`.
-    """
+    """An `Estimate` whose values are computed when they are asked for, and never held together."""
 
     cells: Cells
     term: Term
@@ -63,9 +50,12 @@ class BlockwiseEstimate:
         """The values in the order of the cells, as (first cell, values) of blocks."""
         return self.cells.blocks([self.term])
 
-    def round(self, seed: int) -> SparseCounts:
+    def round(self, seed: int) -> Counts:
         """Whole counts, by systematic rounding with a public seed; required totals hold."""
         return round_blockwise(self.cells, self.term, seed)
+
+    def support(self) -> None:
+        """The values are not at hand."""
 
 
 def estimate_blockwise(

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.domain.cell_words import code_type
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.domain.totals import Atoms
 from synth.estimate.blockwise_pass import Cells
 from synth.estimate.blockwise_terms import Term
@@ -22,8 +21,8 @@ BITS = 30
 ONE = 1 << BITS
 
 
-def round_blockwise(cells: Cells, term: Term, seed: int) -> SparseCounts:
-    """Systematic rounding in cell order, as in `counts.round_counts`, one block after another.
+def round_blockwise(cells: Cells, term: Term, seed: int) -> Counts:
+    """Systematic rounding in cell order, as in `rounding.round_counts`, one block after another.
 
     Ensures: counts of impossible cells are 0 and required totals hold exactly. Running sums are
     those of whole numbers, so the result is the same for any size of the blocks and any number
@@ -45,12 +44,7 @@ def round_blockwise(cells: Cells, term: Term, seed: int) -> SparseCounts:
     universe = cells.groups.universe
     numbers = np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in parts)])
     counts = np.concatenate([np.zeros(0, dtype=np.int64), *(part[1] for part in parts)])
-    kind = code_type(universe.shape)
-    columns = tuple(
-        ((numbers // stride) % size).astype(kind)
-        for stride, size in zip(universe.strides, universe.shape, strict=True)
-    )
-    return SparseCounts(columns, counts)
+    return Counts.of_cells(numbers, counts, universe.shape)
 
 
 def _without_totals(cells: Cells, term: Term, u: float) -> Iterator[tuple[Ints, Ints]]:

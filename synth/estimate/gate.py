@@ -43,8 +43,8 @@ from numpy.typing import NDArray
 
 from synth.config.types import Config
 from synth.domain import Margin, PublicTotal, Universe
+from synth.domain.counts import Counts
 from synth.domain.nested_sums import nested_sums, nested_sums_by_block
-from synth.domain.sparse_counts import SparseCounts, margin_sums
 from synth.estimate.gate_limits import rounding_allowance, spread_limit, sum_limit, too_few
 from synth.estimate.raking import required_totals
 from synth.plan.listed import expected_false_cells
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from synth.privacy import TableEvent
 
 Ints: TypeAlias = "NDArray[np.int64]"
-WholeCounts: TypeAlias = "Ints | SparseCounts"
 
 MISS = 1e-6
 """The chance that true counts are stopped, over everything that is compared in one run."""
@@ -148,7 +147,7 @@ class Verdict:
         return plain
 
 
-def judge(counts: WholeCounts, measurements: Measurements, config: Config) -> Verdict:
+def judge(counts: Counts, measurements: Measurements, config: Config) -> Verdict:
     """Compare whole counts with the noisy tables that they were fitted to.
 
     Privacy: post-processing of the measurements and the public configuration.
@@ -218,16 +217,14 @@ def _contradicts(total: PublicTotal, table: MeasuredTable, universe: Universe, m
     return total.total - said > limit or (is_exact and said - total.total > limit)
 
 
-def _all_sums(
-    counts: WholeCounts, measurements: Measurements, universe: Universe
-) -> Iterator[Sums]:
+def _all_sums(counts: Counts, measurements: Measurements, universe: Universe) -> Iterator[Sums]:
     for number, table in enumerate(measurements.tables):
         if table.codes is None:
             yield from _sums_of(counts, number, table, universe)
 
 
 def _sums_of(
-    counts: WholeCounts, number: int, table: MeasuredTable, universe: Universe
+    counts: Counts, number: int, table: MeasuredTable, universe: Universe
 ) -> Iterator[Sums]:
     """The margins of one noisy table that are compared."""
     margin = Margin(table.event.table, table.event.coarsening)
@@ -242,11 +239,11 @@ def _sums_of(
         for kept in chosen
     ]
     if table.event.cells > PAIRS_UP_TO:
-        noisy = nested_sums_by_block(table.noisy_counts, shape, chosen)
-        published = [_published(counts, each, universe) for each in margins]
+        noisy = nested_sums_by_block(lambda a, b: table.noisy_counts[a:b], shape, chosen)
+        published = [counts.sums(universe, each) for each in margins]
     else:
         noisy = nested_sums(np.asarray(table.noisy_counts, dtype=np.int64).reshape(shape), chosen)
-        own = nested_sums(_published(counts, margin, universe).reshape(shape), chosen)
+        own = nested_sums(counts.sums(universe, margin).reshape(shape), chosen)
         published = [own[kept].reshape(-1) for kept in chosen]
     for kept, small, here in zip(chosen, margins, published, strict=True):
         sums = noisy[kept].reshape(-1)
@@ -254,13 +251,6 @@ def _sums_of(
             number, table.event, small, sums, here, table.event.cells // max(1, sums.size),
             _runs(small, universe),
         )  # fmt: skip
-
-
-def _published(counts: WholeCounts, margin: Margin, universe: Universe) -> Ints:
-    if isinstance(counts, SparseCounts):
-        sums = margin_sums(counts.columns, counts.values, universe, margin)
-        return np.rint(sums).astype(np.int64)
-    return np.asarray(margin.sums(universe, counts))
 
 
 def _runs(margin: Margin, universe: Universe) -> float:
@@ -331,30 +321,24 @@ def _of_spread(sums: Sums, miss: float) -> Comparison:
 
 
 def _of_list(
-    counts: WholeCounts, number: int, table: MeasuredTable, universe: Universe, miss: float
+    counts: Counts, number: int, table: MeasuredTable, universe: Universe, miss: float
 ) -> Iterator[Comparison]:
     """Listed cells that are published as empty: none too heavy, and not too few."""
     event, codes = table.event, table.codes
     false = expected_false_cells(event)
     if codes is None or not false:
         return
-    cells = tuple(codes.T)
-    if isinstance(counts, SparseCounts):
-        here, occupied = counts.at(cells, universe.shape), len(counts.values)
-    else:
-        here = counts[np.ravel_multi_index(cells, universe.shape)]
-        occupied = int(np.count_nonzero(counts))
-    empty = table.noisy_counts[here == 0]
+    left_out = table.noisy_counts[counts.at(tuple(codes.T), universe.shape) == 0]
     deviation = _deviation(event)
-    if empty.size:
-        highest = float(empty.max())
+    if left_out.size:
+        highest = float(left_out.max())
         limit = sum_limit(event, 1, 2.0 * miss / event.cells)
         yield Comparison("listed cell", number, event.table, highest, limit, highest / deviation)
-    share = max(0.0, 1.0 - occupied / event.cells) * (universe.possible_cells() / event.cells)
-    expected = false * share
+    empty = max(0.0, 1.0 - len(counts.values) / event.cells)
+    expected = false * (empty * (universe.possible_cells() / event.cells))
     least = min(too_few(expected, miss), FALSE_KEPT * expected)
     if least > 0.0:
-        missing = max(0.0, expected - empty.size)
+        missing = max(0.0, expected - left_out.size)
         yield Comparison(
             "listed cells",
             number,

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from synth.config.types import Config
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
-from synth.domain.sparse_counts import SparseCounts, is_possible, margin_cells
+from synth.domain.counts import Counts, is_possible, margin_cells
 from synth.errors import ContradictionError
+from synth.estimate.any_size import Estimate
 from synth.estimate.cell_table import cell_table
-from synth.estimate.counts import round_sparse
-from synth.estimate.gate import Sums, Verdict, WholeCounts, constraints_contradict, judge
+from synth.estimate.gate import Sums, Verdict, constraints_contradict, judge
 from synth.estimate.raking import rake, required_totals
 from synth.estimate.sparse.estimate import SparseEstimate, estimate_listed
 from synth.estimate.sparse.support import Support
@@ -57,7 +57,7 @@ class Gated:
     also the verdict on those that were not published.
     """
 
-    counts: WholeCounts
+    counts: Counts
     report: dict[str, Any]
 
     @property
@@ -75,8 +75,8 @@ class PublicSeeds:
 
 
 def gated(
-    counts: WholeCounts,
-    fitted: Floats | SparseEstimate | None,
+    counts: Counts,
+    fitted: Estimate,
     measurements: Measurements,
     config: Config,
     seeds: PublicSeeds,
@@ -85,8 +85,7 @@ def gated(
 
     First the fitted values are raked to the sums that the counts contradict; where that is not
     enough, a new table is made of the sums alone and the cells that are beyond any noise.
-    `fitted` are the values that were rounded: of every cell, or of listed cells; without them
-    the counts are raked.
+    `fitted` is what was rounded to the counts.
 
     Privacy: post-processing of the measurements and the public configuration.
     Ensures: deterministic. Impossible cells stay empty and required totals hold exactly.
@@ -97,7 +96,7 @@ def gated(
         return Gated(counts, _report(verdict, AGREE))
     if constraints_contradict(measurements, config):
         return Gated(counts, _report(verdict, EXCUSED))
-    outcome, support = RAKED, _support(counts, fitted, config.universe)
+    outcome, support = RAKED, fitted.support() or Support.of(counts)
     mended, found = _rake(support, verdict, measurements, config, seeds)
     if not found.passes:
         outcome = REBUILT
@@ -106,7 +105,7 @@ def gated(
         return Gated(counts, _report(verdict, EXCUSED))
     if not found.passes:
         raise ContradictionError.of_release()
-    return Gated(_like(counts, mended, config.universe), _report(found, outcome, verdict))
+    return Gated(mended, _report(found, outcome, verdict))
 
 
 def _would_pass(
@@ -142,7 +141,7 @@ def _rake(
     measurements: Measurements,
     config: Config,
     seeds: PublicSeeds,
-) -> tuple[SparseCounts, Verdict]:
+) -> tuple[Counts, Verdict]:
     """Rake, round and judge, with more margins each time if others are contradicted then."""
     universe = config.universe
     wanted: dict[tuple[int, Any], Sums] = {}
@@ -227,7 +226,7 @@ def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats
 
 def _rebuild(
     measurements: Measurements, config: Config, seeds: PublicSeeds
-) -> tuple[SparseCounts, Verdict]:
+) -> tuple[Counts, Verdict]:
     """A tree of the noisy sums, and the cells that are beyond any noise."""
     universe = config.universe
     listing = next((table for table in measurements.tables if table.codes is not None), None)
@@ -241,11 +240,10 @@ def _rebuild(
         for each in sums_of(table, universe)
     ]
     estimate = estimate_listed(listing, tables, config, seed=seeds.drawn)
-    mended = round_sparse(estimate, seeds.rounding)
+    mended = estimate.round(seeds.rounding)
     found = judge(mended, measurements, config)
     if not found.passes:
-        support = _support(mended, estimate, universe)
-        mended, found = _rake(support, found, measurements, config, seeds)
+        mended, found = _rake(estimate.support(), found, measurements, config, seeds)
     return mended, found
 
 
@@ -267,35 +265,10 @@ def _listed(full: MeasuredTable, universe: Universe) -> MeasuredTable:
     )
 
 
-def _support(
-    counts: WholeCounts, fitted: Floats | SparseEstimate | None, universe: Universe
-) -> Support:
-    """The cells that may hold records, with the values that were rounded."""
-    if isinstance(fitted, SparseEstimate):
-        columns, values = fitted.columns, fitted.values
-    elif isinstance(counts, SparseCounts):
-        columns, values = counts.columns, counts.values.astype(np.float64)
-    else:
-        source = counts if fitted is None else fitted
-        cells = np.flatnonzero(source > 0)
-        columns = tuple(universe.codes(cells))
-        values = source[cells].astype(np.float64)
-    return Support(columns, values, np.zeros(values.size, dtype=bool))
-
-
-def _rounded(support: Support, config: Config, seeds: PublicSeeds) -> SparseCounts:
+def _rounded(support: Support, config: Config, seeds: PublicSeeds) -> Counts:
     """Whole counts of the weights, with the required totals met."""
     support, atoms = with_atoms(support, config)
     values = support.values
     if atoms is not None:
         values, _ = rake(values, atoms, np.ones(values.size))
-    return round_sparse(SparseEstimate(support.columns, values, atoms, {}), seeds.rounding)
-
-
-def _like(counts: WholeCounts, mended: SparseCounts, universe: Universe) -> WholeCounts:
-    """The mended counts in the form of the others."""
-    if isinstance(counts, SparseCounts):
-        return mended
-    flat = np.zeros(universe.size, dtype=np.int64)
-    flat[np.ravel_multi_index(mended.columns, universe.shape)] = mended.values
-    return flat
+    return SparseEstimate(support.columns, values, atoms, {}).round(seeds.rounding)

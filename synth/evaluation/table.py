@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,15 +72,10 @@ class Table:
         return keys
 
 
-def table_of(universe: Universe, counts: NDArray[Any] | SparseCounts) -> Table:
-    """The filled cells of published counts, dense or listed."""
-    import numpy as np
-
-    if isinstance(counts, SparseCounts):
-        codes = tuple(column.astype(np.int64) for column in counts.columns)
-        return Table(universe, codes, counts.values)
-    filled = np.flatnonzero(counts)
-    return Table(universe, tuple(universe.codes(filled)), counts[filled].astype(np.int64))
+def table_of(universe: Universe, counts: Counts) -> Table:
+    """The filled cells of published counts."""
+    codes = tuple(column.astype("int64") for column in counts.columns)
+    return Table(universe, codes, counts.values)
 
 
 def shares(tables: Sequence[Table], axes: Sequence[int]) -> list[NDArray[np.float64]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth.domain import Universe
-from synth.domain.sparse_counts import is_possible
+from synth.domain.counts import is_possible
 from synth.measurements.measurements import MeasuredTable
 from synth.privacy import TableEvent
 

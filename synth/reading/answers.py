@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from synth.config.types import Config
-from synth.domain import Conjunction, Universe
-from synth.domain.sparse_counts import SparseCounts, inside
+from synth.domain import Conjunction, Margin, Universe
 from synth.errors import QueryError
 from synth.reading.measured_counts import LIMITS_SHARE, Limits, MeasuredCounts
 from synth.reading.queries import Query, marginal_queries, parse_names, parse_query
@@ -24,6 +24,8 @@ Method = Literal["auto", "measured", "simulated", "both"]
 COLUMNS = ("estimate", "published", "low", "high", "method", "sd")
 LARGEST_MARGINAL = 100_000
 LEAST_DRAWS = 4
+HELD_CELLS = 1 << 20
+"""Tables of sums of so many cells at most are kept, for queries over the same columns."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Answering:
         self._measured = MeasuredCounts(release.measurements, release.config.universe)
         self._limits = Limits(self._measured, release.config.universe)
         self._simulated = SimulatedErrors(release)
-        self._tables: dict[tuple[str, ...], Any] = {}
+        self._tables: dict[tuple[str, ...], NDArray[np.int64]] = {}
 
     def answers(
         self, query: Query, *, level: float, method: Method = "auto", draws: int = DRAWS
@@ -100,14 +102,14 @@ class Answering:
     def published(self, query: Query) -> int:
         """The published rows that the query counts."""
         counts, universe = self._release.cell_counts, self._release.config.universe
-        if isinstance(counts, SparseCounts):
-            return int(counts.values[inside(counts.columns, universe, query.where)].sum())
+        margin = Margin(query.columns, (0,) * len(query.columns))
+        if margin.cells(universe) > HELD_CELLS:
+            return counts.inside(universe, query.where)
         if query.columns not in self._tables:
             if len(self._tables) > 64:
                 self._tables.clear()
-            table = counts.reshape(universe.shape)
-            rest = tuple(i for i, name in enumerate(universe.names) if name not in query.columns)
-            self._tables[query.columns] = table.sum(axis=rest, dtype=np.int64)
+            shape = margin.shape(universe)
+            self._tables[query.columns] = counts.sums(universe, margin).reshape(shape)
         chosen = np.ix_(*query.where.codes.values())
         return int(self._tables[query.columns][chosen].sum())
 

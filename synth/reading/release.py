@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 
 from synth.config import Config, config_from_public
 from synth.domain import Attribute, Margin
-from synth.domain.sparse_counts import SparseCounts, margin_sums
+from synth.domain.counts import Counts
 from synth.errors import ConfigError, VerificationError
 from synth.measurements import Measurements
 from synth.reading.queries import check_columns
 from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
-from synth.release.derivation import is_sparse
 from synth.release.readback import open_parquet
-from synth.release.rows import RowCounts
 from synth.release.verification.arithmetic import Arithmetic
 from synth.release.verification.documents import read_manifest
 from synth.release.verification.folder import Folder, FolderError
@@ -131,12 +129,8 @@ class Release:
 
     def counts(self) -> pd.DataFrame:
         """The cells that have rows: the label of every column, and `count`."""
-        if isinstance(self.cell_counts, SparseCounts):
-            codes = [column.astype(np.int64) for column in self.cell_counts.columns]
-            return self._labelled(codes, self.config.universe.attributes, self.cell_counts.values)
-        occupied = np.flatnonzero(self.cell_counts)
-        codes = self.config.universe.codes(occupied)
-        return self._labelled(codes, self.config.universe.attributes, self.cell_counts[occupied])
+        codes = [column.astype(np.int64) for column in self.cell_counts.columns]
+        return self._labelled(codes, self.config.universe.attributes, self.cell_counts.values)
 
     def marginal(self, columns: Sequence[str]) -> pd.DataFrame:
         """The published counts of every cell of the table over some columns, empty ones too.
@@ -147,24 +141,17 @@ class Release:
         check_columns(columns, universe)
         names = [name for name in universe.names if name in columns]
         margin = Margin(tuple(names), (0,) * len(names))
-        if isinstance(self.cell_counts, SparseCounts):
-            sums = margin_sums(self.cell_counts.columns, self.cell_counts.values, universe, margin)
-        else:
-            sums = margin.sums(universe, self.cell_counts)
-        table = sums.astype(np.int64).reshape(margin.shape(universe))
+        table = self.cell_counts.sums(universe, margin).reshape(margin.shape(universe))
         table = table.transpose([names.index(name) for name in columns])
         codes = np.unravel_index(np.arange(table.size), table.shape)
         return self._labelled(codes, [universe.attribute(n) for n in columns], table.ravel())
 
     @cached_property
-    def cell_counts(self) -> RowCounts:
-        """The published rows of each cell, flat in cell order; or of those that have rows."""
-        sparse = is_sparse(self.measurements, self.config)
+    def cell_counts(self) -> Counts:
+        """The published rows of each cell that has any."""
         rows = self.manifest["post_processing"]["rows"]["number"]
         (name, *_) = reversed(data_files(self.config))
-        found, problems = published_counts(
-            self._folder, name, self.config, rows=rows, sparse=sparse
-        )
+        found, problems = published_counts(self._folder, name, self.config, rows=rows)
         if found is None:
             raise self._refused(problems)
         return found

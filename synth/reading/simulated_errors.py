@@ -18,8 +18,7 @@ from scipy.special import stdtrit
 from synth.config.types import Config
 from synth.domain import Margin
 from synth.errors import QueryError
-from synth.estimate import Estimate, estimate, round_counts
-from synth.estimate.raking import rake, required_atoms
+from synth.estimate import estimate_whole, rake, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed
 from synth.plan.noise_sums import laplace_rate
 from synth.privacy import TableEvent
@@ -66,7 +65,8 @@ class Redrawing:
         """Estimate once, as the release did."""
         self._measurements = measurements
         self._config = config
-        self._estimate = estimate(measurements, config)
+        self._estimate = estimate_whole(measurements, config)
+        self._atoms = required_atoms(config)
         cells = cell_table(measurements, config)
         self._noise_variance = math.inf if cells is None else cells.variance
 
@@ -93,18 +93,17 @@ class Redrawing:
             tuple(tables),
             self._measurements.selections,
         )
-        counts = round_counts(estimate(again, self._config), self._config, seed)
-        return Redraw(truth, counts.values, cell_noise)
+        values = estimate_whole(again, self._config).values
+        return Redraw(truth, round_counts(values, self._atoms, seed), cell_noise)
 
     def _truth(self, generator: np.random.Generator, seed: int) -> NDArray[np.int64]:
         """Whole numbers around the estimate, with the required totals."""
         values = self._estimate.values
         drawn = draw_counts(generator, values, self._noise_variance)
-        atoms = required_atoms(self._config)
-        if atoms is None:
+        if self._atoms is None:
             return drawn
-        raked, _ = rake(drawn.astype(float), atoms, values)
-        return round_counts(Estimate(raked, {}), self._config, seed).values
+        raked, _ = rake(drawn.astype(float), self._atoms, values)
+        return round_counts(raked, self._atoms, seed)
 
 
 def cell_table(measurements: Measurements, config: Config) -> MeasuredTable | None:
@@ -192,7 +191,7 @@ class SimulatedErrors:
         cells = cell_table(measurements, config)
         evidence = None
         if cells is not None:
-            published = np.asarray(self._release.cell_counts)
+            published = self._release.cell_counts.of_every_cell(shape)
             noisy = np.where(universe.possible(), cells.noisy_counts, 0)
             evidence = Evidence(noisy.reshape(shape), published.reshape(shape), cells.variance)
         redrawing = Redrawing(measurements, config)

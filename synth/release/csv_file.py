@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from synth.domain import Universe
+from synth.domain.counts import Counts
 from synth.release.columns import Column
-from synth.release.rows import RowBlock, RowCounts, grid_values, missing_mask, row_blocks
+from synth.release.rows import RowBlock, grid_values, missing_mask, row_blocks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,12 +39,12 @@ def csv_header(columns: Sequence[Column]) -> bytes:
 
 
 def csv_chunks(
-    counts: RowCounts, universe: Universe, columns: Sequence[Column], *, seed: int
+    counts: Counts, columns: Sequence[Column], *, seed: int
 ) -> Iterator[bytes | memoryview]:
     """The bytes of the whole file, block by block: a function of counts, columns and seed."""
     yield csv_header(columns)
     fields = _fields(columns)
-    for block in row_blocks(counts, universe):
+    for block in row_blocks(counts):
         yield _block_bytes(block, fields, seed)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from synth.domain import Universe
+from synth.domain.counts import Counts
 from synth.release.columns import Column
 from synth.release.rows import (
     BLOCK_ROWS,
     RowBlock,
-    RowCounts,
     grid_values,
     missing_mask,
     row_blocks,
@@ -37,8 +36,7 @@ def parquet_schema(columns: Sequence[Column]) -> Any:
 
 def write_parquet(
     file: IO[bytes],
-    counts: RowCounts,
-    universe: Universe,
+    counts: Counts,
     columns: Sequence[Column],
     *,
     seed: int,
@@ -50,18 +48,16 @@ def write_parquet(
     with pq.ParquetWriter(
         file, _stored_schema(columns), compression=COMPRESSION, store_schema=False
     ) as writer:
-        for batch in expected_blocks(counts, universe, columns, seed=seed):
+        for batch in expected_blocks(counts, columns, seed=seed):
             writer.write_batch(batch, row_group_size=BLOCK_ROWS)
 
 
-def expected_blocks(
-    counts: RowCounts, universe: Universe, columns: Sequence[Column], *, seed: int
-) -> Iterator[Any]:
+def expected_blocks(counts: Counts, columns: Sequence[Column], *, seed: int) -> Iterator[Any]:
     """The rows of the file as Arrow record batches: a function of counts, columns and seed."""
     import pyarrow as pa
 
     schema = _stored_schema(columns)
-    for block in row_blocks(counts, universe):
+    for block in row_blocks(counts):
         arrays = [_array(column, position, block, seed) for position, column in enumerate(columns)]
         yield pa.record_batch(arrays, schema=schema)
 

@@ -7,13 +7,13 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from synth.domain import Universe
 from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells, word_axes
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.release.column_codes import ReadbackError, column_codes, read_as
 from synth.release.columns import Column
 from synth.release.csv_file import csv_header
 from synth.release.parquet_file import parquet_schema
 from synth.release.parquet_pages import ParquetBounds, UnboundedParquetError, require_bounded
-from synth.release.rows import BLOCK_ROWS, RowCounts
+from synth.release.rows import BLOCK_ROWS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,10 +34,8 @@ FOOTER_BYTES = 1024
 """The most that the footer holds of one column in one row group, beside its name and texts."""
 
 
-def counts_of_csv(
-    file: IO[bytes], universe: Universe, columns: Sequence[Column], *, sparse: bool = False
-) -> RowCounts:
-    """Count the rows of a CSV file per cell; with `sparse`, only cells with rows are held.
+def counts_of_csv(file: IO[bytes], universe: Universe, columns: Sequence[Column]) -> Counts:
+    """Count the rows of a CSV file per cell.
 
     Raises: ReadbackError at the first place that is no row of the universe in cell order.
     """
@@ -50,7 +48,6 @@ def counts_of_csv(
         raise ReadbackError(f"the header is {found!r}, expected {header!r}")
     names = [column.name for column in columns]
     single = len(columns) == 1
-    count = _count_sparse if sparse else _count
     try:
         batches = pacsv.open_csv(
             file,
@@ -65,10 +62,10 @@ def counts_of_csv(
                 quoted_strings_can_be_null=single,
             ),
         )
-        return count(_coded(batches, columns, text=True), universe, columns)
+        return _count(_coded(batches, columns, text=True), universe, columns)
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
-            return count(iter(()), universe, columns)
+            return _count(iter(()), universe, columns)
         raise ReadbackError(f"not readable as CSV with {len(columns)} columns: {error}") from None
 
 
@@ -90,11 +87,8 @@ def counts_of_parquet(
     columns: Sequence[Column],
     *,
     rows: int,
-    sparse: bool = False,
-) -> RowCounts:
+) -> Counts:
     """Count the rows of a Parquet file per cell, after a look at its footer.
-
-    With `sparse`, only cells with rows are held.
 
     Raises: ReadbackError for another schema, number of rows or size than such rows can have,
     and at the first row that does not belong to the universe in cell order.
@@ -105,8 +99,7 @@ def counts_of_parquet(
         batches = open_parquet(file, columns, rows=rows).iter_batches(
             batch_size=BLOCK_ROWS, use_threads=False
         )
-        count = _count_sparse if sparse else _count
-        return count(_coded(batches, columns, text=False), universe, columns)
+        return _count(_coded(batches, columns, text=False), universe, columns)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadbackError(f"not readable as Parquet: {error}") from None
 
@@ -165,27 +158,7 @@ def _coded(batches: Iterator[Any], columns: Sequence[Column], *, text: bool) -> 
         row += batch.num_rows
 
 
-def _count(rows: CodedRows, universe: Universe, columns: Sequence[Column]) -> NDArray[np.int64]:
-    import numpy as np
-
-    counts = np.zeros(universe.size, dtype=np.int64)
-    row, previous = 0, -1
-    for number, codes in rows:
-        cells = np.zeros(number, dtype=np.int64)
-        for position in range(len(columns)):
-            cells += next(codes) * universe.strides[position]
-        steps = np.diff(cells, prepend=previous)
-        if (steps < 0).any():
-            place = row + int(np.argmax(steps < 0)) + 1
-            raise ReadbackError(f"row {place} does not follow in the order of the cells")
-        starts = np.flatnonzero(np.diff(cells, prepend=-1))
-        counts[cells[starts]] += np.diff(starts, append=len(cells))
-        previous = int(cells[-1])
-        row += number
-    return counts
-
-
-def _count_sparse(rows: CodedRows, universe: Universe, columns: Sequence[Column]) -> SparseCounts:
+def _count(rows: CodedRows, universe: Universe, columns: Sequence[Column]) -> Counts:
     import numpy as np
 
     kind = code_type(universe.shape)
@@ -211,4 +184,4 @@ def _count_sparse(rows: CodedRows, universe: Universe, columns: Sequence[Column]
             numbers.append(np.diff(starts, append=len(new)))
         before = [word[-1:] for word in words]
         row += number
-    return SparseCounts(tuple(map(np.concatenate, kept)), np.concatenate(numbers))
+    return Counts(tuple(map(np.concatenate, kept)), np.concatenate(numbers))

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from synth import progress
-from synth.domain import Universe
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.release.columns import Column
 from synth.release.public_stream import row_words, scale_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-RowCounts: TypeAlias = "NDArray[np.int64] | SparseCounts"
-"""The counts of all cells of a universe, or of those that are not empty."""
 
 BLOCK_ROWS = 1 << 17
 """Rows in one block: also the row group of the Parquet file."""
@@ -45,22 +41,11 @@ class RowBlock:
         return len(self.codes[0])
 
 
-def row_blocks(
-    counts: RowCounts, universe: Universe, *, block_rows: int = BLOCK_ROWS
-) -> Iterator[RowBlock]:
-    """Expand the counts: every cell appears exactly as often as its count says.
-
-    Shapes and units: `counts` is flat in C order over the universe, in records, none negative; or
-    the cells of it that are not empty.
-    """
+def row_blocks(counts: Counts, *, block_rows: int = BLOCK_ROWS) -> Iterator[RowBlock]:
+    """Expand the counts: every cell appears exactly as often as its count says."""
     import numpy as np
 
-    if isinstance(counts, SparseCounts):
-        columns: tuple[NDArray[Any], ...] | None = counts.columns
-        occupied, repeats = np.arange(len(counts.values)), counts.values
-    else:
-        columns, occupied = None, np.flatnonzero(counts)
-        repeats = counts[occupied]
+    repeats = counts.values
     ends = np.cumsum(repeats)
     total = int(ends[-1]) if len(ends) else 0
     for start in range(0, total, block_rows):
@@ -70,12 +55,11 @@ def row_blocks(
         inside = np.minimum(ends[low:high], stop) - np.maximum(
             ends[low:high] - repeats[low:high], start
         )
-        if columns is None:
-            yield RowBlock(start, universe.codes(np.repeat(occupied[low:high], inside)))
-        elif (inside == 1).all():  # as in most rows of a large universe
-            yield RowBlock(start, [column[low:high] for column in columns])
+        if (inside == 1).all():  # as in most rows of a large universe
+            yield RowBlock(start, [column[low:high] for column in counts.columns])
         else:
-            yield RowBlock(start, [np.repeat(column[low:high], inside) for column in columns])
+            codes = [np.repeat(column[low:high], inside) for column in counts.columns]
+            yield RowBlock(start, codes)
         progress.advance(stop, total, "rows")
 
 
@@ -103,11 +87,6 @@ def missing_mask(column: Column, codes: NDArray[Any]) -> NDArray[np.bool_]:
     """True where the row has no value in this column."""
     mask: NDArray[np.bool_] = codes == column.attribute.bin_count
     return mask
-
-
-def count_rows(counts: RowCounts) -> int:
-    """The number of rows that the counts expand to."""
-    return counts.total if isinstance(counts, SparseCounts) else int(counts.sum())
 
 
 def column_names(columns: Sequence[Column]) -> list[str]:

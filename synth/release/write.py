@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from synth.config.types import Config
-from synth.domain.sparse_counts import SparseCounts
 from synth.errors import BugError, OutputError, VerificationError
 from synth.measurements import Measurements, Receipt, read_measurements
 from synth.measurements.durable import sync_directory, translate_write_errors
@@ -115,11 +114,9 @@ def _write_files(
     counts, seed = derived.counts, derived.bins_seed
     columns = published_columns(config.universe, config.output.bins)
     writers: dict[str, Callable[[BinaryIO], None]] = {
-        CSV: lambda file: file.writelines(csv_chunks(counts, config.universe, columns, seed=seed)),
-        PARQUET: lambda file: write_parquet(file, counts, config.universe, columns, seed=seed),
+        CSV: lambda file: file.writelines(csv_chunks(counts, columns, seed=seed)),
+        PARQUET: lambda file: write_parquet(file, counts, columns, seed=seed),
     }
-    # what the page shows of a list takes a while, and is kept until the page is written
-    summaries = [partial(summarise, counts, config.universe.shape)]
     names = data_files(config)
 
     def write_rows(part: int) -> None:
@@ -128,7 +125,8 @@ def _write_files(
 
     both_side_by_side(
         [partial(write_rows, part) for part in range(len(names))],
-        summaries if isinstance(counts, SparseCounts) else [],
+        # what the page shows takes a while, and is kept until the page is written
+        [partial(summarise, counts, config.universe.shape)],
     )
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")

@@ -18,7 +18,7 @@ import pytest
 from synth.config import load_config
 from synth.config.workload_keys import STRATEGY
 from synth.errors import ConfigError
-from synth.estimate import blockwise
+from synth.estimate import any_size
 from synth.job import pipeline
 from synth.plan import plan_events, plan_schedule
 from synth.privacy.accounting import MECHANISMS
@@ -109,7 +109,7 @@ def test_a_run_ends_in_a_release_that_stands_or_is_refused_unspent(project, log,
             load_config(path)
         return
     if size == "blocks":
-        monkeypatch.setattr(blockwise, "LARGEST_WHOLE_TABLE_CELLS", 1)
+        monkeypatch.setattr(any_size, "LARGE_CELLS", 1)
     config = load_config(path)
     pipeline.measure(config, log=log)
     folder = pipeline.publish(config, log=log).path

@@ -14,6 +14,7 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from synth.config import load_config
+from synth.domain.counts import Counts
 from synth.errors import ConfigError
 from synth.release.columns import published_columns
 from synth.release.csv_file import csv_chunks, quote_field
@@ -92,8 +93,8 @@ def test_what_is_no_formula_is_a_level(project, text):
 
 def rows_of(config) -> bytes:
     columns = published_columns(config.universe, "uniform")
-    counts = np.full(config.universe.size, 2, dtype=np.int64)
-    return b"".join(map(bytes, csv_chunks(counts, config.universe, columns, seed=1)))
+    counts = Counts.of_all(np.full(config.universe.size, 2), config.universe.shape)
+    return b"".join(map(bytes, csv_chunks(counts, columns, seed=1)))
 
 
 @settings(max_examples=30)

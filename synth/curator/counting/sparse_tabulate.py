@@ -12,7 +12,7 @@ from synth.curator.counting.tabulate import counted_cells
 from synth.curator.sensitive import Sensitive
 from synth.domain import Margin, Universe
 from synth.domain.cell_words import code_type
-from synth.domain.sparse_counts import margin_cells
+from synth.domain.counts import margin_cells
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.config.types import Config
 from synth.domain import Universe
-from synth.domain.sparse_counts import is_possible
+from synth.domain.counts import Counts, is_possible
 from synth.domain.totals import Atoms
 from synth.estimate.gate_limits import sum_limit
 from synth.estimate.raking import rake, required_totals
+from synth.estimate.rounding import moved_by_last_digits, round_counts
 from synth.estimate.sparse.posterior import ThresholdPosterior
 from synth.estimate.sparse.raking import rake_to_tables
 from synth.estimate.sparse.room import has_room
@@ -43,17 +45,34 @@ _SURELY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SparseEstimate:
-    """Non-negative counts of some cells; every other cell is empty.
+    """An `Estimate` that holds the values of some cells; every other cell is empty.
 
     Shapes and units: `columns[j]` is the code of attribute j of every cell; cells ascend, each
     once, all possible. `values` is float64, records. `atoms` are those of the required totals on
-    these cells, which hold to floating point. `report` as in `Estimate`.
+    these cells, which hold to floating point.
     """
 
     columns: Columns
     values: Floats
     atoms: Atoms | None
     report: dict[str, Any]
+
+    def round(self, seed: int) -> Counts:
+        """Whole counts; see `rounding.round_counts`."""
+        counts = round_counts(self.values, self.atoms, seed)
+        kept = np.flatnonzero(counts)
+        return Counts(tuple(column[kept] for column in self.columns), counts[kept])
+
+    def support(self) -> Support:
+        """The cells with their values."""
+        return Support(self.columns, self.values, np.zeros(self.values.size, dtype=bool))
+
+    def moved(self, published: Counts, seed: int, shape: Sequence[int]) -> int | None:
+        """How many records last digits moved, if that is all that happened."""
+        found = published.at(self.columns, shape)
+        if int(found.sum()) != published.total:
+            return None
+        return moved_by_last_digits(self.values, self.atoms, seed, found)
 
 
 def estimate_sparse(measurements: Measurements, config: Config, *, seed: int) -> SparseEstimate:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, code_type, new_cells
-from synth.domain.sparse_counts import is_possible
+from synth.domain.counts import Counts, is_possible
 from synth.estimate.sparse.even_points import Inverse, steady_steps
 from synth.estimate.sparse.tree import Tree
 
@@ -40,6 +40,12 @@ class Support:
     columns: tuple[NDArray[Any], ...]
     values: Floats
     listed: NDArray[np.bool_]
+
+    @staticmethod
+    def of(counts: Counts) -> Support:
+        """The cells of whole counts."""
+        values = counts.values.astype(np.float64)
+        return Support(counts.columns, values, np.zeros(values.size, dtype=bool))
 
     def with_values(self, values: Floats) -> Support:
         """The same cells with other weights."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.domain import Margin, Universe
+from synth.domain.counts import margin_cells, margin_sums
 from synth.domain.nested_sums import nested_sums_by_block
-from synth.domain.sparse_counts import margin_cells, margin_sums
 from synth.measurements import MeasuredTable
 
 Floats = NDArray[np.float64]
@@ -88,7 +88,11 @@ def sums_of(table: MeasuredTable, universe: Universe) -> Iterator[SumTable]:
         for kept in combinations(range(len(shape)), order)
         if math.prod(shape[i] for i in kept) <= LARGEST_PAIR
     ]
-    for kept, sums in nested_sums_by_block(table.noisy_counts, shape, chosen).items():
+
+    def part(start: int, stop: int) -> NDArray[Any]:
+        return table.noisy_counts[start:stop]
+
+    for kept, sums in nested_sums_by_block(part, shape, chosen).items():
         names = tuple(margin.names[i] for i in kept)
         steps = tuple(margin.coarsening[i] for i in kept)
         variance = max(table.variance, _LEAST_VARIANCE) * (table.event.cells // sums.size)

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from synth.config.types import Config
 from synth.domain import Margin, Universe
+from synth.domain.counts import Counts
 from synth.measurements import MeasuredTable, Measurements
 from synth.plan import Forecast, QueryForecast
-from synth.release.manifest.fit import residuals_of
-from synth.release.rows import RowCounts
+from synth.release.manifest.residuals import Residuals
 
 MARGINAL = "marginal"
 RANGE_KINDS = ("prefix", "range")
@@ -98,7 +98,7 @@ class Figures:
 
 
 def build_figures(
-    config: Config, forecast: Forecast, measurements: Measurements, counts: RowCounts
+    config: Config, forecast: Forecast, measurements: Measurements, counts: Counts
 ) -> list[Figures]:
     """Every line: the queries of the workload, those without an answer, the noisy tables.
 
@@ -107,7 +107,7 @@ def build_figures(
     universe, tables = config.universe, measurements.tables
     margins = [Margin(table.event.table, table.event.coarsening) for table in tables]
     residuals = [
-        residuals_of(table, margin, counts, universe)
+        Residuals.of(table, margin, counts, universe)
         for margin, table in zip(margins, tables, strict=True)
     ]
     queries = [marginal.attributes for marginal in config.workload.marginals]

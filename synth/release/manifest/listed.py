@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from synth.config.types import Config
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.measurements import Measurements
 from synth.plan.listed import expected_false_cells
 from synth.release.manifest.schema_terms import basis, real, record, text, whole
-from synth.release.rows import RowCounts
 
 EXPLANATION = (
     "cells whose noisy count is below the threshold are not listed. Rows in listed cells follow "
@@ -37,12 +36,12 @@ LISTING = record(
 
 
 def build_listing(
-    config: Config, measurements: Measurements, counts: RowCounts
+    config: Config, measurements: Measurements, counts: Counts
 ) -> dict[str, Any] | None:
     """The part `listing` of the section `quality`; None if every cell was measured."""
     for number, table in enumerate(measurements.tables):
         false_cells = expected_false_cells(table.event)
-        if table.codes is None or false_cells is None or not isinstance(counts, SparseCounts):
+        if table.codes is None or false_cells is None:
             continue
         rows = counts.at(tuple(table.codes.T), config.universe.shape)
         inside = int(rows.sum())

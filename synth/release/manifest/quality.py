@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from synth.config.types import Config
+from synth.domain.counts import Counts
 from synth.measurements import Measurements
 from synth.plan import Forecast
 from synth.release.manifest.figures import (
@@ -32,7 +33,6 @@ from synth.release.manifest.schema_terms import (
     whole,
 )
 from synth.release.manifest.useful import USEFULNESS, build_usefulness
-from synth.release.rows import RowCounts, count_rows
 
 EXPLANATION = (
     "the prediction is about the noisy measurements, whose errors are known exactly; the "
@@ -144,7 +144,7 @@ def build_quality(
     config: Config,
     forecast: Forecast,
     measurements: Measurements,
-    counts: RowCounts,
+    counts: Counts,
     gate: Mapping[str, Any],
     figures: Sequence[Figures],
 ) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def build_quality(
     return {
         "explanation": EXPLANATION + (AFTER_CHOICES if measurements.selections else ""),
         "prediction": build_prediction(forecast, figures),
-        "usefulness": build_usefulness(config, measurements, count_rows(counts)),
+        "usefulness": build_usefulness(config, measurements, counts.total),
         "fit": build_fit(figures),
         "gate": build_gate(gate),
         **({} if listing is None else {"listing": listing}),

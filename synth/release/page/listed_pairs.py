@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.release.page.association import association, cramers_v
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 
 
 def listed_associations(
-    counts: SparseCounts, shape: tuple[int, ...], compared: int
+    counts: Counts, shape: tuple[int, ...], compared: int
 ) -> dict[Pair, float | None]:
     """Cramer's V of all pairs (low, high) of the first `compared` columns."""
     groups = _groups(shape[:compared])
@@ -49,6 +49,17 @@ def listed_associations(
                 both = first, second
                 table = _sums([codes[i] for i in both], [sizes[i] for i in both], weights)
                 found.update(_within(table, (*others, *columns), shape))
+    return found
+
+
+def passes(shape: Sequence[int]) -> int:
+    """How often `listed_associations` looks at every cell."""
+    groups = _groups(shape)
+    found = len(groups)
+    for first, second in combinations(groups, 2):
+        both = (*first, *second)
+        held = math.prod(shape[axis] for axis in both) <= PAIR_TABLE_CELLS
+        found += 1 if held else len(first) * len(second)
     return found
 
 
@@ -101,7 +112,7 @@ def _groups(shape: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _group_codes(
-    counts: SparseCounts, shape: tuple[int, ...], group: tuple[int, ...]
+    counts: Counts, shape: tuple[int, ...], group: tuple[int, ...]
 ) -> NDArray[np.int64]:
     import numpy as np
 
@@ -122,7 +133,7 @@ def _within(
             yield (low, high), association(whole.sum(axis=rest))
 
 
-def _of_cells(counts: SparseCounts, low: int, high: int, width: int) -> float | None:
+def _of_cells(counts: Counts, low: int, high: int, width: int) -> float | None:
     """The association of two columns from the occupied cells of their table."""
     import numpy as np
 

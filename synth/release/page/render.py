@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from synth.domain.counts import Counts
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.data_card import MECHANISMS
@@ -26,7 +27,6 @@ from synth.release.page.accuracy import (
 from synth.release.page.column_plot import plot_column, shorten
 from synth.release.page.summary import Summary, summarise
 from synth.release.page.wording import exact, is_address, printable, size, whole
-from synth.release.rows import RowCounts
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -39,7 +39,7 @@ MOST_COLUMNS = 40
 SHADES = 10
 
 
-def render_page(manifest: dict[str, Any], counts: RowCounts, figures: Sequence[Figures]) -> bytes:
+def render_page(manifest: dict[str, Any], counts: Counts, figures: Sequence[Figures]) -> bytes:
     """Render the page from the manifest, the counts of the published rows, and the figures.
 
     Privacy: a function of what is published beside it.

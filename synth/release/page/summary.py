@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from synth.domain.nested_sums import nested_sums
-from synth.domain.sparse_counts import SparseCounts
-from synth.release.page.association import association
-from synth.release.page.listed_pairs import listed_associations, sums_by_code
-from synth.release.rows import RowCounts
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from synth.domain.counts import Counts
+from synth.release.page.listed_pairs import listed_associations, passes, sums_by_code
 
 MOST_COMPARED = 30
 """Associations are shown of the first so many columns."""
@@ -41,34 +32,16 @@ class Summary:
         return len(self.associations)
 
 
-def summarise(counts: RowCounts, shape: tuple[int, ...]) -> Summary:
+@lru_cache(maxsize=1)  # a run writes the page and then compares it, from one object
+def summarise(counts: Counts, shape: tuple[int, ...]) -> Summary:
     """Count the rows by every column, and compare the first columns pair by pair.
 
     Privacy: post-processing of the published counts.
-    Shapes and units: `counts` in records, as `row_blocks` takes them; `shape` is the universe's.
+    Shapes and units: `counts` in records; `shape` is the universe's.
     Ensures: the same numbers, to the last digit, wherever arithmetic is that of IEEE 754.
     """
-    if isinstance(counts, SparseCounts):
-        return _of_listed(counts, shape)
-    return _of_all(counts, shape)
-
-
-def _of_all(counts: NDArray[np.int64], shape: tuple[int, ...]) -> Summary:
     compared = min(len(shape), MOST_COMPARED)
-    pairs = [(low, high) for high in range(compared) for low in range(high)]
-    sums = nested_sums(counts.reshape(shape), [*((axis,) for axis in range(len(shape))), *pairs])
-    return Summary(
-        tuple(tuple(sums[axis,].tolist()) for axis in range(len(shape))),
-        tuple(
-            tuple(association(sums[low, high]) for low in range(high)) for high in range(compared)
-        ),
-    )
-
-
-@lru_cache(maxsize=1)  # a run writes the page and then compares it, from one object
-def _of_listed(counts: SparseCounts, shape: tuple[int, ...]) -> Summary:
-    compared = min(len(shape), MOST_COMPARED)
-    while math.comb(compared, 2) * len(counts.values) > MOST_VISITS and compared > 1:
+    while passes(shape[:compared]) * len(counts.values) > MOST_VISITS and compared > 1:
         compared -= 1
     associations = listed_associations(counts, shape, compared)
     return Summary(

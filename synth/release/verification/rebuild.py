@@ -11,7 +11,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from synth.config import Config
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.measurements import Measurements
 from synth.release.checksums import file_sha256
 from synth.release.contents import (
@@ -34,7 +34,6 @@ from synth.release.manifest.figures import Figures, read_figures, write_figures
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page import render_page
 from synth.release.parquet_layout import rewriting_findings
-from synth.release.rows import RowCounts
 from synth.release.side_by_side import both_side_by_side
 from synth.release.verification.arithmetic import Arithmetic
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
@@ -130,11 +129,8 @@ class Rebuild:
                 if told:
                     self.findings.notes.append(f"{name}: {told}")
 
-    def _published(self, name: str) -> tuple[RowCounts | None, list[str]]:
-        sparse = isinstance(self.derived.counts, SparseCounts)
-        return published_counts(
-            self.folder, name, self.config, rows=self.derived.rows, sparse=sparse
-        )
+    def _published(self, name: str) -> tuple[Counts | None, list[str]]:
+        return published_counts(self.folder, name, self.config, rows=self.derived.rows)
 
     def _expansion_findings(self, name: str) -> tuple[list[str], str]:
         counts, seed = self.derived.counts, self.derived.bins_seed
@@ -142,7 +138,7 @@ class Rebuild:
             return csv_findings(self.folder, name, counts, self.config, seed=seed), ""
         return parquet_findings(self.folder, name, counts, self.config, seed=seed)
 
-    def _adopt(self, counts: RowCounts) -> int:
+    def _adopt(self, counts: Counts) -> int:
         """Take published counts as rebuilt if last digits explain them; how many they moved."""
         if not self.arithmetic.explains_last_digits or not count_findings(
             "", counts, self.derived.counts, self.config.universe

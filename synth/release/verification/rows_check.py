@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from synth.config.types import Config
-from synth.domain import Conjunction, Universe
-from synth.domain.sparse_counts import Difference, SparseCounts, difference, inside
+from synth.domain import Universe
+from synth.domain.counts import Counts, difference
 from synth.release.column_codes import ReadbackError
 from synth.release.columns import Column, published_columns
 from synth.release.contents import CSV
@@ -19,7 +19,6 @@ from synth.release.readback import (
     counts_of_parquet,
     open_parquet,
 )
-from synth.release.rows import RowCounts, count_rows
 from synth.release.verification.folder import Folder, FolderError
 
 if TYPE_CHECKING:
@@ -27,52 +26,42 @@ if TYPE_CHECKING:
 
 
 def published_counts(
-    folder: Folder, name: str, config: Config, *, rows: int, sparse: bool = False
-) -> tuple[RowCounts | None, list[str]]:
+    folder: Folder, name: str, config: Config, *, rows: int
+) -> tuple[Counts | None, list[str]]:
     """The counts of a data file as published, or the finding that it holds no such rows."""
     columns = published_columns(config.universe, config.output.bins)
     try:
         with folder.open(name) as file:
             if name == CSV:
-                return counts_of_csv(file, config.universe, columns, sparse=sparse), []
-            found = counts_of_parquet(file, config.universe, columns, rows=rows, sparse=sparse)
-            return found, []
+                return counts_of_csv(file, config.universe, columns), []
+            return counts_of_parquet(file, config.universe, columns, rows=rows), []
     except ReadbackError as error:
         return None, [f"{name}: {error}"]
     except FolderError as error:
         return None, [str(error)]
 
 
-def rule_findings(name: str, counts: RowCounts, config: Config) -> Iterator[str]:
+def rule_findings(name: str, counts: Counts, config: Config) -> Iterator[str]:
     """Impossible cells that are not empty, public totals and row numbers that are not met."""
     universe = config.universe
     for rule in universe.impossible:
-        rows = _rows_in(counts, universe, rule)
+        rows = counts.inside(universe, rule)
         if rows:
             yield f"{name}: {rows} rows are impossible ({rule.describe(universe)})"
     for entry in config.public_totals:
-        rows = _rows_in(counts, universe, entry.where)
+        rows = counts.inside(universe, entry.where)
         if rows != entry.total:
             yield (
                 f"{name}: {rows} rows with {entry.where.describe(universe)}, expected "
                 f"{entry.total} from the public total"
             )
-    total = count_rows(counts)
-    if config.output.rows is not None and total != config.output.rows:
-        yield f"{name}: {total} rows, expected {config.output.rows} from the configuration"
+    if config.output.rows is not None and counts.total != config.output.rows:
+        yield f"{name}: {counts.total} rows, expected {config.output.rows} from the configuration"
 
 
-def _rows_in(counts: RowCounts, universe: Universe, where: Conjunction) -> int:
-    if isinstance(counts, SparseCounts):
-        return int(counts.values[inside(counts.columns, universe, where)].sum())
-    return int(counts[universe.members(where)].sum())
-
-
-def count_findings(
-    name: str, found: RowCounts, expected: RowCounts, universe: Universe
-) -> list[str]:
+def count_findings(name: str, found: Counts, expected: Counts, universe: Universe) -> list[str]:
     """The cells whose number of rows is not that of the rebuilt counts."""
-    apart = _apart(found, expected, universe)
+    apart = difference(found, expected, universe.shape)
     if not len(apart.found):
         return []
     codes = [int(column[0]) for column in apart.columns]
@@ -88,26 +77,14 @@ def count_findings(
     ]
 
 
-def _apart(found: RowCounts, expected: RowCounts, universe: Universe) -> Difference:
-    """The cells in which the counts differ. Requires: both are of one kind."""
-    import numpy as np
-
-    if isinstance(found, SparseCounts) and isinstance(expected, SparseCounts):
-        return difference(found, expected, universe.shape)
-    if isinstance(found, SparseCounts) or isinstance(expected, SparseCounts):
-        raise TypeError("counts of all cells are not compared with counts of some")
-    wrong = np.flatnonzero(found != expected)
-    return Difference(tuple(universe.codes(wrong)), found[wrong], expected[wrong])
-
-
 def csv_findings(
-    folder: Folder, name: str, counts: RowCounts, config: Config, *, seed: int
+    folder: Folder, name: str, counts: Counts, config: Config, *, seed: int
 ) -> list[str]:
     """The first byte at which the file is not the expansion of the counts."""
     columns = published_columns(config.universe, config.output.bins)
     position, line = 0, 1
     with folder.open(name) as file:
-        for expected in csv_chunks(counts, config.universe, columns, seed=seed):
+        for expected in csv_chunks(counts, columns, seed=seed):
             wanted = bytes(expected)
             found = file.read(len(wanted))
             if found != wanted:
@@ -136,7 +113,7 @@ def _first_difference(found: bytes, wanted: bytes) -> int:
 
 
 def parquet_findings(
-    folder: Folder, name: str, counts: RowCounts, config: Config, *, seed: int
+    folder: Folder, name: str, counts: Counts, config: Config, *, seed: int
 ) -> tuple[list[str], str]:
     """The first value that is not that of the expansion of the counts, or the first byte.
 
@@ -146,10 +123,10 @@ def parquet_findings(
     columns = published_columns(config.universe, config.output.bins)
     try:
         with folder.open(name) as file:
-            open_parquet(file, columns, rows=count_rows(counts))
+            open_parquet(file, columns, rows=counts.total)
             found, told = rewriting_findings(
                 file,
-                lambda stream: write_parquet(stream, counts, config.universe, columns, seed=seed),
+                lambda stream: write_parquet(stream, counts, columns, seed=seed),
             )
     except (ReadbackError, OSError) as error:
         return [f"{name}: {error}"], ""
@@ -160,7 +137,7 @@ def parquet_findings(
 
 
 def _value_findings(
-    folder: Folder, name: str, counts: RowCounts, config: Config, *, seed: int
+    folder: Folder, name: str, counts: Counts, config: Config, *, seed: int
 ) -> list[str]:
     import pyarrow as pa
 
@@ -168,8 +145,8 @@ def _value_findings(
     start = 0
     try:
         with folder.open(name) as file:
-            source = open_parquet(file, columns, rows=count_rows(counts))
-            blocks = expected_blocks(counts, config.universe, columns, seed=seed)
+            source = open_parquet(file, columns, rows=counts.total)
+            blocks = expected_blocks(counts, columns, seed=seed)
             for group, wanted in enumerate(blocks):
                 found = source.read_row_group(group, use_threads=False)
                 if found.num_rows != wanted.num_rows:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from synth.config.types import Config
 from synth.domain import Universe
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.errors import BugError
-from synth.estimate import blockwise, estimate_blockwise
+from synth.estimate import blockwise
+from synth.estimate.blockwise import estimate_blockwise
 from synth.estimate.blockwise_groups import PAIRS, Groups
 from synth.estimate.blockwise_pairs import PairTables
 from synth.estimate.blockwise_pass import Cells
@@ -28,7 +29,7 @@ SHAPE = (3, 4, 2, 5, 3)
 IMPOSSIBLE = ({"a0": (1,), "a2": (0,), "a4": (2,)}, {"a1": (3,), "a3": (0, 4)})
 
 
-def dense(counts: SparseCounts, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def dense(counts: Counts, shape: tuple[int, ...]) -> NDArray[np.int64]:
     table = np.zeros(shape, dtype=np.int64)
     table[tuple(counts.columns)] = counts.values
     return table.reshape(-1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from synth.config.types import Config
 from synth.domain import Margin, Universe
-from synth.estimate import estimate, loglinear, round_counts, tilt
+from synth.estimate import estimate_whole, loglinear, required_atoms, round_counts, tilt
 from synth.measurements import MeasuredTable, Measurements
 
 MakeConfig = Callable[..., Config]
@@ -77,7 +77,7 @@ def family(
 
 
 def run(config: Config, *tables: MeasuredTable) -> NDArray[np.float64]:
-    return estimate(Measurements("t", "0" * 64, tables), config).values
+    return estimate_whole(Measurements("t", "0" * 64, tables), config).values
 
 
 def largest_entropy(
@@ -169,8 +169,8 @@ def test_sums_that_are_known_are_those_of_the_whole_counts(
     config = replace(config, workload=replace(config.workload, cells=cells))
     full = measure(deep, NAMES, counts, epsilon=epsilon, seed=9)
     known = family(deep, counts, ONE_WAY, measure, rho=Fraction(10**4), seed=None)
-    result = estimate(Measurements("t", "0" * 64, (full, *known)), config)
-    whole = round_counts(result, config, 5).values
+    result = estimate_whole(Measurements("t", "0" * 64, (full, *known)), config)
+    whole = round_counts(result.values, required_atoms(config), 5)
     fraction = result.values - np.floor(result.values)
     for name, steps in ONE_WAY:
         margin = Margin(name, steps)
@@ -198,14 +198,14 @@ def test_any_tables_give_counts_that_keep_every_promise(
     if with_cells:
         noisy.append(measure(deep, NAMES, counts, epsilon=Fraction(1, 3), seed=8))
     config = replace(config, workload=replace(config.workload, cells=True))
-    result = estimate(Measurements("t", "0" * 64, tuple(noisy)), config)
+    result = estimate_whole(Measurements("t", "0" * 64, tuple(noisy)), config)
     assert np.all(np.isfinite(result.values))
     assert np.all(result.values >= 0.0)
     assert np.all(result.values[~deep.possible()] == 0.0)
     json.dumps(result.report, allow_nan=False)
     assert len(result.report["residuals"]) == len(noisy)
     assert "tilt towards the noisy sums" in [step["step"] for step in result.report["steps"]]
-    whole = round_counts(result, config, 4).values
+    whole = round_counts(result.values, required_atoms(config), 4)
     assert np.all(np.abs(whole - result.values) < 1.0)
 
 
@@ -224,8 +224,8 @@ def test_public_totals_hold_exactly_beside_noisy_sums(
     noisy = family(universe, counts, ONE_WAY + PAIRS, measure, rho=Fraction(1, 20))
     if with_cells:
         noisy.append(measure(universe, NAMES, counts, epsilon=Fraction(1, 2), seed=7))
-    result = estimate(Measurements("t", "0" * 64, tuple(noisy)), config)
-    whole = round_counts(result, config, 6).values
+    result = estimate_whole(Measurements("t", "0" * 64, tuple(noisy)), config)
+    whole = round_counts(result.values, required_atoms(config), 6)
     assert np.all(whole[~possible] == 0)
     for total in config.public_totals:
         members = universe.members(total.where)

@@ -8,13 +8,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from synth import estimate as estimation
 from synth.config.types import WeightedMarginal
 from synth.domain import Attribute, Conjunction, Margin, PublicTotal, Universe
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.errors import ContradictionError
-from synth.estimate import PublicSeeds, estimate, gate_repair, gated, judge, round_counts
+from synth.estimate import PublicSeeds, estimate_whole, gate_repair
 from synth.estimate.gate import MISS, constraints_contradict
 from synth.estimate.gate_limits import spread_limit, sum_limit, too_few
+from synth.estimate.whole import WholeEstimate
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import DiscreteLaplace, noise_variance
 from synth.plan.listed import listing_event
@@ -24,6 +26,27 @@ from synth.privacy.accounting import GAUSSIAN
 
 SHAPE = (6, 5, 4, 3)
 SEEDS = PublicSeeds(11, 12)
+
+
+def flat(counts):
+    return counts.of_every_cell(SHAPE)
+
+
+def judge(counts, measurements, config):
+    return estimation.judge(Counts.of_all(counts, config.universe.shape), measurements, config)
+
+
+class NotAtHand:
+    """An estimate whose values are not held."""
+
+    def support(self):
+        return None
+
+
+def gated(counts, values, measurements, config, seeds):
+    fitted = NotAtHand() if values is None else WholeEstimate(values, config, {})
+    rounded = Counts.of_all(counts, config.universe.shape)
+    return estimation.gated(rounded, fitted, measurements, config, seeds)
 
 
 @pytest.fixture
@@ -162,9 +185,9 @@ def test_true_counts_pass_at_the_stated_rate(config, monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_estimates_pass_as_they_are(config, seed):
     measurements = measured(config, truth_of(seed), seed)
-    fitted = estimate(measurements, config)
-    counts = round_counts(fitted, config, 5).values
-    passed = gated(counts, fitted.values, measurements, config, SEEDS)
+    fitted = estimate_whole(measurements, config)
+    counts = fitted.round(5)
+    passed = estimation.gated(counts, fitted, measurements, config, SEEDS)
     assert passed.report["outcome"] == "agree"
     assert passed.counts is counts
 
@@ -211,10 +234,10 @@ def test_wrong_counts_are_stopped_and_mended(config, name):
     mended = gated(wrong, wrong + 0.1, measurements, config, SEEDS)
     assert mended.report["outcome"] == "raked"
     assert mended.report["before"]["contradicted"] > 0
-    assert judge(mended.counts, measurements, config).passes
-    assert abs(int(mended.counts.sum()) - 5_000) < 200
+    assert estimation.judge(mended.counts, measurements, config).passes
+    assert abs(int(mended.counts.total) - 5_000) < 200
     again = gated(wrong, wrong + 0.1, measurements, config, SEEDS)
-    assert np.array_equal(again.counts, mended.counts)
+    assert np.array_equal(flat(again.counts), flat(mended.counts))
 
 
 def test_clipping_is_stopped(config):
@@ -230,21 +253,14 @@ def test_a_table_without_records_is_made_anew(config):
     mended = gated(nothing, nothing.astype(np.float64), measurements, config, SEEDS)
     assert mended.report["outcome"] == "rebuilt"
     assert mended.drawn
-    assert abs(int(mended.counts.sum()) - 5_000) < 200
-    ones = [np.abs((mended.counts - truth).reshape(SHAPE).sum((1, 2, 3))).max()]
+    assert abs(int(mended.counts.total) - 5_000) < 200
+    ones = [np.abs((flat(mended.counts) - truth).reshape(SHAPE).sum((1, 2, 3))).max()]
     assert max(ones) < 250
 
 
-def test_counts_of_a_large_universe_are_judged_the_same(config):
+def test_counts_whose_values_are_not_at_hand_are_raked_themselves(config):
     truth = truth_of()
-    measurements = measured(config, truth)
-    cells = np.flatnonzero(truth)
-    sparse = SparseCounts(tuple(np.unravel_index(cells, SHAPE)), truth[cells].astype(np.int64))
-    held, listed = judge(truth, measurements, config), judge(sparse, measurements, config)
-    assert listed.to_plain() == held.to_plain()
-    double = replace(sparse, values=2 * sparse.values)
-    mended = gated(double, None, measurements, config, SEEDS)
-    assert isinstance(mended.counts, SparseCounts)
+    mended = gated(2 * truth, None, measured(config, truth), config, SEEDS)
     assert mended.report["outcome"] == "raked"
 
 
@@ -283,7 +299,7 @@ def test_what_cannot_be_mended_is_refused_in_clear_words(config, monkeypatch):
     measurements = measured(config, truth)
     wrong = judge(doubled(truth), measurements, config)
     for attempt in ("_rake", "_rebuild"):
-        monkeypatch.setattr(gate_repair, attempt, lambda *_: (truth, wrong))
+        monkeypatch.setattr(gate_repair, attempt, lambda *_: (Counts.of_all(truth, SHAPE), wrong))
     with pytest.raises(ContradictionError) as caught:
         gated(doubled(truth), None, measurements, config, SEEDS)
     assert caught.value.exit_code == 1
@@ -304,9 +320,9 @@ def test_wrong_public_totals_are_reported_and_not_refused(config):
     measurements = measured(config, truth)
     wrong = required(config, 9_000)
     assert constraints_contradict(measurements, wrong)
-    fitted = estimate(measurements, wrong)
-    counts = round_counts(fitted, wrong, 5).values
-    passed = gated(counts, fitted.values, measurements, wrong, SEEDS)
+    fitted = estimate_whole(measurements, wrong)
+    counts = fitted.round(5)
+    passed = estimation.gated(counts, fitted, measurements, wrong, SEEDS)
     assert passed.counts is counts
     assert passed.report["outcome"] == "public knowledge"
     assert passed.report["contradicted"] > 0
@@ -320,7 +336,7 @@ def test_right_public_totals_excuse_nothing_and_hold_when_counts_are_mended(conf
     wrong = shifted(truth)
     mended = gated(wrong, wrong + 0.1, measurements, right, SEEDS)
     assert mended.report["outcome"] == "raked"
-    assert mended.counts.sum() == 5_000
+    assert mended.counts.total == 5_000
 
 
 def test_totals_of_parts_are_held_against_the_tables_that_speak_of_them(config):
@@ -341,14 +357,14 @@ def test_impossible_cells_stay_empty_when_counts_are_mended(config):
     measurements = measured(narrow, truth)
     for wrong in (2 * truth, np.zeros_like(truth)):
         mended = gated(wrong, wrong.astype(np.float64), measurements, narrow, SEEDS)
-        assert mended.counts[~narrow.universe.possible()].sum() == 0
+        assert flat(mended.counts)[~narrow.universe.possible()].sum() == 0
 
 
 def test_a_law_without_noise_to_speak_of_allows_for_whole_counts(config):
     truth = truth_of()
     measurements = measured(config, truth, universe="50", epsilon="50")
-    fitted = estimate(measurements, config)
-    assert judge(round_counts(fitted, config, 5).values, measurements, config).passes
+    fitted = estimate_whole(measurements, config)
+    assert estimation.judge(fitted.round(5), measurements, config).passes
     assert float(DiscreteLaplace(Fraction(50), 1).alpha) < 1e-20
 
 
@@ -363,4 +379,4 @@ def test_records_in_impossible_cells_are_reported_and_not_refused(config):
         counts = np.where(narrow.universe.possible(), truth, 0)
         passed = gated(counts, counts + 0.0, measurements, narrow, SEEDS)
         assert passed.report["outcome"] == "public knowledge"
-        assert passed.counts is counts
+        assert np.array_equal(flat(passed.counts), counts)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from synth.domain.totals import Atoms
-from synth.estimate.counts import LAST_DIGITS, MOST_MOVED, _whole, moved_by_last_digits
+from synth.estimate.rounding import LAST_DIGITS, MOST_MOVED, moved_by_last_digits, round_counts
 
 SEED = 7
 
@@ -29,8 +29,8 @@ def test_what_other_last_digits_give_is_accepted_and_what_is_less_alike_is_not()
     seen = set()
     for _ in range(200):
         noise = generator.uniform(-1, 1, values.size) * LAST_DIGITS / 2
-        found = _whole(values * (1 + noise), None, SEED)
-        if found.sum() == _whole(values, None, SEED).sum():
+        found = round_counts(values * (1 + noise), None, SEED)
+        if found.sum() == round_counts(values, None, SEED).sum():
             records = moved(values, found)
             assert records is not None
             seen.add(records)
@@ -38,7 +38,7 @@ def test_what_other_last_digits_give_is_accepted_and_what_is_less_alike_is_not()
     for relative in (1e-9, 1e-6):
         inside = values.copy()
         inside[0] += relative  # away from every threshold
-        expected = _whole(inside, None, SEED)
+        expected = round_counts(inside, None, SEED)
         found = expected.copy()
         place = int(np.flatnonzero(found[:-1] > found[1:])[0])
         found[place] -= 1
@@ -48,7 +48,7 @@ def test_what_other_last_digits_give_is_accepted_and_what_is_less_alike_is_not()
 
 def test_no_more_records_than_the_most_are_accepted():
     values = on_thresholds(MOST_MOVED + 4)
-    expected = _whole(values, None, SEED)
+    expected = round_counts(values, None, SEED)
     found = expected.copy()
     places = [p for p in range(1, len(values) - 1) if expected[p] == 1 and expected[p + 1] == 0]
     places += [p - 1 for p in range(2, len(values) - 1) if expected[p] == 1 > expected[p - 1]]
@@ -68,7 +68,7 @@ def test_no_more_records_than_the_most_are_accepted():
 def test_a_cell_of_value_nothing_stays_empty_and_a_sum_stays(other):
     u = offset_of()
     values = np.array([1.0 - u, 0.0, 1.0, 0.0])
-    expected = _whole(values, None, SEED)
+    expected = round_counts(values, None, SEED)
     assert expected[1] == expected[3] == 0
     assert moved(values, expected) == 0
     if list(expected) != other:
@@ -78,7 +78,7 @@ def test_a_cell_of_value_nothing_stays_empty_and_a_sum_stays(other):
 def test_records_stay_in_their_atom_and_out_of_impossible_cells():
     values = np.array([1.0, 1.0, 0.0, 2.0])
     atoms = Atoms(np.array([0, 0, -1, 1]), np.array([[True, True]]), np.array([4]))
-    expected = _whole(values, atoms, SEED)
+    expected = round_counts(values, atoms, SEED)
     assert moved(values, expected, atoms) == 0
     for steps in ([0, -1, 1, 0], [-1, 0, 0, 1], [1, 0, 0, 0]):
         assert moved(values, expected + np.array(steps), atoms) is None
@@ -88,7 +88,7 @@ def test_no_cell_moves_by_two_although_both_its_edges_may_move():
     """Its first edge lies just above a threshold, its second just below the next."""
     hair = LAST_DIGITS / 10
     values = np.array([1.0 - offset_of() + hair, 1.0 - 2 * hair, 0.5])
-    assert list(_whole(values, None, SEED)) == [1, 0, 1]
+    assert list(round_counts(values, None, SEED)) == [1, 0, 1]
     assert moved(values, [0, 1, 1]) == 1
     assert moved(values, [1, 1, 0]) == 1
     assert moved(values, [0, 2, 0]) is None

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Universe
-from synth.estimate import estimate_blockwise, estimate_sparse
+from synth.estimate.blockwise import estimate_blockwise
+from synth.estimate.sparse.estimate import estimate_sparse
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 from synth.progress import Stage, Step, advance, stage, watched_by

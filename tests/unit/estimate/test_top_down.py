@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from synth.domain import Universe
-from synth.estimate import estimate, top_down
+from synth.estimate import estimate_whole, top_down
 from synth.estimate.interactions import Interactions
 from synth.estimate.sums import NoisyCoefficients, noisy_coefficients
 from synth.measurements import MeasuredTable, Measurements
@@ -320,7 +320,7 @@ def test_the_estimate_takes_this_step_with_hierarchies_only(
         config = replace(make_config((2, 2), cells=False), universe=universe)
         whole = truth.astype(np.int64)
         table = measure(universe, universe.names, whole, seed=4, epsilon=Fraction(1))
-        steps = estimate(Measurements("t", "0" * 64, (table,)), config).report["steps"]
+        steps = estimate_whole(Measurements("t", "0" * 64, (table,)), config).report["steps"]
         names = [step["step"] for step in steps]
         assert (STEP in names) == taken
         assert ("anchor to noisy sums that the fit contradicts" in names) != taken

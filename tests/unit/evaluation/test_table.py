@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.evaluation import table as tables
 from synth.evaluation.table import same_cells, shares, table_of
 from tests.unit.evaluation.made_up import made_up, table, universe
@@ -43,16 +43,15 @@ def test_counts_of_the_same_cells_in_another_table():
     assert same_cells(table(OVER, first), table(OVER, [])).tolist() == [0] * len(set(first))
 
 
-def test_dense_and_listed_counts_give_the_same_table():
+def test_published_counts_give_the_table_of_their_rows():
     rows = made_up(OVER, 30, 5)
     expected = table(OVER, rows)
     dense = np.zeros(OVER.size, dtype=np.int64)
     for row in rows:
         dense[OVER.cell(row)] += 1
-    listed = SparseCounts(tuple(c.astype(np.uint8) for c in expected.codes), expected.counts)
-    for found in (table_of(OVER, dense), table_of(OVER, listed)):
-        assert [codes.tolist() for codes in found.codes] == [c.tolist() for c in expected.codes]
-        assert found.counts.tolist() == expected.counts.tolist()
+    found = table_of(OVER, Counts.of_all(dense, OVER.shape))
+    assert [codes.tolist() for codes in found.codes] == [c.tolist() for c in expected.codes]
+    assert found.counts.tolist() == expected.counts.tolist()
 
 
 def test_a_sample_of_everything_is_everything_and_halves_are_a_partition():

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from synth.config import Config, load_config
 from synth.domain import Margin
+from synth.domain.counts import Counts
 from synth.estimate.gate import judge
 from synth.measurements import (
     Disposal,
@@ -108,6 +109,7 @@ def stand_in(measurements: Measurements, config: Config) -> Derivation:
         counts[inside[:2]] = entry.total // 2, entry.total - entry.total // 2
     seeds = {purpose: public_seed(measurements, purpose) for purpose in (ROUNDING, BINS)}
     report = {"method": "stand-in", "rounds": 3, "residual": 0.125, "tables": [["age"], ["town"]]}
+    counts = Counts.of_all(counts, config.universe.shape)
     gate = {"outcome": "agree", **judge(counts, measurements, config).to_plain()}
     return Derivation(config, measurements, counts, report, seeds, forecast(config), gate)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from synth.domain.counts import Counts
 from synth.measurements import write_measurements
 from synth.release.columns import published_columns
 from synth.release.csv_file import csv_chunks
@@ -18,12 +19,14 @@ from .conftest import BUSY
 
 def rows_of(made):
     """Counts that keep every rule."""
-    return made.derive(made.measurements, made.config).counts
+    counts = made.derive(made.measurements, made.config).counts
+    return counts.of_every_cell(made.config.universe.shape)
 
 
 def told(made, counts, **output):
     config = replace(made.config, output=replace(made.config.output, **output))
-    return list(rule_findings("synthetic.csv", counts, config))
+    listed = Counts.of_all(counts, config.universe.shape)
+    return list(rule_findings("synthetic.csv", listed, config))
 
 
 @pytest.fixture
@@ -67,14 +70,13 @@ def test_another_number_of_rows_is_told(made, more):
 def test_a_byte_after_the_last_row_is_told(made, tmp_path, more):
     """Even one that adds no row."""
     columns = published_columns(made.config.universe, made.config.output.bins)
-    chunks = csv_chunks(rows_of(made), made.config.universe, columns, seed=7)
-    text = b"".join(map(bytes, chunks))
+    counts = made.derive(made.measurements, made.config).counts
+    text = b"".join(map(bytes, csv_chunks(counts, columns, seed=7)))
     for content, findings in ((text, []), (text + more, ["goes on after its last row"])):
         (tmp_path / "release").mkdir(exist_ok=True)
         (tmp_path / "release" / "synthetic.csv").write_bytes(content)
-        found = csv_findings(
-            Folder(tmp_path / "release"), "synthetic.csv", rows_of(made), made.config, seed=7
-        )
+        folder = Folder(tmp_path / "release")
+        found = csv_findings(folder, "synthetic.csv", counts, made.config, seed=7)
         assert len(found) == len(findings)
         assert all(part in whole for part, whole in zip(findings, found, strict=True))
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.domain import Attribute, Universe
+from synth.domain.counts import Counts
 from synth.release.columns import published_columns
 from synth.release.csv_file import csv_chunks, quote_field
 from synth.release.parquet_file import write_parquet
@@ -28,11 +29,16 @@ def some_counts(universe=UNIVERSE, most=4):
     return np.random.default_rng(3).integers(0, most, universe.size, dtype=np.int64)
 
 
+def same(found, counts, universe=UNIVERSE):
+    return (found.of_every_cell(universe.shape) == counts).all()
+
+
 def written(counts, universe=UNIVERSE, bins="uniform"):
     columns = published_columns(universe, bins)
-    text = b"".join(csv_chunks(counts, universe, columns, seed=SEED))
+    counts = Counts.of_all(counts, universe.shape)
+    text = b"".join(csv_chunks(counts, columns, seed=SEED))
     binary = io.BytesIO()
-    write_parquet(binary, counts, universe, columns, seed=SEED)
+    write_parquet(binary, counts, columns, seed=SEED)
     binary.seek(0)
     return columns, text, binary
 
@@ -42,7 +48,7 @@ def test_every_cell_becomes_as_many_rows_as_its_count_says(block_rows):
     counts = some_counts()
     slow = [cell for cell in range(UNIVERSE.size) for _ in range(counts[cell])]
     fast = []
-    for block in row_blocks(counts, UNIVERSE, block_rows=block_rows):
+    for block in row_blocks(Counts.of_all(counts, UNIVERSE.shape), block_rows=block_rows):
         assert block.start == len(fast)
         assert block.size <= block_rows
         fast += [UNIVERSE.cell(codes) for codes in zip(*block.codes, strict=True)]
@@ -50,7 +56,10 @@ def test_every_cell_becomes_as_many_rows_as_its_count_says(block_rows):
 
 
 def test_no_rows_make_no_blocks():
-    assert list(row_blocks(np.zeros(UNIVERSE.size, dtype=np.int64), UNIVERSE)) == []
+    assert (
+        list(row_blocks(Counts.of_all(np.zeros(UNIVERSE.size, dtype=np.int64), UNIVERSE.shape)))
+        == []
+    )
 
 
 @pytest.mark.parametrize("position", [1, 2])
@@ -62,7 +71,9 @@ def test_values_do_not_depend_on_the_block_size(position):
             grid_values(
                 column, block.codes[position], seed=SEED, position=position, start=block.start
             )
-            for block in row_blocks(some_counts(), UNIVERSE, block_rows=block_rows)
+            for block in row_blocks(
+                Counts.of_all(some_counts(), UNIVERSE.shape), block_rows=block_rows
+            )
         ]
         values[block_rows] = np.concatenate(parts).tolist()
     assert values[1] == values[5] == values[4096]
@@ -85,16 +96,25 @@ def test_both_files_hold_the_same_rows_and_give_the_counts_back(bins):
                 assert Fraction(field) == Fraction(str(value))
     binary.seek(0)
     total = int(counts.sum())
-    assert (counts_of_csv(io.BytesIO(text), UNIVERSE, columns) == counts).all()
-    assert (counts_of_parquet(binary, UNIVERSE, columns, rows=total) == counts).all()
+    assert (
+        counts_of_csv(io.BytesIO(text), UNIVERSE, columns).of_every_cell(UNIVERSE.shape) == counts
+    ).all()
+    assert (
+        counts_of_parquet(binary, UNIVERSE, columns, rows=total).of_every_cell(UNIVERSE.shape)
+        == counts
+    ).all()
 
 
 def test_no_rows_give_a_header_and_an_empty_table():
     counts = np.zeros(UNIVERSE.size, dtype=np.int64)
     columns, text, binary = written(counts)
     assert text == b'"a,b",age,gain\n'
-    assert (counts_of_csv(io.BytesIO(text), UNIVERSE, columns) == counts).all()
-    assert (counts_of_parquet(binary, UNIVERSE, columns, rows=0) == counts).all()
+    assert (
+        counts_of_csv(io.BytesIO(text), UNIVERSE, columns).of_every_cell(UNIVERSE.shape) == counts
+    ).all()
+    assert (
+        counts_of_parquet(binary, UNIVERSE, columns, rows=0).of_every_cell(UNIVERSE.shape) == counts
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +130,9 @@ def test_a_missing_value_of_a_single_column_is_no_empty_line():
     counts = np.array([1, 2], dtype=np.int64)
     columns, text, _ = written(counts, universe)
     assert text == b'a\nx\n""\n""\n'
-    assert (counts_of_csv(io.BytesIO(text), universe, columns) == counts).all()
+    assert (
+        counts_of_csv(io.BytesIO(text), universe, columns).of_every_cell(universe.shape) == counts
+    ).all()
 
 
 def test_decimals_are_written_exactly_with_their_sign():
@@ -142,5 +164,6 @@ def test_the_bytes_of_a_csv_are_a_function_of_counts_and_seed():
     counts = some_counts()
     columns, first, _ = written(counts)
     assert written(counts)[1] == first
-    other = b"".join(csv_chunks(counts, UNIVERSE, columns, seed=SEED + 1))
+    chunks = csv_chunks(Counts.of_all(counts, UNIVERSE.shape), columns, seed=SEED + 1)
+    other = b"".join(chunks)
     assert other != first

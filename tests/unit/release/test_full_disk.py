@@ -10,6 +10,7 @@ CHILD = """
 import resource, sys
 from pathlib import Path
 import numpy as np
+from synth.domain.counts import Counts
 from synth.domain import Attribute, Universe
 from synth.errors import OutputError
 from synth.measurements.durable import translate_write_errors
@@ -21,10 +22,10 @@ from fractions import Fraction
 
 universe = Universe((Attribute("a", "integer", edges=(Fraction(0), Fraction(10**9))),))
 columns = published_columns(universe, "uniform")
-counts = np.array([300_000], dtype=np.int64)
+counts = Counts.of_all(np.array([300_000]), (1,))
 writers = {
-    "csv": lambda file: file.writelines(csv_chunks(counts, universe, columns, seed=1)),
-    "parquet": lambda file: write_parquet(file, counts, universe, columns, seed=1),
+    "csv": lambda file: file.writelines(csv_chunks(counts, columns, seed=1)),
+    "parquet": lambda file: write_parquet(file, counts, columns, seed=1),
 }
 limit = int(sys.argv[3])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import synth.estimate
+from synth.domain.counts import Counts
 from synth.errors import VerificationError
-from synth.estimate import counts as rounding
+from synth.estimate import any_size, estimate_whole, rounding
 from synth.release.derivation import derive, moved_records
 from synth.release.manifest import build
 from synth.release.verification import verify_folder
 from synth.release.write import write_release
 
+SHAPE = (5, 3, 3)
 LAST_DIGIT = 1e-13
 NUDGE = 1e-11
 """Records by which a running sum is put above a whole number; last digits take more away."""
@@ -63,27 +64,30 @@ def moving(*steps):
     """A derivation that is changed in some cells: pairs of (cell, records more)."""
 
     def change(derived):
-        counts = derived.counts.copy()
+        counts = derived.counts.of_every_cell(SHAPE)
         for cell, records in steps:
             counts[cell] += records
         assert counts.min() >= 0
-        return replace(derived, counts=counts)
+        return replace(derived, counts=Counts.of_all(counts, SHAPE))
 
     return change
 
 
 def perturbed(monkeypatch, relative):
-    real = synth.estimate.estimate
-
     def other(*args):
-        found = real(*args)
+        found = estimate_whole(*args)
         return replace(found, values=found.values * (1 - relative))
 
-    monkeypatch.setattr(synth.estimate, "estimate", other)
+    monkeypatch.setattr(any_size, "estimate_whole", other)
 
 
 def values_of(made):
-    return synth.estimate.estimate(made.measurements, made.config).values
+    return estimate_whole(made.measurements, made.config).values
+
+
+def counts_of(made):
+    assert made.config.universe.shape == SHAPE
+    return derive(made.measurements, made.config).counts.of_every_cell(SHAPE)
 
 
 def test_last_digits_that_move_a_record_are_accepted_and_said(
@@ -91,10 +95,10 @@ def test_last_digits_that_move_a_record_are_accepted_and_said(
 ):
     made = measured()
     place = on_a_threshold(values_of(made))
-    here = derive(made.measurements, made.config).counts
+    here = counts_of(made)
     with monkeypatch.context() as there:
         perturbed(there, LAST_DIGIT)
-        written = derive(made.measurements, made.config).counts
+        written = counts_of(made)
         elsewhere(lambda derived: derived, made=made)
     assert list(np.flatnonzero(written - here)) == [place, place + 1]
     report = verify_folder(made.folder)
@@ -134,8 +138,9 @@ def test_records_moved_by_hand_are_found_whatever_fingerprint_is_stated(
     """Everything else is made to agree: fit, files, page, checksums."""
 
     def move(derived):
-        full, empty = int(np.argmax(derived.counts)), int(np.argmin(derived.counts))
-        assert derived.counts[full] > 20
+        counts = derived.counts.of_every_cell(SHAPE)
+        full, empty = int(np.argmax(counts)), int(np.argmin(counts))
+        assert counts[full] > 20
         return moving((full, -records), (empty, records))(derived)
 
     made = elsewhere(move, fingerprint=fingerprint, numpy=numpy)
@@ -146,15 +151,20 @@ def test_records_moved_by_hand_are_found_whatever_fingerprint_is_stated(
 
 def test_every_step_of_one_record_to_the_next_cell_is_found_but_on_a_threshold(measured):
     made = measured()
-    counts = derive(made.measurements, made.config).counts
-    assert moved_records(made.measurements, made.config, counts) == 0
+    counts = counts_of(made)
+
+    def moved(found):
+        published = Counts.of_all(found, SHAPE)
+        return moved_records(made.measurements, made.config, published)
+
+    assert moved(counts) == 0
     for cell in range(len(counts) - 1):
         for one, other in ((cell, cell + 1), (cell + 1, cell)):
             if counts[one]:
                 found = counts.copy()
                 found[one] -= 1
                 found[other] += 1
-                assert moved_records(made.measurements, made.config, found) is None
+                assert moved(found) is None
 
 
 def test_a_row_more_is_never_last_digits(elsewhere):

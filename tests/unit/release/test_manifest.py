@@ -32,7 +32,6 @@ from synth.release.manifest.figures import read_figures
 from synth.release.manifest.implementation import arithmetic_fingerprint
 from synth.release.manifest.life import build_security
 from synth.release.manifest.meaning import build_meaning, rare
-from synth.release.manifest.residuals import marginal_residuals, root_mean_square
 from synth.release.manifest.software import bill_of_materials, current_versions, source_commit
 
 
@@ -191,23 +190,6 @@ def test_exact_numbers_never_understate():
     assert third["fraction"] == "1/3"
     assert Fraction(third["decimal"]) > Fraction(1, 3)
     assert Decimal(third["decimal"]) - Decimal(1) / 3 < Decimal("1e-15")
-
-
-def test_residuals_of_marginals_are_those_of_the_slow_definition():
-    shape = (3, 2, 4)
-    table = np.random.default_rng(1).integers(-5, 6, shape)
-    marginals = [(0,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2), ()]
-    fast = marginal_residuals(table.ravel(), shape, marginals)
-    for marginal, value in zip(marginals, fast, strict=True):
-        others = tuple(axis for axis in range(3) if axis not in marginal)
-        slow = table.sum(axis=others)
-        assert value == pytest.approx(math.sqrt(np.mean(np.square(slow))), rel=1e-12)
-
-
-def test_a_root_mean_square_of_large_numbers_does_not_overflow():
-    values = np.full(5000, 2**40, dtype=np.int64)
-    assert root_mean_square(values) == 2.0**40
-    assert root_mean_square(np.zeros(0, dtype=np.int64)) == 0.0
 
 
 def test_the_fingerprint_is_stable_and_versions_are_those_installed():

@@ -23,8 +23,9 @@ def test_rows_have_the_published_types_in_either_format(released, formats):
         "town": "string",
     }
     counts = stand_in(made.measurements, made.config).counts
-    assert len(frame) == counts.sum()
-    table = counts.reshape(made.config.universe.shape)
+    assert len(frame) == counts.total
+    shape = made.config.universe.shape
+    table = counts.of_every_cell(shape).reshape(shape)
     assert frame["gain, in $"].isna().sum() == table[:, -1].sum()
     assert (frame["town"] == "<Other>").sum() == table[:, :, 2].sum() == 40
 
@@ -68,7 +69,9 @@ def test_rows_with_a_field_too_many_are_refused_not_shifted(released):
 def test_counts_and_marginals_are_those_of_the_rows(released):
     made = released(**BUSY)
     release = synth.Release(made.folder)
-    table = stand_in(made.measurements, made.config).counts.reshape(made.config.universe.shape)
+    shape = made.config.universe.shape
+    counts = stand_in(made.measurements, made.config).counts
+    table = counts.of_every_cell(shape).reshape(shape)
     cells = release.counts()
     assert cells["count"].to_list() == [int(n) for n in table.ravel() if n]
     marginal = release.marginal(["town", "age"])

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.domain import Attribute, Universe
+from synth.domain.counts import Counts
 from synth.release import readback
 from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
@@ -62,8 +63,8 @@ def test_another_header_is_refused():
 def test_good_rows_are_counted():
     rows = "x,5,-0.001\nx,5,0.000\n,99,1.000\n"
     counts = counts_of_csv(io.BytesIO((HEADER + rows).encode()), UNIVERSE, COLUMNS)
-    assert np.flatnonzero(counts).tolist() == [0, 1, 11]
-    assert counts.sum() == 3
+    assert np.flatnonzero(counts.of_every_cell(UNIVERSE.shape)).tolist() == [0, 1, 11]
+    assert counts.total == 3
 
 
 def test_no_more_of_a_csv_file_is_held_than_some_blocks(monkeypatch):
@@ -88,9 +89,9 @@ def test_a_line_fits_into_a_block_however_long_its_texts_are(monkeypatch):
     levels = ("a" * 5_000, '"' * 5_000, "é" * 5_000)
     universe = Universe((Attribute("town", "categorical", levels=levels, out_of_domain="missing"),))
     columns = published_columns(universe, "uniform")
-    counts = np.array([2, 3, 2])
-    written = b"".join(map(bytes, csv_chunks(counts, universe, columns, seed=1)))
-    assert counts_of_csv(io.BytesIO(written), universe, columns).tolist() == [2, 3, 2]
+    counts = Counts.of_all(np.array([2, 3, 2]), universe.shape)
+    written = b"".join(map(bytes, csv_chunks(counts, columns, seed=1)))
+    assert counts_of_csv(io.BytesIO(written), universe, columns).values.tolist() == [2, 3, 2]
 
 
 def parquet(rows, *, metadata=None, groups=None, names=("town", "age", "gain")):
@@ -150,5 +151,6 @@ def test_few_rows_of_many_long_levels_are_read_back():
     columns, counts = published_columns(universe, "uniform"), np.zeros(2_000, dtype=np.int64)
     counts[[3, 1_999]] = 2, 1
     file = io.BytesIO()
-    write_parquet(file, counts, universe, columns, seed=1)
-    assert (counts_of_parquet(file, universe, columns, rows=3) == counts).all()
+    write_parquet(file, Counts.of_all(counts, universe.shape), columns, seed=1)
+    found = counts_of_parquet(file, universe, columns, rows=3)
+    assert (found.of_every_cell(universe.shape) == counts).all()

@@ -150,7 +150,7 @@ def test_the_fit_is_told_for_every_table(several):
     universe = several.config.universe
     for told, table in zip(tables, several.measurements.tables, strict=True):
         margin = Margin(table.event.table, table.event.coarsening)
-        apart = margin.sums(universe, counts) - table.noisy_counts
+        apart = counts.sums(universe, margin) - table.noisy_counts
         assert told.noisy_total == table.noisy_counts.sum()
         rms = math.sqrt(np.mean(np.square(apart)))
         assert told.rms_residual_records == pytest.approx(rms, rel=1e-12)
@@ -164,7 +164,7 @@ def test_a_query_is_compared_with_the_table_whose_sums_have_the_least_noise(seve
     assert len(queries) == len(several.config.workload.marginals)
     for told in queries:
         names = told.attributes
-        apart = counts - tables[0].noisy_counts
+        apart = counts.of_every_cell(universe.shape) - tables[0].noisy_counts
         assert told.event == 0  # sigma^2 is 2,000 for sex alone, and 24 * 5 for its sums
         expected = Margin(names, (0,) * len(names)).sums(universe, apart)
         assert told.rms_residual_records == pytest.approx(

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.measurements.receipt import (
     NO_CORE_DUMP,
@@ -35,10 +36,11 @@ def moved(made, records):
 
     def derive(measurements, config):
         derived = made.derive(measurements, config)
-        counts = derived.counts.copy()
+        counts = derived.counts.of_every_cell(config.universe.shape)
         counts[0] -= records
         counts[1] += records
         report = derived.report | {"residual": 0.25}
+        counts = Counts.of_all(counts, config.universe.shape)
         return replace(derived, counts=counts, report=report)
 
     return derive

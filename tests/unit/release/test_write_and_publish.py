@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from synth.config import load_config
+from synth.domain.counts import Counts
 from synth.errors import BugError, OutputError
 from synth.job.pipeline import run
 from synth.release import publish, publish_release, published_configuration_hash, verify_release
@@ -195,11 +196,13 @@ def test_what_does_not_verify_is_a_bug(measured, busy, broken):
     made = measured(**busy)
 
     def wrong(measurements, config):
-        counts = made.derive(measurements, config).counts.copy()
+        shape = config.universe.shape
+        counts = made.derive(measurements, config).counts.of_every_cell(shape)
         place = ~config.universe.possible()
         if broken == "public_totals":
             place = config.universe.members(config.public_totals[0].where)
         counts[np.flatnonzero(place)[0]] += 1
+        counts = Counts.of_all(counts, shape)
         return replace(made.derive(measurements, config), counts=counts)
 
     with pytest.raises(BugError, match=r"rows are impossible|from the public total") as caught:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Margin, Universe
-from synth.domain.sparse_counts import margin_sums
+from synth.domain.counts import margin_sums
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
 from synth.privacy import TableEvent

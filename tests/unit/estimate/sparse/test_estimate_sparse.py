@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from synth.domain import Conjunction, PublicTotal
-from synth.domain.sparse_counts import inside, is_possible
-from synth.estimate import estimate_sparse, round_sparse
+from synth.domain.counts import inside, is_possible
+from synth.estimate.sparse.estimate import estimate_sparse
 from synth.estimate.sparse.raking import rake_to_tables
 from synth.estimate.sparse.room import has_room
 from synth.estimate.sparse.support import spread
@@ -62,7 +62,7 @@ def configured(make_config, universe, **named):
 def test_marginals_are_kept_and_heavy_cells_found(make_config, measured, records):
     universe, measurements = measured
     fitted = estimate_sparse(measurements, configured(make_config, universe), seed=4)
-    counts = round_sparse(fitted, 5)
+    counts = fitted.round(5)
     assert abs(counts.total - 20_000) < 150
     ones = [distance(records, counts, (i,)) for i in range(24)]
     twos = [distance(records, counts, (i, i + 1)) for i in range(23)]
@@ -152,7 +152,7 @@ def test_impossible_cells_stay_empty_and_totals_hold(make_config, make, records)
         listed, codes=listed.codes[possible], noisy_counts=listed.noisy_counts[possible]
     )
     fitted = estimate_sparse(make.measurements(listed, *tables), config, seed=1)
-    counts = round_sparse(fitted, 2)
+    counts = fitted.round(2)
     assert is_possible(counts.columns, universe).all()
     assert is_possible(fitted.columns, universe).all()
     for total in totals:
@@ -166,7 +166,7 @@ def test_a_total_of_all_records_where_nobody_was_seen(make_config, make, records
     listed = make.listing(universe, [column[:0] for column in records], threshold=52)
     totals = (PublicTotal(Conjunction({}), total, "a register"),)
     config = replace(configured(make_config, universe), public_totals=totals)
-    counts = round_sparse(estimate_sparse(make.measurements(listed), config, seed=1), 2)
+    counts = estimate_sparse(make.measurements(listed), config, seed=1).round(2)
     assert counts.total == total
 
 
@@ -174,10 +174,10 @@ def test_a_declared_number_of_rows_is_met_without_any_table_of_sums(make_config,
     universe = make.universe(*SIZES)
     listed = make.listing(universe, records, threshold=52, false_cells=20)
     config = configured(make_config, universe, rows=5000)
-    counts = round_sparse(estimate_sparse(make.measurements(listed), config, seed=1), 2)
+    counts = estimate_sparse(make.measurements(listed), config, seed=1).round(2)
     assert counts.total == 5000
     without = configured(make_config, universe)
-    alone = round_sparse(estimate_sparse(make.measurements(listed), without, seed=1), 2)
+    alone = estimate_sparse(make.measurements(listed), without, seed=1).round(2)
     assert abs(alone.total - 400 * HEAVY) < 30
     assert len(alone.values) == HEAVY
 
@@ -187,7 +187,7 @@ def test_no_record_at_all(make_config, make):
     none = [np.zeros(0, dtype=np.int64)] * 24
     tables = [make.sums(universe, none, (i,)) for i in range(24)]
     config = configured(make_config, universe)
-    counts = round_sparse(estimate_sparse(make.measurements(*tables), config, seed=1), 2)
+    counts = estimate_sparse(make.measurements(*tables), config, seed=1).round(2)
     assert counts.total == 0
     assert len(counts.columns) == 24
 
@@ -234,7 +234,7 @@ def test_a_list_full_of_noise_adds_no_records(make_config, make, threshold, fals
     fitted = estimate_sparse(
         make.measurements(listed, *tables), configured(make_config, universe), seed=4
     )
-    counts = round_sparse(fitted, 5)
+    counts = fitted.round(5)
     assert abs(counts.total - 891) < 120  # five standard deviations of the noisy total
     assert np.mean([distance(records, counts, (i,)) for i in range(8)]) < 0.1
 

@@ -103,7 +103,7 @@ def test_the_support_has_every_cell_once_and_keeps_listed_counts(make):
 
 def test_impossible_cells_are_not_drawn(make):
     from synth.domain import Conjunction
-    from synth.domain.sparse_counts import is_possible
+    from synth.domain.counts import is_possible
 
     rules = (Conjunction({"a0": (0, 1, 2), "a1": (0, 1)}), Conjunction({"a2": (3,)}))
     universe = make.universe(6, 3, 4, impossible=rules)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from synth.domain.sparse_counts import SparseCounts
+from synth.domain.counts import Counts
 from synth.release.page import listed_pairs, summary
 from synth.release.page.association import cramers_v
 from synth.release.page.summary import MOST_COMPARED, summarise
@@ -18,7 +18,7 @@ SHAPE = (3, 1, 4, 2)
 def listed(cells, values):
     """Counts of cells given by their codes."""
     columns = tuple(np.array(codes, dtype=np.uint32) for codes in zip(*cells, strict=True))
-    return SparseCounts(columns, np.array(values, dtype=np.int64))
+    return Counts(columns, np.array(values, dtype=np.int64))
 
 
 def made_up(seed=1):
@@ -52,9 +52,13 @@ def pairs_of(counts, low, high):
     return found
 
 
-def test_columns_and_pairs_are_those_of_the_rows_one_by_one():
+@pytest.mark.parametrize("group", [1, 4, 1 << 8])
+@pytest.mark.parametrize("limit", [1 << 22, 10, 1])
+def test_columns_and_pairs_are_those_of_the_rows_one_by_one(monkeypatch, limit, group):
+    monkeypatch.setattr(listed_pairs, "PAIR_TABLE_CELLS", limit)
+    monkeypatch.setattr(listed_pairs, "GROUP_CELLS", group)
     counts = made_up()
-    found = summarise(counts, SHAPE)
+    found = summarise(Counts.of_all(counts, SHAPE), SHAPE)
     for axis, size in enumerate(SHAPE):
         slow = [0] * size
         for codes, count in zip(product(*map(range, SHAPE)), counts.tolist(), strict=True):
@@ -64,18 +68,6 @@ def test_columns_and_pairs_are_those_of_the_rows_one_by_one():
         expected = slow_association(pairs_of(counts, low, high))
         assert found.associations[high][low] == pytest.approx(expected, abs=1e-12)
     assert found.associations[1] == (None,)
-
-
-@pytest.mark.parametrize("group", [1, 4, 1 << 8])
-@pytest.mark.parametrize("limit", [1 << 22, 10, 1])
-def test_listed_cells_give_the_same_as_all_cells(monkeypatch, limit, group):
-    monkeypatch.setattr(listed_pairs, "PAIR_TABLE_CELLS", limit)
-    monkeypatch.setattr(listed_pairs, "GROUP_CELLS", group)
-    counts = made_up()
-    codes = list(product(*map(range, SHAPE)))
-    occupied = np.flatnonzero(counts)
-    sparse = listed([codes[cell] for cell in occupied], counts[occupied])
-    assert summarise(sparse, SHAPE) == summarise(counts, SHAPE)
 
 
 def test_a_universe_of_any_size_is_summed_from_its_listed_cells():
@@ -95,19 +87,16 @@ def test_many_columns_are_compared_up_to_a_limit():
 
 
 def test_fewer_columns_are_compared_where_that_is_much_work(monkeypatch):
-    monkeypatch.setattr(summary, "MOST_VISITS", 12)
+    monkeypatch.setattr(listed_pairs, "GROUP_CELLS", 1)
+    monkeypatch.setattr(summary, "MOST_VISITS", 20)
     sparse = listed([(0,) * 6, (1,) * 6], [3, 3])
     assert summarise(sparse, (2,) * 6).compared == 4
 
 
 def test_no_rows_at_all():
-    found = summarise(np.zeros(6, dtype=np.int64), (2, 3))
+    found = summarise(Counts.of_all(np.zeros(6, dtype=np.int64), (2, 3)), (2, 3))
     assert found.singles == ((0, 0), (0, 0, 0))
     assert found.associations == ((), (None,))
-    assert (
-        summarise(SparseCounts(tuple(np.zeros((2, 0), np.uint8)), np.zeros(0, np.int64)), (2, 3))
-        == found
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,23 @@
-"""Counts of a universe too large to hold: the cells that are there, and nothing of the others."""
+"""Counts: the whole numbers of records of a universe, as the cells that are not empty."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from synth.domain.cell_words import cell_order, cell_words, find_cells, new_cells
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain.cell_words import cell_order, cell_words, code_type, find_cells, new_cells
 from synth.domain.margin import Margin
 from synth.domain.universe import Conjunction, Universe
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 @dataclass(frozen=True, eq=False)
-class SparseCounts:
-    """Whole counts of the cells that are not empty.
+class Counts:
+    """Whole counts of the cells that are not empty; small for a universe of any size.
 
     Shapes and units: `columns[j]` holds the code of attribute j for every cell, in an unsigned
     type; cells ascend by number, each once; `values` is int64, records, > 0.
@@ -26,6 +26,42 @@ class SparseCounts:
     columns: tuple[NDArray[Any], ...]
     values: NDArray[np.int64]
 
+    @classmethod
+    def of_cells(
+        cls, cells: NDArray[np.int64], values: NDArray[np.int64], shape: Sequence[int]
+    ) -> Counts:
+        """The counts of cells given by their numbers, ascending.
+
+        Requires: a universe of less than 2^63 cells.
+        """
+        kind = code_type(shape)
+        columns = []
+        for axis, size in enumerate(shape):
+            code = cells // math.prod(shape[axis + 1 :])
+            code %= size
+            columns.append(code.astype(kind))
+        return cls(tuple(columns), values)
+
+    @classmethod
+    def of_all(cls, values: NDArray[np.int64], shape: Sequence[int]) -> Counts:
+        """The counts of all cells of a universe, given one after another."""
+        cells = np.flatnonzero(values)
+        return cls.of_cells(cells, values.reshape(-1)[cells], shape)
+
+    def of_every_cell(self, shape: Sequence[int]) -> NDArray[np.int64]:
+        """The counts of all cells, flat in cell order. Requires: a universe that can be held."""
+        every = np.zeros(math.prod(shape), dtype=np.int64)
+        every[cell_words(self.columns, shape)[0]] = self.values
+        return every
+
+    def sums(self, universe: Universe, margin: Margin) -> NDArray[np.int64]:
+        """The records in every cell of the margin, flat in C order."""
+        return margin_sums(self.columns, self.values, universe, margin).astype(np.int64)
+
+    def inside(self, universe: Universe, conjunction: Conjunction) -> int:
+        """The records in the cells of the conjunction."""
+        return int(self.values[inside(self.columns, universe, conjunction)].sum())
+
     @property
     def total(self) -> int:
         """The number of records."""
@@ -33,8 +69,6 @@ class SparseCounts:
 
     def at(self, columns: Sequence[NDArray[Any]], shape: Sequence[int]) -> NDArray[np.int64]:
         """The counts of the given cells; 0 for those that are empty."""
-        import numpy as np
-
         places = find_cells(cell_words(self.columns, shape), cell_words(columns, shape))
         if not len(self.values):
             return np.zeros(len(places), dtype=np.int64)
@@ -55,10 +89,8 @@ class Difference:
         return abs(self.found - self.expected)
 
 
-def difference(found: SparseCounts, expected: SparseCounts, shape: Sequence[int]) -> Difference:
+def difference(found: Counts, expected: Counts, shape: Sequence[int]) -> Difference:
     """Compare two tables of one universe."""
-    import numpy as np
-
     if np.array_equal(found.values, expected.values) and all(
         map(np.array_equal, found.columns, expected.columns)
     ):
@@ -82,8 +114,6 @@ def inside(
     columns: Sequence[NDArray[Any]], universe: Universe, conjunction: Conjunction
 ) -> NDArray[np.bool_]:
     """For cells given by their codes: whether each one belongs to the conjunction."""
-    import numpy as np
-
     found = np.ones(len(columns[0]), dtype=bool)
     for name, codes in conjunction.codes.items():
         axis = universe.names.index(name)
@@ -95,8 +125,6 @@ def inside(
 
 def is_possible(columns: Sequence[NDArray[Any]], universe: Universe) -> NDArray[np.bool_]:
     """For cells given by their codes: whether no impossible rule applies."""
-    import numpy as np
-
     found = np.ones(len(columns[0]), dtype=bool)
     for rule in universe.impossible:
         found &= ~inside(columns, universe, rule)
@@ -107,8 +135,6 @@ def margin_cells(
     columns: Sequence[NDArray[Any]], universe: Universe, margin: Margin
 ) -> NDArray[np.int64]:
     """The number of the margin's cell into which every cell falls."""
-    import numpy as np
-
     found = np.zeros(len(columns[0]), dtype=np.int64)
     for name, step, size in zip(
         margin.names, margin.coarsening, margin.shape(universe), strict=True
@@ -132,8 +158,6 @@ def margin_sums(
 
     Rounding: exact for whole numbers with sums below 2^53.
     """
-    import numpy as np
-
     cells = margin_cells(columns, universe, margin)
     sums = np.bincount(cells, weights=values, minlength=margin.cells(universe))
     return np.asarray(sums, dtype=np.float64)

@@ -1,19 +1,14 @@
-"""Counts: the whole numbers of records that are published."""
+"""Rounding: from values of cells to the whole numbers of records that are published."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import Config
-from synth.domain.sparse_counts import SparseCounts
 from synth.domain.totals import Atoms
-from synth.estimate.estimate import Estimate
-from synth.estimate.raking import atom_sums, required_atoms, whole_totals_near
-from synth.estimate.sparse import SparseEstimate
+from synth.estimate.raking import atom_sums, whole_totals_near
 
 LAST_DIGITS = 1e-12
 """Relative: how far an estimate may be from another one that differs in last digits alone."""
@@ -25,37 +20,15 @@ _WHOLE = 1e-6
 """An atom total this close to a whole number (relative to its size) counts as whole."""
 
 
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Whole counts: `values` is int64, flat in cell order, records, >= 0."""
-
-    values: NDArray[np.int64]
-
-
-def round_counts(estimate: Estimate, config: Config, seed: int) -> Counts:
-    """Turn the estimate into whole counts by systematic rounding in cell order.
+def round_counts(values: NDArray[np.float64], atoms: Atoms | None, seed: int) -> NDArray[np.int64]:
+    """Turn values into whole counts by systematic rounding in cell order.
 
     Privacy: post-processing; `seed` is public.
-    Ensures: every count is the floor or the ceiling of the estimate; impossible cells are 0; every
-    public total, and `output.rows` where it is a number, holds exactly. The expectation over
-    the seed of every count is the estimate.
+    Ensures: every count is the floor or the ceiling of the value; impossible cells are 0; every
+    required total holds exactly. The expectation over the seed of every count is the value.
     Rounding: with C the running sum in an atom (all cells, if no totals are required) and u uniform
     in [0, 1), out_i = floor(C_i + u) - floor(C_{i-1} + u).
     """
-    return Counts(_whole(estimate.values, required_atoms(config), seed))
-
-
-def round_sparse(estimate: SparseEstimate, seed: int) -> SparseCounts:
-    """The same for the cells of a sparse estimate; cells that get no record are left out.
-
-    Privacy, Ensures, Rounding: as `round_counts`.
-    """
-    counts = _whole(estimate.values, estimate.atoms, seed)
-    kept = np.flatnonzero(counts)
-    return SparseCounts(tuple(column[kept] for column in estimate.columns), counts[kept])
-
-
-def _whole(values: NDArray[np.float64], atoms: Atoms | None, seed: int) -> NDArray[np.int64]:
     counts = np.zeros(values.size, dtype=np.int64)
     for cells, u, total in _parts(values, atoms, seed):
         counts[cells] = systematic(values[cells], u, total)

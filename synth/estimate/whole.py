@@ -1,4 +1,4 @@
-"""The estimate: one non-negative table of the universe from all noisy tables."""
+"""The estimate of a universe that is held as one table: every cell at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from synth.config.types import Config
 from synth.domain import Margin, Universe
+from synth.domain.counts import Counts
 from synth.domain.totals import Atoms
 from synth.errors import BugError
 from synth.estimate.anchoring import NoisySums
@@ -19,7 +20,9 @@ from synth.estimate.interactions import Interactions
 from synth.estimate.loglinear import MODEST_SIZE, LogLinearFit, LogLinearModel
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.raking import rake, rake_one_way, required_atoms
+from synth.estimate.rounding import moved_by_last_digits, round_counts
 from synth.estimate.sharpening import BLOCK_RECORDS, STRENGTH, sharpen
+from synth.estimate.sparse.support import Support
 from synth.estimate.sums import noisy_coefficients
 from synth.estimate.tilt import tilt
 from synth.estimate.top_down import has_hierarchies, top_down
@@ -38,20 +41,35 @@ _LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
-    """A table of the universe that is good to publish, and how it was found.
+class WholeEstimate:
+    """An `Estimate` that holds the value of every cell.
 
     Shapes and units: `values` is float64, flat in cell order, records; never negative, exactly 0
-    on impossible cells, with every public total met to floating point. `report` is plain JSON:
-    the steps in order with parameters, iterations and stop reasons, and the residuals against
-    the noisy tables. Nothing in it comes from anything but the noisy tables and the configuration.
+    on impossible cells, with every public total met to floating point.
     """
 
     values: Floats
+    config: Config
     report: dict[str, Any]
 
+    def round(self, seed: int) -> Counts:
+        """Whole counts; see `rounding.round_counts`."""
+        rounded = round_counts(self.values, required_atoms(self.config), seed)
+        return Counts.of_all(rounded, self.config.universe.shape)
 
-def estimate(measurements: Measurements, config: Config) -> Estimate:
+    def support(self) -> Support:
+        """The cells with a value."""
+        cells = np.flatnonzero(self.values > 0)
+        columns = tuple(self.config.universe.codes(cells))
+        return Support(columns, self.values[cells], np.zeros(cells.size, dtype=bool))
+
+    def moved(self, published: Counts, seed: int) -> int | None:
+        """How many records last digits moved, if that is all that happened."""
+        found = published.of_every_cell(self.config.universe.shape)
+        return moved_by_last_digits(self.values, required_atoms(self.config), seed, found)
+
+
+def estimate_whole(measurements: Measurements, config: Config) -> WholeEstimate:
     """Fit one non-negative table of counts to the noisy tables.
 
     Privacy: post-processing of the measurements and the public configuration.
@@ -84,7 +102,8 @@ def estimate(measurements: Measurements, config: Config) -> Estimate:
         steps.append(
             {"step": "sharpen", "strength": STRENGTH, "block_records": BLOCK_RECORDS},
         )
-    return Estimate(values, {"steps": steps, "residuals": _residuals(measurements, config, values)})
+    report = {"steps": steps, "residuals": _residuals(measurements, config, values)}
+    return WholeEstimate(values, config, report)
 
 
 def _fit(

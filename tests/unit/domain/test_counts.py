@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Conjunction, HierarchyLevel, Margin, Universe
-from synth.domain.sparse_counts import (
-    SparseCounts,
+from synth.domain.counts import (
+    Counts,
     difference,
     inside,
     is_possible,
@@ -31,7 +31,7 @@ def table(seed):
 def sparse(dense):
     cells = np.flatnonzero(dense)
     codes = [codes.astype(np.uint8) for codes in UNIVERSE.codes(cells)]
-    return SparseCounts(tuple(codes), dense[cells])
+    return Counts(tuple(codes), dense[cells])
 
 
 @pytest.mark.parametrize("seed", range(5))

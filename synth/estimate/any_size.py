@@ -1,0 +1,74 @@
+"""The face of the room: one estimate from noisy tables, in the way that suits the universe."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from synth.config.types import Config
+from synth.domain import DENSE_LIMIT_CELLS
+from synth.domain.counts import Counts
+from synth.estimate.blockwise import estimate_blockwise
+from synth.estimate.sparse.estimate import estimate_sparse
+from synth.estimate.sparse.support import Support
+from synth.estimate.whole import estimate_whole
+from synth.measurements import Measurements
+from synth.plan.costs import LARGE_CELLS
+
+
+class Estimate(Protocol):
+    """A table of the universe that is good to publish, however it is held."""
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """How it was found, as plain JSON: the steps in order, with iterations and stop reasons.
+
+        Nothing in it comes from anything but the noisy tables and the configuration.
+        """
+
+    def round(self, seed: int) -> Counts:
+        """Whole counts, by systematic rounding with a public seed; required totals hold."""
+
+    def support(self) -> Support | None:
+        """The cells that may hold records, with their values; None if these are not at hand."""
+
+
+def estimate(measurements: Measurements, config: Config, *, drawn_seed: int) -> Estimate:
+    """Fit one non-negative table of counts to all noisy tables.
+
+    Which way is taken is a public rule: cells are listed (`sparse`) where a table has a threshold
+    or the universe is beyond `DENSE_LIMIT_CELLS`; up to `LARGE_CELLS` the whole table is held; in
+    between it is passed over block by block.
+
+    Privacy: post-processing of the measurements and the public configuration; `drawn_seed` is
+    public, and used where `draws_cells` says so.
+    Ensures: the same bytes for the same input, whatever the number of threads.
+    Raises: BugError if there is no table, or one does not have the size of its margin.
+    """
+    if draws_cells(measurements, config):
+        return estimate_sparse(measurements, config, seed=drawn_seed)
+    if config.universe.size > LARGE_CELLS:
+        return estimate_blockwise(measurements, config)
+    return estimate_whole(measurements, config)
+
+
+def draws_cells(measurements: Measurements, config: Config) -> bool:
+    """Whether cells are drawn from a model: only those that may hold records are ever listed."""
+    listed = any(table.event.threshold is not None for table in measurements.tables)
+    return listed or config.universe.size > DENSE_LIMIT_CELLS
+
+
+def moved_records(
+    measurements: Measurements, config: Config, published: Counts, *, drawn: int, rounding: int
+) -> int | None:
+    """How many records last digits of the estimate may have moved, of the published counts.
+
+    None if they cannot have, and where the estimate is made block by block: there it is rounded
+    to whole numbers of 2^-30 records first, and has no last digits that count. `drawn` and
+    `rounding` are the public seeds.
+    """
+    if draws_cells(measurements, config):
+        estimated = estimate_sparse(measurements, config, seed=drawn)
+        return estimated.moved(published, rounding, config.universe.shape)
+    if config.universe.size > LARGE_CELLS:
+        return None
+    return estimate_whole(measurements, config).moved(published, rounding)
