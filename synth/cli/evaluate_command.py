@@ -33,7 +33,7 @@ def evaluate(
     from synth.config import load_config
     from synth.curator import seal_process
     from synth.evaluation.evaluate import evaluate as evaluated
-    from synth.evaluation.report import render_report
+    from synth.evaluation.page import render_page
     from synth.job.log import StageLog
     from synth.job.private_file import require_new, require_outside_releases, write_private
 
@@ -50,6 +50,6 @@ def evaluate(
             directory=output.absolute().parent,
             generator=np.random.default_rng(),
         )
-        report = render_report(found)
+        report = render_page(found)
     write_private(output, report)
     print(output)

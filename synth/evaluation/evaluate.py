@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.config.source_files import source_files
 from synth.config.types import Config
+from synth.curator.not_private.exact_cells import exact_cells
+from synth.curator.not_private.inspection_text import inspect_source, not_arrived, trouble
 from synth.errors import ConfigError, Problem, PublishedDifferentlyError, SourceError
-from synth.evaluation.associations import MOST_COLUMNS, associations
-from synth.evaluation.distances import OrderDistances, distances
-from synth.evaluation.nearness import Nearness, nearness
-from synth.evaluation.prediction import Prediction, default_targets, predictions
+from synth.evaluation.comparisons import (
+    MOST_COLUMNS,
+    Nearness,
+    OrderDistances,
+    Prediction,
+    associations,
+    default_targets,
+    distances,
+    nearness,
+    predictions,
+)
 from synth.evaluation.table import Table, table_of
 from synth.reading import Release
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 ORDERS = (1, 2, 3)
 
@@ -58,9 +65,6 @@ def evaluate(
     Ensures: the release, its configuration and the targets are accepted before raw data are opened.
     Raises: VerificationError, PublishedDifferentlyError, ConfigError, SourceError.
     """
-    from synth.curator.not_private.exact_cells import exact_cells
-    from synth.curator.not_private.inspection_text import inspect_source, not_arrived, trouble
-
     opened = Release(path)
     if opened.config.hash != config.hash:
         raise PublishedDifferentlyError(

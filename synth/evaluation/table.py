@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
 from synth.domain.counts import Counts
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 HELD_CELLS = 1 << 22
 """Tables of sums up to this size are held with their empty cells."""
@@ -54,8 +52,6 @@ class Table:
 
     def sample(self, records: int, generator: np.random.Generator) -> NDArray[np.int64]:
         """At most so many of the records, without replacement: one row of codes each."""
-        import numpy as np
-
         number = min(records, self.records)
         places = np.sort(generator.choice(self.records, number, replace=False))
         cells = np.searchsorted(np.cumsum(self.counts), places, side="right")
@@ -64,8 +60,6 @@ class Table:
 
     def keys(self, axes: Sequence[int]) -> NDArray[np.int64]:
         """The number of each cell in the table over some axes. Requires: below 2^63 such cells."""
-        import numpy as np
-
         keys = np.zeros(len(self.counts), dtype=np.int64)
         for axis in axes:
             keys = keys * self.universe.shape[axis] + self.codes[axis]
@@ -74,7 +68,7 @@ class Table:
 
 def table_of(universe: Universe, counts: Counts) -> Table:
     """The filled cells of published counts."""
-    codes = tuple(column.astype("int64") for column in counts.columns)
+    codes = tuple(column.astype(np.int64) for column in counts.columns)
     return Table(universe, codes, counts.values)
 
 
@@ -83,8 +77,6 @@ def shares(tables: Sequence[Table], axes: Sequence[int]) -> list[NDArray[np.floa
 
     Cells that are empty in all tables may be left out. A table without records has shares of 0.
     """
-    import numpy as np
-
     cells = 1
     for axis in axes:
         cells *= tables[0].universe.shape[axis]
@@ -101,8 +93,6 @@ def shares(tables: Sequence[Table], axes: Sequence[int]) -> list[NDArray[np.floa
 
 def same_cells(first: Table, second: Table) -> NDArray[np.int64]:
     """For every cell of `first`, the count that `second` has there."""
-    import numpy as np
-
     columns = [np.concatenate(pair) for pair in zip(first.codes, second.codes, strict=True)]
     number = len(first.counts)
     values = np.concatenate([np.zeros(number, dtype=np.int64), second.counts])

@@ -1,6 +1,6 @@
 """The page on evaluation: its commands are run, and its limits are those of now."""
 
-from synth.evaluation import associations, distances, nearness, prediction
+from synth.evaluation import comparisons
 from tests.docs.test_signing_page import DOCS, block, run
 
 PAGE = (DOCS / "evaluating.md").read_text(encoding="utf-8")
@@ -28,10 +28,10 @@ def test_the_other_command_of_the_page_says_what_fits_and_charges_nothing(projec
 
 def test_the_limits_on_the_page_are_those_of_the_code():
     for sentence in (
-        f"at most {distances.MOST_TABLES} tables of one order",
-        f"of the first {associations.MOST_COLUMNS}",
-        f"up to {prediction.MOST_CODES} codes, {prediction.MOST_TARGETS} columns",
-        f"tested on {prediction.TEST_RECORDS:,} records",
-        f"one half ({nearness.RECORDS:,} of them)",
+        f"at most {comparisons.MOST_TABLES} tables of one order",
+        f"of the first {comparisons.MOST_COLUMNS}",
+        f"up to {comparisons.MOST_CODES} codes, {comparisons.MOST_TARGETS} columns",
+        f"tested on {comparisons.TEST_RECORDS:,} records",
+        f"one half ({comparisons.NEAREST_RECORDS:,} of them)",
     ):
         assert sentence in PAGE, sentence

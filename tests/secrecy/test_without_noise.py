@@ -14,7 +14,7 @@ DOORS = {
     },
     "synth.draft.records": {"cli/draft_command.py"},
     "synth.evaluation.evaluate": {
-        "cli/evaluate_command.py", "evaluation/report.py", "evaluation/plots.py"
+        "cli/evaluate_command.py", "evaluation/page.py"
     },
 }  # fmt: skip
 

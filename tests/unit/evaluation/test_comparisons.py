@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 from scipy.stats.contingency import association, crosstab
 
-from synth.evaluation.associations import associations, cramers_v
-from synth.evaluation.distances import MOST_TABLES, distances
-from synth.evaluation.nearness import nearness
-from synth.evaluation.prediction import NaiveBayes, default_targets, features, predictions
+from synth.evaluation.comparisons import (
+    MOST_TABLES,
+    NaiveBayes,
+    associations,
+    cramers_v,
+    default_targets,
+    distances,
+    features,
+    nearness,
+    predictions,
+)
 from tests.unit.evaluation.made_up import made_up, table, universe
 
 OVER = universe(3, 4, 2)
