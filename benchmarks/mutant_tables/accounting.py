@@ -479,7 +479,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "exceeded=share > claim.share_right * (1 + 1e-9),",
             "exceeded=share > 2,",
         ),
-        by=("unit/audit/test_mutants.py",),
+        by=("unit/audit/test_faults.py",),
     ),
     *broken(
         "synth/audit/selection.py",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth.audit import lists, tables
+from synth.audit import lists, tables, whole_run
 from synth.audit.canaries import OTHER_RUN, OTHER_TABLE, Canaries
 from synth.audit.selection import audit_selection
 from synth.domain import Attribute, Universe
@@ -232,3 +232,26 @@ def test_the_command_leaves_with_5_when_a_claim_is_exceeded(project, monkeypatch
     with pytest.raises(typer.Exit):
         audit(project(strategy="identity"))
     assert "do not release" in capsys.readouterr().out
+
+
+def test_noise_that_is_missing_shows_in_the_records_of_a_source_alone(run_audit, patch_of_runs):
+    """The whole run has a verdict of its own: no other canary sees what only files bring about."""
+    honest = run_audit(strategy=TABLES)
+    patch_of_runs()
+    report = run_audit(strategy=TABLES)
+    by_subject = {found.subject: found.exceeded for found in report.findings}
+    (of_source,) = [name for name in by_subject if name.startswith("records of a source: ")]
+    assert [name for name, exceeded in by_subject.items() if exceeded] == [of_source]
+    assert not any(found.exceeded for found in honest.findings)
+
+
+@pytest.fixture
+def patch_of_runs(monkeypatch):
+    """Makes the measurements of made-up sources, and of nothing else, come with an eighth of the
+    noise."""
+    exact = whole_run.measure
+
+    def measure(config, source, plan, **named):
+        return exact(config, source, [replace(e, epsilon=8 * e.epsilon) for e in plan], **named)
+
+    return lambda: monkeypatch.setattr(whole_run, "measure", measure)
