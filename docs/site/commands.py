@@ -8,6 +8,7 @@ Names, words and defaults come from the command line itself; a test says when to
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -19,22 +20,36 @@ from synth.cli import app
 
 PAGE = Path(__file__).parents[1] / "commands.md"
 MARKER = "<!-- commands -->\n"
+SHARED = "Arguments of several commands"
+MOST_TIMES = 2
+"""What stands at more commands than that is explained once, in a section of its own."""
 WORDS = {Path: "FILE", str: "TEXT", int: "NUMBER", float: "NUMBER", bool: ""}
 
 
 def command_reference() -> str:
     """Markdown with every command, its arguments and its options, in order of their names."""
-    commands = {found.callback.__name__: found.callback for found in app.registered_commands}
-    sections = [_section(f"synth {name}", commands[name]) for name in sorted(commands)]
-    return "\n".join([*sections, _section("synth", app.registered_callback.callback)])
+    found = {command.callback.__name__: command.callback for command in app.registered_commands}
+    commands = {f"synth {name}": found[name] for name in sorted(found)}
+    commands["synth"] = app.registered_callback.callback
+    rows = {title: list(_rows(command)) for title, command in commands.items()}
+    times = Counter(row for several in rows.values() for row in several)
+    shared = [row for row, count in times.items() if count > MOST_TIMES]
+    sections = [
+        _section(title, command, rows[title], shared) for title, command in commands.items()
+    ]
+    return "\n".join([f"## {SHARED}", "", *_table(shared), *sections])
 
 
-def _section(title: str, command: Any) -> str:
+def _section(title: str, command: Any, rows: list[str], shared: list[str]) -> str:
     lines = [f"## `{title}`", "", inspect.getdoc(command) or "", ""]
-    rows = list(_rows(command))
-    if rows:
-        lines += ["| argument or option | default | meaning |", "|---|---|---|", *rows, ""]
-    return "\n".join(lines)
+    if named := ", ".join(row.split(" | ")[0].removeprefix("| ") for row in rows if row in shared):
+        lines += [f"[As elsewhere](#{SHARED.lower().replace(' ', '-')}): {named}.", ""]
+    return "\n".join(lines + _table([row for row in rows if row not in shared]))
+
+
+def _table(rows: list[str]) -> list[str]:
+    head = ["| argument or option | default | meaning |", "|---|---|---|"]
+    return [*head, *rows, ""] if rows else []
 
 
 def _rows(command: Any) -> Iterator[str]:
