@@ -23,6 +23,7 @@ from synth.job import pipeline
 from synth.plan import plan_events, plan_schedule
 from synth.privacy.accounting import MECHANISMS
 from synth.release import verify_release
+from tests.unit.release.budget_oracle import budget_findings
 
 STRATEGIES = {
     "auto": "auto",
@@ -115,6 +116,7 @@ def test_a_run_ends_in_a_release_that_stands_or_is_refused_unspent(project, log,
     folder = pipeline.publish(config, log=log).path
     assert verify_release(folder).release_id == "small"
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert list(budget_findings(manifest)) == []
     accounting = manifest["accounting"]
     charged = {event["mechanism"] for event in accounting["events"] + accounting["selections"]}
     explained = {each["name"] for each in manifest["implementation"]["mechanisms"]}

@@ -122,7 +122,35 @@ def attested_findings(manifest: dict[str, Any]) -> list[str]:
                 f"security_and_disposal.disposal.{name}: found {disposal[name]!r}, expected "
                 f"{expected!r} from the configuration"
             )
-    return findings
+    return findings + list(_ledger_findings(manifest["accounting"]["ledger"], manifest))
+
+
+def _ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterator[str]:
+    """What was spent before is the ledger's word: it must leave room for this release.
+
+    Of this release, everything is computed again from the events of the measurements.
+    """
+    place = "accounting.ledger"
+    earlier = ledger["earlier_release_ids"]
+    if len(set(earlier)) < len(earlier):
+        yield f"{place}.earlier_release_ids: a release is listed twice"
+    if manifest["configuration"]["release"]["id"] in earlier:
+        yield f"{place}.earlier_release_ids: this release is not earlier than itself"
+    try:
+        cap, before, now = (_budget(ledger[key]) for key in ("cap", "spent_before", "spent_now"))
+    except (ValueError, ZeroDivisionError):
+        yield f"{place}: holds budgets that are not exact fractions"
+        return
+    if before.epsilon < 0 or before.delta < 0:
+        yield f"{place}.spent_before: is below zero"
+    if (before.epsilon or before.delta) and not earlier:
+        yield f"{place}.spent_before: is not zero, but no earlier release is listed"
+    if earlier and not before.epsilon and "disjoint_part" not in ledger:
+        yield f"{place}.spent_before: is zero, but earlier releases are listed"
+    if before.epsilon + now.epsilon > cap.epsilon:
+        yield f"{place}: more epsilon was spent than the cap allows"
+    if before.delta + now.delta > cap.delta:
+        yield f"{place}: more delta was spent than the cap allows"
 
 
 def _budget(plain: dict[str, Any]) -> Budget:

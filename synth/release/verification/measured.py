@@ -12,8 +12,9 @@ from synth.measurements.sparse_table import MOST_LISTED
 from synth.plan import Schedule, plan_events, plan_schedule
 from synth.plan.costs import forecast_costs, present_memory_bytes
 from synth.plan.problem import problem_of
-from synth.privacy import TableEvent
+from synth.privacy import TableEvent, total_budget
 from synth.release.contents import MANIFEST, MEASUREMENTS
+from synth.release.manifest.guarantee import promised_budget
 from synth.release.parquet_layout import rewriting_findings
 from synth.release.parquet_pages import ParquetBounds, require_bounded
 from synth.release.verification.folder import Folder, FolderError
@@ -74,6 +75,10 @@ def read_measured(
             found = list(fits(other_arithmetic=True))
         if found:
             raise ValueError("; ".join(found))
+        promised = promised_budget(config, measurements)
+        spent = total_budget(measurements.events, delta=config.privacy.delta)
+        if spent.epsilon > promised.epsilon or spent.delta > promised.delta:
+            raise ValueError("costs more than the configuration promises")
         with folder.open(MEASUREMENTS) as file:
             wrong, told = rewriting_findings(
                 file, lambda stream: write_tables(stream, measurements)

