@@ -118,7 +118,9 @@ def shipped(name: str) -> Callable[[Path], Path]:
 def good(source: Path) -> Callable[[Path], Path]:
     """The run of a good configuration on records made up for its columns."""
 
-    def run(place: Path) -> Path:
+    def run(outside: Path) -> Path:
+        place = outside / "configs"  # some configurations write beside their directory
+        place.mkdir()
         text = source.read_text(encoding="utf-8")
         plain = yaml.load(text, Loader=yaml.BaseLoader)
         period = PERIOD if "{period}" in text else None
