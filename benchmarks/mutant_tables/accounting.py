@@ -397,7 +397,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "        kept = 1 - TOTAL_SHARE\n",
             "        kept = 1\n",
         ),
-        by=("unit/plan/test_total.py",),
+        by=("unit/plan/test_spending.py",),
     ),
     *broken(
         "synth/audit/counting.py",

@@ -145,7 +145,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    _, high = power_bounds(law.alpha, exponent, bits)",
             "    high, _ = power_bounds(law.alpha, exponent + 1, bits)",
         ),
-        by=("exact/test_sparse.py", "unit/plan/test_sparse_rule.py"),
+        by=("exact/test_sparse.py", "unit/plan/test_listed.py"),
     ),
     *broken(
         "synth/plan/listed.py",
@@ -169,7 +169,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "threshold = smallest_threshold(law, cells=cells,",
             "threshold = smallest_threshold(law, cells=max(1, problem.records),",
         ),
-        by=("unit/plan/test_sparse_rule.py",),
+        by=("unit/plan/test_listed.py",),
     ),
     *broken(
         "synth/curator/sparse_boundary.py",

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from synth.config import load_config
-from synth.config.limits import epsilon_problem
 from synth.config.types import Config, PrivacyConfig
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
-from synth.noise.discrete_laplace import LARGEST_RATE
 from synth.plan.adaptive import Schedule, likely_tables
 from synth.plan.costs import Costs, forecast_costs
 from synth.plan.linear_theory import cells_of, questions_of
 from synth.plan.listed import expected_false_cells
-from synth.plan.noise_sums import NoiseSum, noise_variance
-from synth.plan.problem import Problem, problem_of
+from synth.plan.noise_sums import NoiseSum, laplace_rate, noise_variance
+from synth.plan.problem import Problem, problem_of, unsuitable
 from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.plan.usefulness import Proposal, Usefulness, proposals, usefulness
 from synth.plan.weighing import Alternative, alternatives, plan_events, plan_schedule
@@ -133,10 +131,7 @@ def forecast(
     if isinstance(config, (str, Path)):
         config = load_config(config)
     if epsilon is not None:
-        if epsilon <= 0:
-            raise ValueError("epsilon must be positive")
-        _refuse_unsuitable(config.privacy, epsilon)
-        config = replace(config, privacy=replace(config.privacy, epsilon=epsilon))
+        config = _with_epsilon(config, epsilon)
     problem = problem_of(config)
     schedule = plan_schedule(config)
     likely = likely_tables(problem) if schedule and events is None else None
@@ -146,18 +141,14 @@ def forecast(
     possible = config.universe.possible_cells()
     full = next((event for event in events if _is_universe(problem, event)), None)
     law = None
-    is_list = full is not None and full.threshold is not None
-    if full is not None and full.epsilon is not None and not is_list:
+    if full is not None and full.epsilon is not None and full.threshold is None:
         law = DiscreteLaplace(full.epsilon, full.sensitivity_l1)
-    unit = config.privacy.unit
     return Forecast(
         release_id=config.release.id,
         epsilon=config.privacy.epsilon,
         delta=config.privacy.delta,
         neighbours=config.privacy.neighbours,
-        privacy_unit="record"
-        if isinstance(unit, str)
-        else f"{unit.column}, at most {unit.max_records} records",
+        privacy_unit=_unit_in_words(config.privacy),
         universe_size=config.universe.size,
         possible_cells=possible,
         tables=events,
@@ -173,8 +164,8 @@ def forecast(
         unanswered=unanswered,
         # E max(noise, 0) is half of E|noise|, because the noise is symmetric: a / (1 - a^2)
         phantom_records_if_clipped=None
-        if law is None
-        else possible * NoiseSum(float(min(law.rate, LARGEST_RATE)), 1).mean_absolute / 2,
+        if full is None or law is None
+        else possible * NoiseSum(laplace_rate(full), 1).mean_absolute / 2,
         costs=forecast_costs(
             config.universe,
             events,
@@ -229,15 +220,20 @@ def _is_universe(problem: Problem, event: TableEvent) -> bool:
     return event.table == problem.full.names and not any(event.coarsening)
 
 
-def _refuse_unsuitable(privacy: PrivacyConfig, epsilon: Fraction) -> None:
-    unit = privacy.unit
-    problem = epsilon_problem(
-        epsilon,
-        neighbours=privacy.neighbours,
-        max_records=1 if isinstance(unit, str) else unit.max_records,
-    )
+def _with_epsilon(config: Config, epsilon: Fraction) -> Config:
+    if epsilon <= 0:
+        raise ValueError("epsilon must be positive")
+    problem = unsuitable(config.privacy, epsilon)
     if problem is not None:
         raise ConfigError("--epsilon", [problem])
+    return replace(config, privacy=replace(config.privacy, epsilon=epsilon))
+
+
+def _unit_in_words(privacy: PrivacyConfig) -> str:
+    unit = privacy.unit
+    if isinstance(unit, str):
+        return "record"
+    return f"{unit.column}, at most {unit.max_records} records"
 
 
 def _table_to_plain(table: TableEvent) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
 from synth.domain import Margin
@@ -59,13 +59,7 @@ def one_way_shares(problem: Problem, margins: Sequence[Margin], purse: Purse) ->
 def workload_margins(problem: Problem) -> list[Margin]:
     """What may be measured for the marginals and ranges of the workload, and below them."""
     asked = tuple(question for question in problem.questions if question.kind != "cells")
-    points = [
-        point
-        for point in points_of(problem.axes, asked)
-        if cells_at(problem.axes, point) <= LARGEST_TABLE_CELLS
-    ]
-    margins = [margin_at(problem.universe, problem.axes, point) for point in points]
-    return in_order(problem, margins)
+    return _margins_at(problem, points_of(problem.axes, asked))
 
 
 def margins_of_order(problem: Problem, order: int) -> list[Margin]:
@@ -74,18 +68,14 @@ def margins_of_order(problem: Problem, order: int) -> list[Margin]:
     chosen = {places for places in asked if len(places) == order}
     if order == 1:
         chosen = {(place,) for place in range(len(problem.axes))}
-    points = [
-        tuple(axis.depth if i in places else 0 for i, axis in enumerate(problem.axes))
-        for places in chosen
-    ]
-    return in_order(
-        problem,
-        [
-            margin_at(problem.universe, problem.axes, point)
-            for point in points
-            if cells_at(problem.axes, point) <= LARGEST_TABLE_CELLS
-        ],
-    )
+    return _margins_at(problem, [finest(problem.axes, places) for places in chosen])
+
+
+def _margins_at(problem: Problem, points: Iterable[Point]) -> list[Margin]:
+    """The margins with these partitions that are not too large to be measured, in order."""
+    axes = problem.axes
+    small = [point for point in points if cells_at(axes, point) <= LARGEST_TABLE_CELLS]
+    return in_order(problem, [margin_at(problem.universe, axes, point) for point in small])
 
 
 def in_order(problem: Problem, margins: Sequence[Margin]) -> list[Margin]:

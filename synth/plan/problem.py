@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
+from synth.config.limits import epsilon_problem
 from synth.config.types import Config, PrivacyConfig, Strategy, WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
+from synth.errors import Problem as ConfigProblem
 from synth.plan.linear_theory import Axis, Question, axes_of, cells_of, questions_of
 
 ASSUMED_RECORDS = 10_000
@@ -79,4 +82,14 @@ def problem_of(config: Config) -> Problem:
     total = next((entry.total for entry in config.public_totals if not entry.where.codes), None)
     return Problem(
         config.universe.attributes, config.privacy, config.workload, config.strategy, total
+    )
+
+
+def unsuitable(privacy: PrivacyConfig, epsilon: Fraction) -> ConfigProblem | None:
+    """What is wrong with another epsilon for the same unit and neighbours, or None."""
+    unit = privacy.unit
+    return epsilon_problem(
+        epsilon,
+        neighbours=privacy.neighbours,
+        max_records=1 if isinstance(unit, str) else unit.max_records,
     )

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from synth.domain import Margin
 from synth.noise import DiscreteLaplace
-from synth.noise.discrete_laplace import LARGEST_RATE
 from synth.plan.linear_theory import Kind, Question, components_of, point_of
-from synth.plan.noise_sums import MEAN_ABSOLUTE, NoiseSum, noise_variance
+from synth.plan.noise_sums import MEAN_ABSOLUTE, NoiseSum, laplace_rate, noise_variance
 from synth.plan.problem import Problem
 from synth.privacy import TableEvent
 
@@ -142,7 +141,7 @@ def _approximate(events: Sequence[TableEvent], question: Question, sd: float) ->
     ]
     best = min(alone, key=lambda event: noise_variance(event) * event.cells, default=None)
     if best is not None and best.epsilon is not None:
-        rate = min(max(float(1 / best.noise_scale_records), SMALLEST_RATE), float(LARGEST_RATE))
+        rate = max(laplace_rate(best), SMALLEST_RATE)
         shape = _noise_sum(rate, best.cells // question.queries)
         scale = sd / shape.sd
         widths = [math.ceil(scale * (shape.half_width(miss) + 1)) for miss in misses]
@@ -162,7 +161,7 @@ def _sums_of_one_table(event: TableEvent, questions: Sequence[Question]) -> dict
     if event.epsilon is None:
         return {}
     law = DiscreteLaplace(event.epsilon, event.sensitivity_l1)
-    rate = float(min(law.rate, LARGEST_RATE))
+    rate = laplace_rate(event)
 
     @cache
     def errors(cells: int) -> _Error:

@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from synth.config.limits import epsilon_problem
 from synth.domain import Attribute, format_number
 from synth.plan.adaptive import likely_tables
 from synth.plan.after_nonnegativity import ErrorsAfterFit, share_of_pure_noise
-from synth.plan.problem import Problem
+from synth.plan.problem import Problem, unsuitable
 from synth.plan.strategies import ADAPTIVE
 from synth.plan.weighing import by_group, choose
 from synth.privacy import TableEvent
@@ -184,15 +183,9 @@ def _planned(problem: Problem) -> tuple[Usefulness, ...]:
 def _more_epsilon(problem: Problem, bad: dict[Key, Usefulness]) -> Iterator[tuple[str, Problem]]:
     """The smallest multiples of epsilon that make each bad kind of query rough, or usable."""
     wanted = dict.fromkeys(bad, ROUGH)
-    unit = problem.privacy.unit
     for times in MORE_EPSILON:
         epsilon = problem.privacy.epsilon * times
-        refused = epsilon_problem(
-            epsilon,
-            neighbours=problem.privacy.neighbours,
-            max_records=1 if isinstance(unit, str) else unit.max_records,
-        )
-        if refused is not None or not wanted:
+        if unsuitable(problem.privacy, epsilon) is not None or not wanted:
             return
         other = replace(problem, privacy=replace(problem.privacy, epsilon=epsilon))
         reached = {
