@@ -31,7 +31,7 @@ from baselines import clip_and_rescale, simplex_projection
 from numpy.typing import NDArray
 from tables import NAMES, table
 
-from synth.config.types import Config, Strategy
+from synth.config import Config, Strategy
 from synth.domain import Margin
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.estimate.interactions import Interactions

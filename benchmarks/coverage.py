@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tables import table
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed

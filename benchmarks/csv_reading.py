@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.csv
 from engines import COUNT, blocks, configuration
 
-from synth.config.types import Dialect
+from synth.config import Dialect
 from synth.curator.files.csv_fields import FieldParser
 from synth.curator.files.csv_records import RecordSplitter
 from synth.curator.files.csv_source import CHUNK_BYTES

@@ -107,9 +107,8 @@ def counted(path: Path, url: str | None) -> dict[str, object]:
     """Load the configuration and count the records, as a run does."""
     import ibis
 
-    from synth.config import load_config
+    from synth.config import PostgresSource, load_config
     from synth.config.source_files import source_files
-    from synth.config.types import PostgresSource
     from synth.curator.counting.tabulate import _bounded_records, counted_cells
     from synth.curator.engine import open_engine
     from synth.curator.measuring import quiet_libraries

@@ -27,13 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tables import made_up, mixture, table
 
-from synth.config.types import (
-    Config,
-    RangeQueries,
-    Strategy,
-    WeightedMarginal,
-    WorkloadConfig,
-)
+from synth.config import Config, RangeQueries, Strategy, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
 from synth.domain.hierarchy import balanced_levels
 from synth.plan import forecast

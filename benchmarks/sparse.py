@@ -25,13 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import (
-    Config,
-    OutputConfig,
-    PrivacyConfig,
-    ReleaseConfig,
-    WorkloadConfig,
-)
+from synth.config import Config, OutputConfig, PrivacyConfig, ReleaseConfig, WorkloadConfig
 from synth.domain import Attribute, Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
 from synth.domain.counts import Counts
@@ -199,7 +193,13 @@ def config_of(universe: Universe, epsilon: Fraction) -> Config:
         name="benchmark",
         release=ReleaseConfig("b", "B", "", (), "", "", "", "", ""),
         source=None,
-        privacy=PrivacyConfig(epsilon, Fraction(0), "add-remove", "record", ""),
+        privacy=PrivacyConfig(
+            epsilon=epsilon,
+            delta=Fraction(0),
+            neighbours="add-remove",
+            unit="record",
+            justification="",
+        ),
         ledger=None,
         universe=universe,
         public_totals=(),

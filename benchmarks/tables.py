@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth import load_config
-from synth.config.types import Config, OutputConfig, WorkloadConfig
+from synth.config import Config, OutputConfig, WorkloadConfig
 from synth.domain import Attribute, Universe
 
 ROOT = Path(__file__).parents[1]

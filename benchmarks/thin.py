@@ -24,7 +24,7 @@ import numpy as np
 from accuracy import budgeted
 from numpy.typing import NDArray
 
-from synth.config.types import (
+from synth.config import (
     Config,
     OutputConfig,
     PrivacyConfig,
@@ -120,7 +120,13 @@ def configured(made: Made, epsilon: Fraction, strategy: str, expected: int | Non
         name="thin",
         release=ReleaseConfig("thin", "", "", (), "", "", "", "", ""),
         source=None,
-        privacy=PrivacyConfig(Fraction(1), Fraction(0), "add-remove", "record", ""),
+        privacy=PrivacyConfig(
+            epsilon=Fraction(1),
+            delta=Fraction(0),
+            neighbours="add-remove",
+            unit="record",
+            justification="",
+        ),
         ledger=None,
         universe=Universe(attributes),
         public_totals=(),

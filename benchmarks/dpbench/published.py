@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.dpbench.flat import discrete_laplace, variance
 from synth import load_config
-from synth.config.types import Config, OutputConfig, RangeQueries, WorkloadConfig
+from synth.config import Config, OutputConfig, RangeQueries, WorkloadConfig
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements

@@ -45,7 +45,7 @@ class Target:
 
 def _config(place: Path) -> Callable[[bytes], str]:
     from synth.config import config_from_public, load_config, warnings
-    from synth.config.report import report_lines
+    from synth.config.summary import report_lines
     from synth.errors import ConfigError
 
     path = place / "fuzzed.yaml"
@@ -67,8 +67,7 @@ def _config(place: Path) -> Callable[[bytes], str]:
 
 
 def _source(place: Path, *, parquet: bool) -> Callable[[bytes], str]:
-    from synth.config import load_config
-    from synth.config.types import Dialect, FileSource
+    from synth.config import Dialect, FileSource, load_config
     from synth.curator.counting.tabulate import tabulate
     from synth.curator.measuring import quiet_libraries, scrubbed
     from synth.errors import SynthError

@@ -6,12 +6,16 @@ from .mutant import Mutant, broken
 
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
-        "synth/privacy/sensitivity.py",
+        "synth/config/guarantee.py",
         (
             "a replaced unit is one change",
             '"replace-one": 2}',
             '"replace-one": 1}',
         ),
+        by=("unit/privacy/test_sensitivity.py",),
+    ),
+    *broken(
+        "synth/privacy/sensitivity.py",
         (
             "the L1 sensitivity of one record",
             "return UNITS_CHANGED[privacy.neighbours] * _records_per_unit(privacy.unit)\n",

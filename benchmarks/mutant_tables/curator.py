@@ -515,7 +515,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/config/test_source_files.py",),
     ),
     *broken(
-        "synth/config/disjoint_part.py",
+        "synth/config/guarantee.py",
         (
             "every period is a part of the same records",
             "    if PERIOD not in place:\n",
@@ -529,11 +529,11 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("configs/test_fixtures.py",),
     ),
     *broken(
-        "synth/config/source_kind.py",
+        "synth/config/source.py",
         (
             "the dialect is not hashed",
-            '        concerned = asdict(source_dialect(source))\n        concerned["escape"] = concerned["escape"] or None\n',
-            "        pass\n",
+            '            concerned = asdict(self.dialect)\n            concerned["escape"] = concerned["escape"] or None\n',
+            "            pass\n",
         ),
         by=("unit/config/test_public.py",),
     ),

@@ -27,7 +27,7 @@ from synth.config import load_config
 from synth.curator.files import csv_source, parquet_source
 
 if TYPE_CHECKING:
-    from synth.config.types import Config
+    from synth.config import Config
 
 LARGE_BYTES = 100_000_000
 LARGE_SHARE = 0.04

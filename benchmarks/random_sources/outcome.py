@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from synth.config.types import Config
+    from synth.config import Config
 
 BUG = 3
 """The exit code that no source may give."""

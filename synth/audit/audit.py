@@ -14,7 +14,7 @@ from synth.audit.lists import audit_list, bounds_of_list
 from synth.audit.report import AuditReport, CountingReport
 from synth.audit.tables import Streams, audit_tables, planned_tables
 from synth.audit.whole_run import audit_whole_run
-from synth.config.types import Config
+from synth.config import Config
 from synth.noise import NoiseStream
 from synth.plan import Schedule, plan_events, plan_schedule
 from synth.plan.adaptive import Round

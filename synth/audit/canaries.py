@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from synth.config.types import PersonUnit, PrivacyConfig
+from synth.config import PersonUnit, PrivacyConfig
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from synth.audit.canaries import Randomness
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, Record
 from synth.audit.report import CountingReport, TableChange
-from synth.config.types import Config, FileSource, PersonUnit
+from synth.config import Config, FileSource, PersonUnit
 from synth.curator.counting.margins import margin_counts, margins_of
 from synth.curator.counting.sparse_tabulate import filled_cells, margin_counts_of_cells
 from synth.curator.counting.tabulate import tabulate

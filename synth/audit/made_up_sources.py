@@ -11,8 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+from synth.config import Config, Dialect, FileSource, PersonUnit
 from synth.config.source_files import is_gzip, is_parquet
-from synth.config.types import Config, Dialect, FileSource, PersonUnit
 from synth.domain import Attribute
 from synth.domain.attribute import format_number
 

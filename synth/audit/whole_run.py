@@ -24,7 +24,7 @@ from synth.audit.claim import PureClaim, at_least, claim_of
 from synth.audit.made_up_sources import MadeUpSource, Record, text_of
 from synth.audit.report import Finding
 from synth.audit.tables import Streams, wanted_canaries
-from synth.config.types import Config, PersonUnit
+from synth.config import Config, PersonUnit
 from synth.curator.measuring import measure
 from synth.domain import Attribute
 from synth.measurements import Measurements

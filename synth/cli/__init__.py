@@ -82,7 +82,7 @@ def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) ->
     if as_json:
         print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
         return
-    from synth.config.report import render
+    from synth.config.summary import render
 
     render(accepted)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from synth.config.types import SourceConfig
+    from synth.config import SourceConfig
     from synth.draft.records import FoundDraft
     from synth.draft.render import Place
 
@@ -123,14 +123,7 @@ def _described(
     place: dict[str, Any], delimiter: str, encoding: str, decimal: str
 ) -> SourceConfig | None:
     """The source that the command line names, checked by the rules of a configuration."""
-    from synth.config.problems import Report
-    from synth.config.scalars import Invalid
-    from synth.config.sections import source_section
-    from synth.config.shapes import Key, Record
-    from synth.config.source_checks import check_source
-    from synth.config.source_keys import SOURCE
-    from synth.config.tree import from_json
-    from synth.errors import ConfigError
+    from synth.config.source import parse_source
 
     if not any(place.values()):
         return None
@@ -139,16 +132,7 @@ def _described(
     written = place | {"delimiter": delimiter, "encoding": "" if encoding == "utf-8" else encoding}
     written["decimal"] = "" if decimal == "." else decimal
     written |= {"disposal": "keep", "disposal_reason": "a draft"}
-    node = from_json({"source": _given(written)})
-    report = Report()
-    values = Record("The command line", (Key("source", SOURCE, required=True),)).read(
-        node, (), report
-    )
-    if not isinstance(values, Invalid):
-        check_source(values, report)
-    if report.problems() or isinstance(values, Invalid):
-        raise ConfigError("the command line", report.problems())
-    return source_section(values["source"], Path.cwd())
+    return parse_source(_given(written))
 
 
 def _given(written: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +143,7 @@ def _given(written: dict[str, Any]) -> dict[str, Any]:
 
 def _place(described: SourceConfig | None, output: Path) -> Place:
     """Where the draft says that the data are, and ledger and releases: relative to the draft."""
-    from synth.config.types import FileSource, PostgresSource, SparkSource
+    from synth.config import FileSource, PostgresSource, SparkSource
     from synth.draft import Place
 
     home = os.path.relpath(Path.cwd(), output.absolute().parent)

@@ -1,13 +1,39 @@
 """Configuration: YAML text to a frozen Config, with every problem reported at once."""
 
-from synth.config.loader import config_from_public, load_config, parse_epsilon
-from synth.config.notes import warnings
-from synth.config.report import describe
-from synth.config.schema import json_schema
-from synth.config.types import Config
+from synth.config.config import Config
+from synth.config.guarantee import DisjointPart, LedgerConfig, PersonUnit, PrivacyConfig
+from synth.config.loader import config_from_public, json_schema, load_config, parse_epsilon
+from synth.config.release import Bins, Format, OutputConfig, ReleaseConfig
+from synth.config.source_files import (
+    Dialect,
+    FileSource,
+    PostgresSource,
+    SourceConfig,
+    SparkSource,
+)
+from synth.config.strategy import Strategy
+from synth.config.summary import describe, warnings
+from synth.config.workload import RangeQueries, WeightedMarginal, WorkloadConfig
 
 __all__ = [
+    "Bins",
     "Config",
+    "Dialect",
+    "DisjointPart",
+    "FileSource",
+    "Format",
+    "LedgerConfig",
+    "OutputConfig",
+    "PersonUnit",
+    "PostgresSource",
+    "PrivacyConfig",
+    "RangeQueries",
+    "ReleaseConfig",
+    "SourceConfig",
+    "SparkSource",
+    "Strategy",
+    "WeightedMarginal",
+    "WorkloadConfig",
     "config_from_public",
     "describe",
     "json_schema",

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import chain
 
-from synth.config import exact
-from synth.config.problems import Path, Report, quoted
-from synth.config.tree import printable
+from synth.config.schema.problems import Place, Report, quoted
+from synth.config.schema.scalars import decimal
+from synth.config.schema.yaml_tree import printable
 from synth.domain import Attribute
 from synth.domain.listing import shorten
 
@@ -32,7 +32,7 @@ def _written(attribute: Attribute, code: int) -> str:
 
 def meant(label: str, attribute: Attribute, report: Report, words: Iterable[str] = ()) -> str:
     """Advice for text that names no level: the bin that a number lies in, or the most alike."""
-    number = exact.decimal(label) if attribute.is_ordered else None
+    number = decimal(label) if attribute.is_ordered else None
     if number is None:
         labels = (attribute.label(code) for code in range(min(attribute.size, COMPARED)))
         return report.suggest(label, chain(words, labels))
@@ -43,7 +43,7 @@ def meant(label: str, attribute: Attribute, report: Report, words: Iterable[str]
     return f'{label} lies in {attribute.label(code)}: write "{attribute.label(code)}"'
 
 
-def refuse_column(name: str, known: Iterable[str], path: Path, report: Report) -> None:
+def refuse_column(name: str, known: Iterable[str], path: Place, report: Report) -> None:
     """Report a name that is no column of the domain."""
     report.add(
         path,
@@ -53,7 +53,7 @@ def refuse_column(name: str, known: Iterable[str], path: Path, report: Report) -
     )
 
 
-def refuse_label(label: str, attribute: Attribute, path: Path, report: Report) -> None:
+def refuse_label(label: str, attribute: Attribute, path: Place, report: Report) -> None:
     """Report text that names no code of the column."""
     report.add(
         path,

@@ -5,30 +5,29 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from synth.config.build import build
-from synth.config.guarantee_keys import EPSILON
-from synth.config.keys import CONFIGURATION
-from synth.config.problems import Report
-from synth.config.scalars import Invalid
-from synth.config.shapes import is_broken
-from synth.config.tree import (
+from synth.config.config import CONFIGURATION, Config, build
+from synth.config.guarantee import EPSILON
+from synth.config.schema.problems import Refused, Report, quoted
+from synth.config.schema.yaml_tree import (
     ListNode,
     MapNode,
     Node,
     TextNode,
+    Unconfirmed,
     UnreadableTextError,
     from_json,
     parse,
 )
-from synth.config.types import Config
-from synth.config.unconfirmed import Unconfirmed
 from synth.errors import ConfigError, Problem
 
 MAX_BYTES = 2**22
+
+PERIOD_PATTERN = r"[a-z0-9-]{1,40}"
 
 DATA_FILE = r"(?i)\.(?:(?:csv|tsv)(?:\.gz)?|parquet)$"
 """Names of files that are data, never a configuration: not opened."""
@@ -43,19 +42,27 @@ def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> C
     """
     name = os.fspath(path)
     problems: list[Problem] = []
+    if period is not None and not re.fullmatch(PERIOD_PATTERN, period):
+        expected = "small letters a-z, digits and hyphens, at most 40"
+        raise ConfigError(name, [Problem(None, "--period", quoted(period), expected)])
     if re.search(DATA_FILE, name):
         raise ConfigError(name, [_no_mapping("a data file, by its name")])
     node = read_tree(path, problems)
     unconfirmed = [problem for problem in problems if isinstance(problem, Unconfirmed)]
     if unconfirmed:  # and nothing else, because other messages quote values, which may be private
         raise ConfigError(name, unconfirmed)
-    if not isinstance(node, MapNode) and not is_broken(node):
+    if not isinstance(node, MapNode) and not (isinstance(node, TextNode) and node.broken):
         kind = "a list" if isinstance(node, ListNode) else "text"
         raise ConfigError(name, [*problems, _no_mapping(f"{kind} that is no YAML mapping")])
-    report = Report(problems)
-    values = CONFIGURATION.read(node, (), report)
     base = Path(os.path.abspath(path)).parent  # noqa: PTH100 - keeps symbolic links
-    config = build(values, report, name=name, base=base, period=period)
+    report = Report(problems, base=base, period=period)
+    return _built(node, report, name)
+
+
+def _built(node: Node, report: Report, name: str) -> Config:
+    config = None
+    with suppress(Refused):
+        config = build(CONFIGURATION.read_keys(node, (), report), report, name=name)
     if config is None:
         raise ConfigError(name, report.problems())
     return config
@@ -91,14 +98,11 @@ def config_from_public(public: Mapping[str, Any]) -> Config:
     the normal form that `Config.public` has.
     """
     name = "the configuration in the manifest"
-    report = Report(public=True)
     try:
         node = from_json(public)
     except RecursionError:
         raise ConfigError(name, [Problem(None, "", "deep nesting", "a configuration")]) from None
-    config = build(CONFIGURATION.read(node, (), report), report, name=name, base=None)
-    if config is None:
-        raise ConfigError(name, report.problems())
+    config = _built(node, Report(public=True), name)
     different = [key for key in config.public if config.public[key] != public.get(key)]
     if different or not _same_types(config.public, public):
         found = ", ".join(different) or "types of values"
@@ -133,10 +137,10 @@ def parse_epsilon(text: str) -> Fraction:
             fix="write one comma between budgets: 0.5,1,2",
         )
         raise ConfigError("--epsilon", report.problems())
-    value = EPSILON.read(node, ("epsilon",), report)
-    if isinstance(value, Invalid):
-        raise ConfigError("--epsilon", report.problems())
-    return value
+    try:
+        return EPSILON.read(node, ("epsilon",), report)
+    except Refused:
+        raise ConfigError("--epsilon", report.problems()) from None
 
 
 def _read_text(path: Path) -> str:
@@ -174,3 +178,13 @@ def _file_problem(error: OSError | ValueError) -> Problem:
     else:
         found, fix = "a file that cannot be read", "check the path"
     return Problem(None, "the file", found, "a readable YAML file", fix=fix)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) for editors.
+
+    Ensures: refuses no file that `load_config` accepts, whether an editor types plain text by
+    YAML 1.1 or 1.2. Rules that relate several values, or that concern the text of a value
+    before it was typed, are the loader's alone.
+    """
+    return CONFIGURATION.document("configuration")

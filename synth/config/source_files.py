@@ -1,14 +1,84 @@
-"""The files that a configured source names; nothing here opens one."""
+"""A source as it is opened, and the files that it names; nothing here opens one."""
 
 from __future__ import annotations
 
 import glob
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from synth.config.types import FileSource, PostgresSource, SourceConfig
 from synth.errors import DISTRIBUTION, SourceError
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV source is written."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = '"'
+    """That of the quote: quotes in a quoted field are doubled. Else that of the next character."""
+    encoding: str = "utf-8"
+    decimal: str = "."
+    """What stands before the decimals of a number."""
+    header: tuple[str, ...] | None = None
+    """The columns in their order, where the files have no line of names; None: they have one."""
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The raw data are files."""
+
+    path: Path
+    """A file or glob, absolute; `{period}` already filled in."""
+    dialect: Dialect
+    disposal: Literal["keep", "delete"]
+    disposal_reason: str
+
+    @property
+    def shown(self) -> str:
+        """What messages call the source."""
+        return self.path.name
+
+
+@dataclass(frozen=True)
+class PostgresSource:
+    """The raw data are a table or view of a PostgreSQL database."""
+
+    url: str
+    """Where the database is; user and password come from the environment."""
+    table: str
+    disposal: Literal["keep"]
+    disposal_reason: str
+    view_reason: str | None = None
+    """Why a view is as good as a table here; None refuses views."""
+
+    @property
+    def shown(self) -> str:
+        """What messages call the source."""
+        return self.table
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """The raw data are a table that Spark knows, or files at an address that Spark reads."""
+
+    table: str
+    master: str | None
+    """Where the Spark session runs; None leaves it to the surrounding Spark configuration."""
+    disposal: Literal["keep"]
+    disposal_reason: str
+
+    @property
+    def shown(self) -> str:
+        """What messages call the source."""
+        return self.table
+
+
+SourceConfig = FileSource | PostgresSource | SparkSource
+"""Where the raw data are and what happens to them after the measurement."""
 
 
 def is_parquet(path: Path) -> bool:

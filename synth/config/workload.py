@@ -4,123 +4,229 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Literal, get_args
 
-from synth.config.attributes import Declared
+from synth.config.columns import MAX_COLUMNS
 from synth.config.labels import refuse_column
-from synth.config.problems import Path, Report
-from synth.config.scalars import Invalid
-from synth.config.types import RangeQueries, WeightedMarginal
-from synth.config.workload_keys import MAX_MARGINALS
-from synth.domain import PublicTotal
+from synth.config.schema.problems import Place, Report
+from synth.config.schema.scalars import Choice, Exact, Flag, Whole
+from synth.config.schema.shapes import Either, Key, ListOf, record
+from synth.config.schema.texts import name
+from synth.domain import Attribute, PublicTotal
+
+MAX_MARGINALS = 10_000
+MAX_RANGES = 1_000
+
+DEFAULT_ORDER = 3
+"""The workload is every table of up to so many columns, where nothing else is written."""
+
+RangeKind = Literal["prefix", "range"]
 
 
-def build_marginals(value: Any, names: list[str], report: Report) -> tuple[WeightedMarginal, ...]:
-    """The tables of the workload: all up to a number of columns, or those listed."""
-    path: Path = ("workload", "marginals")
-    if isinstance(value, Invalid):
-        return ()
-    if isinstance(value, int):
-        orders = range(1, min(value, len(names)) + 1)
-        count = sum(math.comb(len(names), order) for order in orders)
-        if count > MAX_MARGINALS:
-            report.add(
-                path,
-                found=f"{value}, that is {count:,} tables",
-                expected=f"at most {MAX_MARGINALS:,} tables",
-                fix="choose a smaller number, or list the tables that matter",
-            )
-            return ()
-        return tuple(
-            WeightedMarginal(columns, Fraction(1))
-            for order in orders
-            for columns in itertools.combinations(names, order)
+def _columns(description: str, item: str) -> ListOf:
+    return ListOf(description, name(item), minimum=1, maximum=MAX_COLUMNS, noun="columns")
+
+
+TABLE_COLUMNS = _columns("The columns of one table", "A column of the domain")
+WEIGHT = Exact("How much its errors count (1)", Fraction(1, 10**9), Fraction(10**9))
+
+
+@dataclass(frozen=True)
+class WeightedMarginal:
+    """One table with its weight."""
+
+    attributes: Annotated[tuple[str, ...], Key(TABLE_COLUMNS, name="columns")]
+    """Names, in universe order."""
+    weight: Annotated[Fraction, WEIGHT] = Fraction(1)
+
+
+@dataclass(frozen=True)
+class RangeQueries:
+    """Queries with one interval for each column, all of which hold together.
+
+    `prefix`: every interval that starts at the first bin; `range`: every interval. Missing values
+    are in no interval.
+    """
+
+    attributes: Annotated[
+        tuple[str, ...],
+        Key(
+            _columns(
+                "The columns, each with an interval of its own",
+                "A column of type integer or number",
+            ),
+            name="columns",
+        ),
+    ]
+    kind: Annotated[
+        RangeKind,
+        Choice(
+            "prefix asks for every interval from the first bin on, range for every interval",
+            get_args(RangeKind),
+        ),
+    ]
+    weight: Annotated[Fraction, WEIGHT] = Fraction(1)
+
+
+@dataclass(frozen=True)
+class WorkloadConfig:
+    """What the release should answer well."""
+
+    marginals: tuple[WeightedMarginal, ...] = ()
+    """Expanded: `marginals: 3` becomes every 1-, 2- and 3-way table, weight 1."""
+    written: Annotated[
+        int | tuple[WeightedMarginal | tuple[str, ...], ...],
+        Key(
+            Either(
+                "A number k for every table of up to k columns, or a list of tables",
+                "a whole number, or a list of tables",
+                single=Whole("All tables of up to so many columns", 1, MAX_COLUMNS),
+                several=ListOf(
+                    "Tables",
+                    Either(
+                        "One table: its columns, with or without a weight",
+                        "a list of columns, or {columns: [...], weight: ...}",
+                        several=TABLE_COLUMNS,
+                        record=record(WeightedMarginal),
+                    ),
+                    minimum=1,
+                    maximum=MAX_MARGINALS,
+                    noun="tables",
+                ),
+            ),
+            name="marginals",
+        ),
+    ] = field(default=DEFAULT_ORDER, kw_only=True, compare=False)
+    """The marginals as written: a number may be above that of the columns."""
+    cells: Annotated[bool, Flag("Whether single cells of the universe matter")] = True
+    ranges: Annotated[
+        tuple[RangeQueries, ...],
+        ListOf(
+            "Counts over intervals of columns of type integer or number",
+            record(RangeQueries),
+            maximum=MAX_RANGES,
+            noun="sets of queries",
+            empty_is_absent=True,
+        ),
+    ] = ()
+    expected_records: Annotated[
+        int | None,
+        Whole("A public guess of the number of records, never from the data", 1, 10**12),
+    ] = None
+    """For the planner."""
+
+    @property
+    def normal(self) -> WorkloadConfig:
+        """The same with the marginals written in their normal form."""
+        if not isinstance(self.written, int):
+            return replace(self, written=self.marginals)
+        columns = len({name for marginal in self.marginals for name in marginal.attributes})
+        return replace(self, written=min(self.written, columns))
+
+
+DEFAULT_WORKLOAD = WorkloadConfig()
+
+
+def build_workload(
+    workload: WorkloadConfig, attributes: Mapping[str, Attribute], report: Report
+) -> WorkloadConfig:
+    """The workload with all its tables, columns in the order of the domain."""
+    if isinstance(workload.written, int):
+        marginals = _all_marginals(workload.written, list(attributes), report)
+    else:
+        marginals = _listed_marginals(workload.written, list(attributes), report)
+    ranges = _ranges(workload.ranges, attributes, report)
+    return replace(workload, marginals=marginals, ranges=ranges)
+
+
+def _all_marginals(order: int, names: list[str], report: Report) -> tuple[WeightedMarginal, ...]:
+    orders = range(1, min(order, len(names)) + 1)
+    count = sum(math.comb(len(names), size) for size in orders)
+    if count > MAX_MARGINALS:
+        report.add(
+            ("workload", "marginals"),
+            found=f"{order}, that is {count:,} tables",
+            expected=f"at most {MAX_MARGINALS:,} tables",
+            fix="choose a smaller number, or list the tables that matter",
         )
-    return _listed_marginals(value, names, path, report)
+        return ()
+    return tuple(
+        WeightedMarginal(columns)
+        for size in orders
+        for columns in itertools.combinations(names, size)
+    )
 
 
 def _listed_marginals(
-    value: list[Any], names: list[str], path: Path, report: Report
+    tables: tuple[WeightedMarginal | tuple[str, ...], ...], names: list[str], report: Report
 ) -> tuple[WeightedMarginal, ...]:
     known = set(names)
     marginals = []
     seen: set[frozenset[str]] = set()
-    for index, item in enumerate(value):
-        has_weight = isinstance(item, dict)
-        here = (*path, index, "columns") if has_weight else (*path, index)
-        columns = item["columns"] if has_weight else item
-        weight = item["weight"] if has_weight else Fraction(1)
-        if isinstance(columns, Invalid) or any(isinstance(c, Invalid) for c in columns):
-            continue
-        unknown = [position for position, name in enumerate(columns) if name not in known]
-        for position in unknown:
-            refuse_column(columns[position], names, (*here, position), report)
-        chosen = frozenset(columns)
-        if len(chosen) < len(columns):
+    for index, table in enumerate(tables):
+        here: Place = ("workload", "marginals", index)
+        if isinstance(table, WeightedMarginal):
+            here = (*here, "columns")
+        else:
+            table = WeightedMarginal(table)
+        for position, column in enumerate(table.attributes):
+            if column not in known:
+                refuse_column(column, names, (*here, position), report)
+        chosen = frozenset(table.attributes)
+        if len(chosen) < len(table.attributes):
             report.add(here, expected="every column once")
         elif chosen in seen:
             report.add(here, expected="every table once", fix="add the weights up")
-        elif not unknown and not isinstance(weight, Invalid):
-            ordered = tuple(name for name in names if name in chosen)
-            marginals.append(WeightedMarginal(ordered, weight))
         seen.add(chosen)
+        ordered = tuple(name for name in names if name in chosen)
+        marginals.append(replace(table, attributes=ordered))
     return tuple(marginals)
 
 
-def build_ranges(value: Any, declared: Declared, report: Report) -> tuple[RangeQueries, ...]:
-    """The range queries of the workload, columns in the order of the domain."""
-    if value is None or isinstance(value, Invalid):
-        return ()
+def _ranges(
+    queries: tuple[RangeQueries, ...], attributes: Mapping[str, Attribute], report: Report
+) -> tuple[RangeQueries, ...]:
     ranges = []
     seen: set[tuple[frozenset[str], str]] = set()
-    for index, item in enumerate(value):
-        if isinstance(item, Invalid):
-            continue
-        here: Path = ("workload", "ranges", index)
-        columns, kind, weight = item["columns"], item["kind"], item["weight"]
-        if isinstance(columns, Invalid) or any(isinstance(c, Invalid) for c in columns):
-            continue
-        fine = _refuse_unordered(columns, declared, (*here, "columns"), report)
-        if isinstance(kind, Invalid):
-            continue
-        chosen = frozenset(columns)
-        if len(chosen) < len(columns):
+    for index, query in enumerate(queries):
+        here: Place = ("workload", "ranges", index)
+        _refuse_unordered(query.attributes, attributes, (*here, "columns"), report)
+        chosen = frozenset(query.attributes)
+        if len(chosen) < len(query.attributes):
             report.add((*here, "columns"), expected="every column once")
-        elif (chosen, kind) in seen:
+        elif (chosen, query.kind) in seen:
             report.add(here, expected="every set of range queries once", fix="add the weights up")
-        elif fine and not isinstance(weight, Invalid):
-            ordered = tuple(name for name in declared if name in chosen)
-            ranges.append(RangeQueries(ordered, kind, weight))
-        seen.add((chosen, kind))
+        seen.add((chosen, query.kind))
+        ordered = tuple(name for name in attributes if name in chosen)
+        ranges.append(replace(query, attributes=ordered))
     return tuple(ranges)
 
 
-def _refuse_unordered(columns: list[str], declared: Declared, path: Path, report: Report) -> bool:
-    """Report every column that has no intervals; True if there is none."""
-    fine = True
-    for position, name in enumerate(columns):
-        attribute = declared.get(name)
-        if name not in declared:
-            refuse_column(name, declared, (*path, position), report)
-        elif attribute is not None and not attribute.is_ordered:
+def _refuse_unordered(
+    columns: tuple[str, ...], attributes: Mapping[str, Attribute], path: Place, report: Report
+) -> None:
+    """Report every column that has no intervals."""
+    for position, column in enumerate(columns):
+        here = (*path, position)
+        if column not in attributes:
+            refuse_column(column, attributes, here, report)
+        elif not attributes[column].is_ordered:
             report.add(
-                (*path, position),
+                here,
                 expected="a column of type integer or number",
                 why="levels have no order, so there are no intervals of them",
             )
-        elif attribute is not None:
-            continue
-        fine = False
-    return fine
 
 
-def check_expected_records(value: Any, totals: tuple[PublicTotal, ...], report: Report) -> None:
+def check_expected_records(
+    value: int | None, totals: tuple[PublicTotal, ...], report: Report
+) -> None:
     """A guess of the number of records agrees with what is publicly known of it."""
-    if not isinstance(value, int):
-        return
     for total in totals:
-        if not total.where.codes and total.total != value:
+        if value is not None and not total.where.codes and total.total != value:
             report.add(
                 ("workload", "expected_records"),
                 expected=f"{total.total}, the public total of all records, or nothing",
@@ -128,23 +234,3 @@ def check_expected_records(value: Any, totals: tuple[PublicTotal, ...], report: 
                 fix="remove `expected_records`",
             )
             return
-
-
-def plain_workload(
-    values: dict[str, Any],
-    marginals: tuple[WeightedMarginal, ...],
-    ranges: tuple[RangeQueries, ...],
-    columns: int,
-) -> dict[str, Any]:
-    """The workload section in its normal form, from its values as they were read."""
-    chosen = values["marginals"]
-    return {
-        **values,
-        "marginals": min(chosen, columns)
-        if isinstance(chosen, int)
-        else [{"columns": list(m.attributes), "weight": m.weight} for m in marginals],
-        "ranges": [
-            {"columns": list(r.attributes), "kind": r.kind, "weight": r.weight} for r in ranges
-        ]
-        or None,
-    }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from synth import progress
-from synth.config.types import Config
+from synth.config import Config
 from synth.curator.adaptive_choice import choose_table, whole_guess
 from synth.curator.boundary import measure_table
 from synth.curator.counting.margins import margin_counts, margins_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from synth.config.types import FileSource, SourceConfig
+from synth.config import FileSource, SourceConfig
 from synth.curator.measuring import SCRATCH_PREFIX
 from synth.curator.seal import core_dumps_are_off
 from synth.errors import OutputError, SourceError, SynthError

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from synth import progress
-from synth.config.types import Config, SourceConfig
+from synth.config import Config, SourceConfig
 from synth.curator.adaptive_rounds import measure_in_rounds
 from synth.curator.boundary import measure_table
 from synth.curator.counting.margins import margin_counts, margins_of

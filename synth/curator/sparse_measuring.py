@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from synth import progress
-from synth.config.types import Config, SourceConfig
+from synth.config import Config, SourceConfig
 from synth.curator.boundary import measure_table
 from synth.curator.counting.margins import margins_of
 from synth.curator.counting.sparse_tabulate import filled_cells, margin_counts_of_cells

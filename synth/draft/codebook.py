@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from synth.config.exact import decimal
 from synth.config.loader import MAX_BYTES
+from synth.config.schema.scalars import decimal
 from synth.domain import format_number
 from synth.draft.bounds import number_edges
 from synth.draft.column import DraftColumn, Entry, Number, Numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from synth.config.unconfirmed import TAG
+from synth.config.schema.yaml_tree import TAG
 from synth.draft.yaml_text import flow_list, yaml_text
 
 Value = str | int | tuple[str, ...]

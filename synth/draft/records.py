@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from synth.config.domain_keys import FARTHEST, LARGEST
-from synth.config.rules import NO_FORMULA, NOT_EMPTY, ONE_LINE
-from synth.config.scalars import Rule
+from synth.config import FileSource, SourceConfig
+from synth.config.bins import FARTHEST, LARGEST
+from synth.config.schema.texts import NO_FORMULA, NOT_EMPTY, ONE_LINE, Rule
 from synth.config.source_files import is_parquet
-from synth.config.types import FileSource, SourceConfig
 from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
 from synth.curator.not_private.misfits import keeps_bytes
 from synth.domain import format_number

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synth.config.unconfirmed import TAG
+from synth.config.schema.yaml_tree import TAG
 from synth.draft.column import DraftColumn
 from synth.draft.yaml_text import flow_list, yaml_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import DENSE_LIMIT_CELLS
 from synth.domain.counts import Counts
 from synth.estimate.blockwise import estimate_blockwise

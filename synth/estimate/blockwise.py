@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain.counts import Counts
 from synth.estimate.blockwise_anchor import anchor
 from synth.estimate.blockwise_groups import PAIRS, Groups

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Margin, PublicTotal, Universe
 from synth.domain.counts import Counts
 from synth.domain.nested_sums import nested_sums, nested_sums_by_block

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
 from synth.domain.counts import Counts, is_possible, margin_cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Conjunction, PublicTotal
 from synth.domain.totals import Atoms, atoms_of, whole_atom_totals
 from synth.errors import BugError

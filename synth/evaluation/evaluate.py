@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.config import Config
 from synth.config.source_files import source_files
-from synth.config.types import Config
 from synth.curator.not_private.exact_cells import exact_cells
 from synth.curator.not_private.inspection_text import inspect_source, not_arrived, trouble
 from synth.errors import ConfigError, Problem, PublishedDifferentlyError, SourceError

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synth.config.types import Config, LedgerConfig
+from synth.config import Config, LedgerConfig
 from synth.errors import BugError, SynthError, VerificationError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.errors import ConfigError, PolicyError, Problem, PublishedDifferentlyError
 
 if TYPE_CHECKING:

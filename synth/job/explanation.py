@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from synth.config.types import Config, DisjointPart, PersonUnit
+from synth.config import Config, DisjointPart, PersonUnit
 from synth.domain import format_number
 from synth.job.account import ledger_of, open_ledger
 from synth.plan import plan_events, plan_schedule

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NotRequired, TypedDict, Unpack
 
-from synth.config.types import DisjointPart
+from synth.config import DisjointPart
 from synth.errors import BugError, LedgerError
 from synth.ledger.book import Book, check_totals, fold_all
 from synth.ledger.event import LedgerEvent

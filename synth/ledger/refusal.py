@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from synth.config.rules import as_read
-from synth.config.types import DisjointPart
+from synth.config import DisjointPart
+from synth.config.guarantee import as_read
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.ledger.run import NEXT_STATE, RunRecord, RunState, promise_of, same_division
 from synth.measurements.receipt import LedgerPosition

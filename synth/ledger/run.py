@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from synth.config.types import DisjointPart
+from synth.config import DisjointPart
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import (
     Budget,

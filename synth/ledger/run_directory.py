@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.errors import BugError, BusyError, OutputError, PublishedDifferentlyError, SourceError
 from synth.ledger.run import RunRecord, RunState
 from synth.measurements.durable import (

@@ -9,8 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from synth.config import load_config
-from synth.config.types import Config, PrivacyConfig
+from synth.config import Config, PrivacyConfig, load_config
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.plan.adaptive import Schedule, likely_tables

@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import WorkloadConfig
+from synth.config import WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
 
 Floats = NDArray[np.float64]

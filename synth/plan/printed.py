@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from synth.config.size_checks import number_of_cells
+from synth.config.strategy import number_of_cells
 from synth.domain import format_number
 from synth.plan.forecast import Forecast, QueryForecast
 from synth.plan.noise_sums import noise_variance

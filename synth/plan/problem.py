@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from synth.config.limits import epsilon_problem
-from synth.config.types import Config, PrivacyConfig, Strategy, WorkloadConfig
+from synth.config import Config, PrivacyConfig, Strategy, WorkloadConfig
+from synth.config.guarantee import epsilon_problem
 from synth.domain import Attribute, Margin, Universe
 from synth.errors import Problem as ConfigProblem
 from synth.plan.linear_theory import Axis, Question, axes_of, cells_of, questions_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from synth.config.types import PrivacyConfig
+from synth.config import PrivacyConfig
 from synth.domain import Margin
 from synth.noise import DiscreteLaplace
 from synth.plan.listed import listing_event

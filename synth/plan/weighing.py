@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from threadpoolctl import threadpool_limits
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.errors import BugError, ConfigError
 from synth.errors import Problem as ConfigProblem
 from synth.noise import noise_law

@@ -7,10 +7,8 @@ from synth.policy.approval import (
     read_approvals,
     write_approvals,
 )
-from synth.policy.loader import load_policy
 from synth.policy.plain_words import in_plain_words
-from synth.policy.policy import Policy
-from synth.policy.schema import policy_schema
+from synth.policy.policy import Policy, load_policy, policy_schema
 from synth.policy.violations import require_allowed, require_signed_by
 
 __all__ = [

@@ -6,15 +6,18 @@ import base64
 import os
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from synth.config import Config
 from synth.config.loader import read_tree
-from synth.config.problems import Report
-from synth.config.rules import RELEASE_ID
-from synth.config.scalars import Invalid, Rule, Text
-from synth.config.shapes import Key, ListOf, Record
+from synth.config.release import RELEASE_ID
+from synth.config.schema.problems import Place, Refused, Report
+from synth.config.schema.shapes import ListOf, record
+from synth.config.schema.texts import Rule, Text
+from synth.config.schema.yaml_tree import Node
 from synth.errors import ConfigError, OutputError, Problem
 from synth.signatures import PrivateKey, PublicKey, Purpose
 
@@ -23,48 +26,37 @@ MAX_APPROVALS = 10_000
 HEAD = "# Approvals of release configurations: made by `synth approve`, demanded by a policy.\n"
 
 
-def _exactly(pattern: str, expected: str) -> tuple[Rule, ...]:
-    return (Rule(pattern, expected),)
+def _exactly(description: str, pattern: str, expected: str) -> Text:
+    return Text(description, (Rule(pattern, expected),))
 
 
-_HASH = _exactly("^[0-9a-f]{64}$", "64 hexadecimal digits")
-_KEY_ID = _exactly("^[0-9a-f]{32}$", "32 hexadecimal digits")
-_SIGNATURE = _exactly("^[A-Za-z0-9+/]{86}==$", "a signature: 88 characters of base64")
+class _Signature(Text):
+    """A signature in base64."""
 
-_FILE = Record(
-    "The approvals beside a configuration",
-    (
-        Key(
-            "approvals",
-            ListOf(
-                "The approvals",
-                Record(
-                    "One approval",
-                    (
-                        Key("release_id", Text("The release", (RELEASE_ID,), 150), required=True),
-                        Key("configuration_hash", Text("Its hash", _HASH), required=True),
-                        Key("key_id", Text("The key that signed", _KEY_ID), required=True),
-                        Key("signature", Text("The signature", _SIGNATURE), required=True),
-                    ),
-                ),
-                maximum=MAX_APPROVALS,
-                noun="approvals",
-            ),
-            required=True,
-        ),
-    ),
-)
+    def read(self, node: Node, path: Place, report: Report) -> bytes:  # type: ignore[override]
+        """Its bytes."""
+        return base64.b64decode(super().read(node, path, report))
 
 
 @dataclass(frozen=True)
 class Approval:
-    """One signature over the id and the hash of one configuration."""
+    """One approval: a signature over the id and the hash of one configuration."""
 
-    release_id: str
-    configuration_hash: str
-    key_id: str
+    release_id: Annotated[str, Text("The release", (RELEASE_ID,), 150)]
+    configuration_hash: Annotated[
+        str, _exactly("Its hash", "^[0-9a-f]{64}$", "64 hexadecimal digits")
+    ]
+    key_id: Annotated[
+        str, _exactly("The key that signed", "^[0-9a-f]{32}$", "32 hexadecimal digits")
+    ]
     """Says which key to try."""
-    signature: bytes
+    signature: Annotated[
+        bytes,
+        _Signature(
+            "The signature",
+            (Rule("^[A-Za-z0-9+/]{86}==$", "a signature: 88 characters of base64"),),
+        ),
+    ]
 
     def is_valid(self, config: Config, key: PublicKey) -> bool:
         """Whether the holder of this key approved just this configuration."""
@@ -72,6 +64,16 @@ class Approval:
             return False
         content = approved_content(config.release.id, config.hash)
         return key.has_signed(content, self.signature, purpose=Purpose.APPROVAL)
+
+
+@dataclass(frozen=True)
+class _Approvals:
+    """The approvals beside a configuration."""
+
+    approvals: Annotated[
+        tuple[Approval, ...],
+        ListOf("The approvals", record(Approval), maximum=MAX_APPROVALS, noun="approvals"),
+    ]
 
 
 def approved_content(release_id: str, configuration_hash: str) -> bytes:
@@ -105,18 +107,12 @@ def read_approvals(path: Path) -> tuple[Approval, ...]:
     problems: list[Problem] = []
     node = read_tree(path, problems)
     report = Report(problems)
-    values = _FILE.read(node, (), report)
-    if report.problems() or isinstance(values, Invalid):
+    read: _Approvals | None = None
+    with suppress(Refused):
+        read = record(_Approvals).read(node, (), report)
+    if read is None or report.count:
         raise ConfigError(os.fspath(path), report.problems())
-    return tuple(
-        Approval(
-            entry["release_id"],
-            entry["configuration_hash"],
-            entry["key_id"],
-            base64.b64decode(entry["signature"]),
-        )
-        for entry in values["approvals"]
-    )
+    return read.approvals
 
 
 def write_approvals(path: Path, approvals: Iterable[Approval]) -> None:

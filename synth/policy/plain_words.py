@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from synth.config import Config
-from synth.config.source_kind import records_in_words
+from synth.config.source import records_in_words
 from synth.domain import format_number
 
 NOT_COVERED = (

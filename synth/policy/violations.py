@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from synth.config import Config
-from synth.config.problems import quoted
-from synth.config.types import LedgerConfig
+from synth.config import Config, LedgerConfig
+from synth.config.schema.problems import quoted
 from synth.domain import format_number
 from synth.errors import PolicyError, Problem
 from synth.policy.approval import Approval

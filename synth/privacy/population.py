@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from synth.config.types import DisjointPart
+from synth.config import DisjointPart
 from synth.privacy.accounting import Budget
 from synth.privacy.promise import Promise
 

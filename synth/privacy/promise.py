@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from synth.config.types import Neighbours, PersonUnit, PrivacyConfig
+from synth.config import PersonUnit, PrivacyConfig
+from synth.config.guarantee import Neighbours
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from synth.config.types import PersonUnit, PrivacyConfig
-
-UNITS_CHANGED = {"add-remove": 1, "replace-one": 2}
-"""How many units' records differ between neighbours: replacing is removing and adding."""
+from synth.config import PersonUnit, PrivacyConfig
+from synth.config.guarantee import UNITS_CHANGED
 
 
 def sensitivity_l1(privacy: PrivacyConfig) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Conjunction, Margin, Universe
 from synth.errors import QueryError
 from synth.reading.measured_counts import LIMITS_SHARE, Limits, MeasuredCounts

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Margin
 from synth.errors import QueryError
 from synth.estimate import estimate_whole, rake, required_atoms, round_counts

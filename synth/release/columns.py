@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from synth.domain import Attribute, Universe
 
 if TYPE_CHECKING:
-    from synth.config.types import Bins
+    from synth.config import Bins
 
 PublishedType = Literal["text", "integer", "number"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.release.checksums import CHECKSUMS
 from synth.release.manifest.build import SCHEMA_FILE
 

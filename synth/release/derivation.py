@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain.counts import Counts
 from synth.estimate import PublicSeeds, draws_cells, estimate, gated
 from synth.estimate import moved_records as moved_by_last_digits

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.release.contents import CSV, MEASUREMENTS, PARQUET, QUALITY, ROLES, listed_files
 from synth.release.derivation import Derivation
 from synth.release.manifest.figures import COLUMNS

@@ -20,9 +20,8 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth.config import Config, config_from_public, load_config
-from synth.config.choices import Either, MapOf, OneOrList
-from synth.config.keys import CONFIGURATION
-from synth.config.shapes import ListOf, Record, Variants
+from synth.config.config import CONFIGURATION
+from synth.config.schema.shapes import Either, ListOf, MapOf, OneOrList, Record, Variants
 from synth.errors import ConfigError
 from synth.policy import approve
 from synth.release.manifest.configuration import configuration_schema

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from synth.config import json_schema, load_config
-from synth.config.report import report_lines
+from synth.config.summary import report_lines
 from synth.errors import ConfigError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config import load_config
-from synth.config.workload_keys import STRATEGY
+from synth.config.strategy import STRATEGY
 from synth.errors import ConfigError
 from synth.estimate import any_size
 from synth.job import pipeline

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth.config.types import PersonUnit, PrivacyConfig
+from synth.config import PersonUnit, PrivacyConfig
 from synth.curator import adaptive_choice
 from synth.domain import Attribute, Margin, Universe
 from synth.noise import NoiseStream
@@ -36,7 +36,13 @@ TABLES = TOY.tables(4)
 GUESSES = [(0, 0, 0, 0), (1, 1, 1, 1), (2, 0, 1, 3), (0.4, 1.5, 2.5, 0), (9, 9, 9, 9)]
 WEIGHTS = [(1, 1, 1), (Fraction(1, 3), Fraction(2, 3), 1)]
 CLAIMS = [
-    PrivacyConfig(Fraction(1), Fraction(0), relation, unit, "a test")
+    PrivacyConfig(
+        epsilon=Fraction(1),
+        delta=Fraction(0),
+        neighbours=relation,
+        unit=unit,
+        justification="a test",
+    )
     for relation in ("add-remove", "replace-one")
     for unit in ("record", PersonUnit("person", 2))
 ]

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth.config.types import PersonUnit, PrivacyConfig
+from synth.config import PersonUnit, PrivacyConfig
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise import discrete_laplace as laplace_module
 from synth.noise import stream as stream_module
@@ -90,7 +90,13 @@ def gaussian_fit() -> None:
 
 
 def toy_privacy(relation: str, unit) -> None:
-    claim = PrivacyConfig(Fraction(1), Fraction(0), relation, unit, "a test")
+    claim = PrivacyConfig(
+        epsilon=Fraction(1),
+        delta=Fraction(0),
+        neighbours=relation,
+        unit=unit,
+        justification="a test",
+    )
     run(
         "exact/test_toy_privacy.py::"
         "test_every_output_of_every_neighbouring_pair_of_one_or_two_cells",

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from synth.config.types import PersonUnit, PrivacyConfig
+from synth.config import PersonUnit, PrivacyConfig
 from synth.noise import DiscreteLaplace
 from synth.privacy import sensitivity_l1
 
@@ -61,7 +61,13 @@ def mechanism(privacy) -> DiscreteLaplace:
 
 
 CLAIMS = [
-    PrivacyConfig(Fraction(epsilon), Fraction(0), relation, unit, "a test")
+    PrivacyConfig(
+        epsilon=Fraction(epsilon),
+        delta=Fraction(0),
+        neighbours=relation,
+        unit=unit,
+        justification="a test",
+    )
     for epsilon in ("0.1", "1", "10")
     for relation in ("add-remove", "replace-one")
     for unit in ("record", PersonUnit("person", 2))
@@ -124,8 +130,20 @@ def test_the_ratio_of_any_output_at_all_is_a_power_of_alpha(claim):
 
 
 def test_neighbours_are_what_the_words_say():
-    record = PrivacyConfig(Fraction(1), Fraction(0), "add-remove", "record", "")
-    replace = PrivacyConfig(Fraction(1), Fraction(0), "replace-one", "record", "")
+    record = PrivacyConfig(
+        epsilon=Fraction(1),
+        delta=Fraction(0),
+        neighbours="add-remove",
+        unit="record",
+        justification="",
+    )
+    replace = PrivacyConfig(
+        epsilon=Fraction(1),
+        delta=Fraction(0),
+        neighbours="replace-one",
+        unit="record",
+        justification="",
+    )
     assert neighbours((1, 0), record) == {(0, 0), (2, 0), (1, 1)}
     assert neighbours((1, 0), replace) == {(0, 1)}
     assert neighbours((1, 1), replace) == {(0, 2), (2, 0)}

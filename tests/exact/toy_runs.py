@@ -20,9 +20,8 @@ import numpy as np
 import pytest
 
 from synth import curator
-from synth.config import load_config
+from synth.config import Config, load_config
 from synth.config.source_files import source_files
-from synth.config.types import Config
 from synth.curator import adaptive_choice, boundary, measuring, sparse_measuring
 from synth.curator.sensitive import Sensitive
 from synth.curator.sparse_boundary import measure_list

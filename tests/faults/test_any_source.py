@@ -17,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from synth.config import load_config
-from synth.config.types import Dialect, FileSource
+from synth.config import Dialect, FileSource, load_config
 from synth.curator.counting.tabulate import tabulate
 from synth.curator.measuring import quiet_libraries, scrubbed
 from synth.errors import SourceError

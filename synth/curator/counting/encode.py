@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from synth.config.types import PersonUnit
+from synth.config import PersonUnit
 from synth.curator.engine import Records
 from synth.domain import Attribute, Universe
 

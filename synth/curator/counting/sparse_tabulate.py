@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.config.types import Config, SourceConfig
+from synth.config import Config, SourceConfig
 from synth.curator.counting.tabulate import counted_cells
 from synth.curator.sensitive import Sensitive
 from synth.domain import Margin, Universe

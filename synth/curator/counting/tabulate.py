@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synth.config.types import Config, PersonUnit, SourceConfig
+from synth.config import Config, PersonUnit, SourceConfig
 from synth.curator.counting.encode import bound_contributions, split_into_words
 from synth.curator.counting.lookup import encode_records
 from synth.curator.engine import Engine, Records, open_engine

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from synth.config.types import Dialect
+from synth.config import Dialect
 from synth.curator.files.csv_records import RecordSplitter
 
 if TYPE_CHECKING:

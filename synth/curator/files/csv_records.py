@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from synth.config.types import Dialect
+from synth.config import Dialect
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synth.config import Dialect
 from synth.config.source_files import is_gzip
-from synth.config.types import Dialect
 from synth.curator.columns import require_columns
 from synth.curator.files.csv_fields import FieldParser
 from synth.curator.files.csv_records import RecordSplitter

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synth.config import FileSource
 from synth.config.source_files import is_parquet
-from synth.config.types import FileSource
 from synth.curator.counting.text_codes import TextCodes
 from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.files.csv_source import CsvFile, open_csv, require_whole

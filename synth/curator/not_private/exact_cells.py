@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from synth.config.types import Config, SourceConfig
+from synth.config import Config, SourceConfig
 from synth.curator.counting.sparse_tabulate import FilledCells, filled_cells
 from synth.curator.measuring import with_source_open
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synth.config import FileSource
 from synth.config.source_files import is_parquet
-from synth.config.types import FileSource
 from synth.curator.files.csv_source import CsvFile, CsvStream, open_csv, read_header, require_whole
 from synth.curator.files.parquet_source import open_parquet
 from synth.curator.not_private.source_texts import FoundColumns, LeftOut

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synth.config import Dialect, FileSource, SourceConfig
 from synth.config.source_files import is_parquet
-from synth.config.types import Dialect, FileSource, SourceConfig
 from synth.curator.files.csv_source import CsvFile, read_header
 from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.curator.measuring import with_source_open

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from synth.config import Config, FileSource, PersonUnit, SourceConfig
 from synth.config.source_files import is_parquet
-from synth.config.types import Config, FileSource, PersonUnit, SourceConfig
 from synth.curator.counting.lookup import record_codes
 from synth.curator.engine import Records
 from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_engine

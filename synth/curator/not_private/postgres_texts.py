@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from synth.config.types import PostgresSource
+from synth.config import PostgresSource
 from synth.curator.not_private.source_texts import FoundColumns, LeftOut
 from synth.curator.postgres.columns import ColumnKind, column_kinds
 from synth.curator.postgres.engine import PostgresEngine, postgres_engine

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from synth.config.types import FileSource, PostgresSource, SourceConfig
+from synth.config import FileSource, PostgresSource, SourceConfig
 from synth.errors import SourceError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synth.config.types import SparkSource
+from synth.config import SparkSource
 from synth.curator.not_private.source_texts import FoundColumns, LeftOut
 from synth.curator.spark.engine import arrow_batches
 from synth.curator.spark.failures import translated_failures

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from synth.config.types import PostgresSource
+from synth.config import PostgresSource
 from synth.curator.engine import Key, Records, key_kind
 from synth.curator.postgres.columns import column_kinds, constant_rows, require_kinds, selected
 from synth.curator.postgres.table import (

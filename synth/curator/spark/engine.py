@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from synth.config.types import SparkSource
+from synth.config import SparkSource
 from synth.curator.engine import Key, Records, key_kind
 from synth.curator.spark.failures import translated_failures
 from synth.curator.spark.session import spark_process

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from synth.config.source import PARQUET_FILES
 from synth.config.source_files import named_twice
-from synth.config.source_kind import PARQUET_FILES
 from synth.curator.columns import require_columns
 from synth.errors import SourceError
 

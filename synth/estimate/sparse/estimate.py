@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth import progress
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Universe
 from synth.domain.counts import Counts, is_possible
 from synth.domain.totals import Atoms

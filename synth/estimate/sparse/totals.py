@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import PublicTotal, Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
 from synth.domain.coarse import coarsen, code_groups

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Universe
 from synth.measurements import LedgerPosition, MeasuredTable, Measurements
 from synth.plan import CANDIDATES_RULE

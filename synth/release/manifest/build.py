@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.measurements import (
     Disposal,
     Measurements,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from synth.config.keys import CONFIGURATION as EVERY_KEY
+from synth.config.config import CONFIGURATION as EVERY_KEY
 from synth.release.manifest.schema_terms import Schema
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.config.release_keys import DATA_SOURCE_TYPES, RELEASE_TYPES
-from synth.config.types import ReleaseConfig
+from synth.config import ReleaseConfig
+from synth.config.release import DATA_SOURCE_TYPES, RELEASE_TYPES
 from synth.release.manifest.schema_terms import listing, one_of, record, text
 
 DEPLOYMENT_MODEL = record(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import CLAMP, Attribute, Conjunction, Universe, format_number
 from synth.release.columns import Column
 from synth.release.manifest.schema_terms import (

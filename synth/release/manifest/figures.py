@@ -14,7 +14,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
 from synth.measurements import MeasuredTable, Measurements

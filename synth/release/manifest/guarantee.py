@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from synth.config.source_kind import records_in_words
-from synth.config.types import Config, PersonUnit
+from synth.config import Config, PersonUnit
+from synth.config.source import records_in_words
 from synth.domain import format_number
 from synth.measurements import Measurements
 from synth.privacy import Budget, TableEvent, sensitivity_l1, sensitivity_l2_squared, total_budget

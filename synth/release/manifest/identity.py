@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.config.release_keys import DATA_SOURCE_TYPES
-from synth.config.types import Config, ReleaseConfig
+from synth.config import Config, ReleaseConfig
+from synth.config.release import DATA_SOURCE_TYPES
 from synth.domain import Margin
 from synth.measurements import Measurements
 from synth.release.manifest.schema_terms import day, flag, listing, one_of, record, text

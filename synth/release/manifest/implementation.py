@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.measurements import SelfTest
 from synth.privacy.accounting import (
     GAUSSIAN,

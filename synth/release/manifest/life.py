@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.config.types import ReleaseConfig
+from synth.config import ReleaseConfig
 from synth.measurements import Disposal
 from synth.measurements.receipt import SOURCE_GONE_BEFORE
 from synth.release.manifest.schema_terms import (

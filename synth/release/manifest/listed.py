@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain.counts import Counts
 from synth.measurements import Measurements
 from synth.plan.listed import expected_false_cells

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.release.manifest.schema_terms import basis, listing, record, sha256, text, whole
 from synth.release.rows import ROW_ORDER
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain.counts import Counts
 from synth.measurements import Measurements
 from synth.plan import Forecast

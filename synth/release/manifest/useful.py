@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.measurements import Measurements
 from synth.plan.problem import problem_of
 from synth.plan.usefulness import GOOD, NOISE, POOR, ROUGH, usefulness

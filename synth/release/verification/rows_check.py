@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Universe
 from synth.domain.counts import Counts, difference
 from synth.release.column_codes import ReadbackError

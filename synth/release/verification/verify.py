@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.config import Config, config_from_public
-from synth.config.tree import printable
+from synth.config.schema.yaml_tree import printable
 from synth.errors import DISTRIBUTION, ConfigError, SynthError, VerificationError
 from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.config import Config, config_from_public, load_config, warnings
-from synth.config.report import report_lines
+from synth.config.summary import report_lines
 from synth.errors import ConfigError
 
 GOOD = Path(__file__).parents[2] / "configs" / "good"

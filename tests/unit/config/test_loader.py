@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.config import load_config
-from synth.config.types import Dialect, PersonUnit
+from synth.config import Dialect, PersonUnit, load_config
 from synth.errors import ConfigError, Problem
 
 GOOD = Path(__file__).parents[2] / "configs" / "good"

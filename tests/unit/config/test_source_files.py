@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from synth.config import Dialect, FileSource
 from synth.config.source_files import source_files
-from synth.config.types import Dialect, FileSource
 from synth.errors import SourceError
 
 

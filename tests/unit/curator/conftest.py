@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from synth.config.types import Dialect, FileSource, SparkSource
+from synth.config import Dialect, FileSource, SparkSource
 from synth.curator.counting.encode import bound_contributions
 from synth.curator.counting.lookup import encode_records
 from synth.curator.files.duckdb_engine import duckdb_engine

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from synth.config.types import Dialect
+from synth.config import Dialect
 from synth.curator.files.csv_fields import FieldParser
 from synth.curator.files.csv_records import RECORD_LIMIT_BYTES, RecordSplitter
 
@@ -242,7 +242,7 @@ def test_splitting_a_record_of_many_fields_takes_memory_for_its_bytes_alone(name
     dialect = DIALECTS[name]
     code = f"""
 import resource
-from synth.config.types import Dialect
+from synth.config import Dialect
 from synth.curator.files.csv_records import RecordSplitter
 text = b"b" + {dialect.delimiter!r}.encode() * 4_200_000 + b"\\n"
 splitter = RecordSplitter({dialect!r})

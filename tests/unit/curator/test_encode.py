@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.config.types import PersonUnit
+from synth.config import PersonUnit
 from synth.curator.counting.encode import (
     _divides,
     bound_contributions,

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config.types import Dialect, FileSource
+from synth.config import Dialect, FileSource
 from synth.curator.counting.lookup import COMPARED_TEXTS, encode_records
 from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.domain import Attribute, Universe

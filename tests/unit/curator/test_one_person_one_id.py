@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.config.rules import ENCODINGS
-from synth.config.types import Dialect
+from synth.config import Dialect
+from synth.config.source import ENCODINGS
 from synth.curator.files.csv_source import CsvFile
 from synth.curator.files.parquet_source import open_parquet
 from synth.curator.files.readable_texts import CUT, LONG_TEXT_BYTES, cut_texts, readable_texts

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config.types import Dialect, FileSource, SparkSource
+from synth.config import Dialect, FileSource, SparkSource
 from synth.curator.counting import lookup
 from synth.curator.counting.encode import encode_attribute
 from synth.curator.files.duckdb_engine import duckdb_engine

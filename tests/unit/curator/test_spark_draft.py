@@ -12,9 +12,8 @@ import pytest
 
 from synth.cli import app
 from synth.cli.exit_code import Interruption, exit_code_of
-from synth.config import load_config
+from synth.config import SparkSource, load_config
 from synth.config.source_files import source_files
-from synth.config.types import SparkSource
 from synth.curator.counting.tabulate import tabulate
 from synth.curator.measuring import quiet_libraries
 from synth.errors import ConfigError

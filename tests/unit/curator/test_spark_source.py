@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config.types import PersonUnit
+from synth.config import PersonUnit
 from synth.domain import Attribute, Universe
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config.types import PersonUnit
+from synth.config import PersonUnit
 from synth.domain import Attribute, Universe
 from synth.errors import SourceError
 

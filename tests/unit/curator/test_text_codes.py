@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config.types import Dialect, FileSource
+from synth.config import Dialect, FileSource
 from synth.curator.counting.lookup import encode_records
 from synth.curator.counting.text_codes import codes_of_texts
 from synth.curator.files.duckdb_engine import duckdb_engine

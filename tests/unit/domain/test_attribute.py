@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.config.attributes import build_attributes
-from synth.config.problems import Report
+from synth.config.columns import DOMAIN
+from synth.config.schema.problems import Report
+from synth.config.schema.yaml_tree import from_json
 from synth.domain import CLAMP, MISSING, Attribute, format_number
 
 DETERMINISTIC = settings(derandomize=True, deadline=None)
@@ -23,18 +24,14 @@ def integer(minimum: int, maximum: int, width: int, missing: tuple[str, ...] = (
         "minimum": minimum,
         "maximum": maximum,
         "bin_width": width,
-        "edges": None,
         "missing": list(missing),
         "out_of_domain": CLAMP,
         "source": "s",
-        "title": None,
-        "description": None,
-        "hierarchy": None,
     }
     report = Report()
-    attribute = build_attributes([values], report)["x"]
-    assert attribute is not None, report.problems()
-    return attribute
+    (column,) = DOMAIN.read(from_json([values]), (), report)
+    assert report.problems() == ()
+    return column.attribute
 
 
 @DETERMINISTIC

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synth.config.types import (
+from synth.config import (
     Config,
     LedgerConfig,
     OutputConfig,
@@ -120,7 +120,13 @@ def make_config(
         name="test",
         release=ReleaseConfig("t", "T", "", (), "", "", "", "", ""),
         source=None,
-        privacy=PrivacyConfig(epsilon, Fraction(0), "add-remove", "record", "a test"),
+        privacy=PrivacyConfig(
+            epsilon=epsilon,
+            delta=Fraction(0),
+            neighbours="add-remove",
+            unit="record",
+            justification="a test",
+        ),
         ledger=LedgerConfig(Path("ledger"), "nobody", Fraction(1), Fraction(0)),
         universe=make_universe(shape, impossible),
         public_totals=tuple(PublicTotal(Conjunction(w), t, "a register") for w, t in totals),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.estimate import estimate_whole, loglinear, required_atoms, round_counts, tilt
 from synth.measurements import MeasuredTable, Measurements

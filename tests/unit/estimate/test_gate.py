@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from synth import estimate as estimation
-from synth.config.types import WeightedMarginal
+from synth.config import WeightedMarginal
 from synth.domain import Attribute, Conjunction, Margin, PublicTotal, Universe
 from synth.domain.counts import Counts
 from synth.errors import ContradictionError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synth.config.types import Config
+from synth.config import Config
 from synth.estimate import required_atoms, round_counts
 from synth.estimate.rounding import systematic
 

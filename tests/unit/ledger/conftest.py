@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.config.types import DisjointPart
+from synth.config import DisjointPart
 from synth.ledger import Ledger, RunState
 from synth.ledger.event import LedgerEvent
 from synth.ledger.file import LedgerFile, create_ledger_file

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.config.types import DisjointPart
+from synth.config import DisjointPart
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.ledger import Ledger, RunState
 from synth.ledger.event import LedgerEvent

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from synth.config.types import DisjointPart
+from synth.config import DisjointPart
 from synth.errors import (
     BudgetRefusedError,
     BugError,

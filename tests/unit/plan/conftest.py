@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from synth.config.types import (
+from synth.config import (
     Config,
     OutputConfig,
     PrivacyConfig,
@@ -50,7 +50,13 @@ def configure():
             name="made.yaml",
             release=ReleaseConfig("made", "", "", (), "", "", "", "", ""),
             source=None,
-            privacy=PrivacyConfig(Fraction(epsilon), Fraction(delta), neighbours, unit, ""),
+            privacy=PrivacyConfig(
+                epsilon=Fraction(epsilon),
+                delta=Fraction(delta),
+                neighbours=neighbours,
+                unit=unit,
+                justification="",
+            ),
             ledger=None,
             universe=Universe(attributes, tuple(Conjunction(rule) for rule in impossible)),
             public_totals=totals,

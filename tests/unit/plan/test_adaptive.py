@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 
 import pytest
 
-from synth.config.types import PersonUnit, RangeQueries
+from synth.config import PersonUnit, RangeQueries
 from synth.plan import adaptive as planned
 from synth.plan import forecast, plan_events, plan_schedule
 from synth.plan.adaptive import (

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from synth.config.types import PersonUnit
+from synth.config import PersonUnit
 from synth.errors import ConfigError
 from synth.plan import compare, forecast, plan_events
 from synth.plan.noise_sums import NoiseSum

@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from synth.config.types import RangeQueries, WeightedMarginal, WorkloadConfig
+from synth.config import RangeQueries, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.plan.linear_theory import (
     axes_of,

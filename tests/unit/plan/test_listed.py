@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from synth.config.types import PersonUnit
+from synth.config import PersonUnit
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.noise import DiscreteLaplace
 from synth.noise.partition_selection import is_private, threshold_of_delta

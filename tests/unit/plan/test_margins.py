@@ -3,7 +3,7 @@
 from fractions import Fraction
 from itertools import combinations
 
-from synth.config.types import RangeQueries, WeightedMarginal, WorkloadConfig
+from synth.config import RangeQueries, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Universe
 from synth.domain.hierarchy import balanced_levels
 from synth.plan.linear_theory import axes_of, margin_at, point_of, questions_of

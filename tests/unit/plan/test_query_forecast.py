@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from synth.config.types import RangeQueries
+from synth.config import RangeQueries
 from synth.domain import Margin
 from synth.plan import forecast
 from synth.plan.noise_sums import gaussian_variance, noise_variance

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.config.types import PersonUnit
+from synth.config import PersonUnit
 from synth.domain import Margin
 from synth.plan import forecast, plan_events, plan_schedule
 from synth.plan.noise_sums import noise_variance

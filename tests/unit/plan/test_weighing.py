@@ -7,8 +7,7 @@ from itertools import permutations
 import pytest
 import yaml
 
-from synth.config import load_config
-from synth.config.types import RangeQueries, WeightedMarginal
+from synth.config import RangeQueries, WeightedMarginal, load_config
 from synth.domain import Margin, Universe
 from synth.errors import ConfigError
 from synth.job import pipeline

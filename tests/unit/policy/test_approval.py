@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth.config import load_config
-from synth.config.report import report_lines
+from synth.config.summary import report_lines
 from synth.errors import ConfigError, OutputError
 from synth.job.explanation import explain, render_explanation
 from synth.policy import approval_file, approve, in_plain_words, read_approvals, write_approvals

@@ -6,12 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from synth.config.types import PersonUnit, PrivacyConfig
+from synth.config import PersonUnit, PrivacyConfig
 from synth.privacy import sensitivity_l1, sensitivity_l2_squared
 
 
 def privacy(neighbours, unit):
-    return PrivacyConfig(Fraction(1), Fraction(0), neighbours, unit, "a test")
+    return PrivacyConfig(
+        epsilon=Fraction(1),
+        delta=Fraction(0),
+        neighbours=neighbours,
+        unit=unit,
+        justification="a test",
+    )
 
 
 @pytest.mark.parametrize(

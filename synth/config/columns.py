@@ -1,0 +1,364 @@
+"""The columns: what the section `domain` says of each, and the attributes that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from synth.config.bins import (
+    LARGEST,
+    MAX_LEVELS,
+    NUMBER_EDGE,
+    WHOLE_EDGE,
+    WHOLE_WIDTH,
+    increasing_edges,
+)
+from synth.config.hierarchy import (
+    GroupedLevel,
+    NumberBinsLevel,
+    Tree,
+    WholeBinsLevel,
+    build_hierarchy,
+    levels_of,
+    ordered_hierarchy,
+)
+from synth.config.labels import listed, meant
+from synth.config.schema.problems import Place, Refused, Report
+from synth.config.schema.scalars import Choice, Whole
+from synth.config.schema.shapes import ListOf, Variants, record
+from synth.config.schema.texts import ONE_LINE, Text, label, line, name, prose
+from synth.config.schema.yaml_tree import ListNode, Node
+from synth.domain import CLAMP, MISSING, Attribute
+
+MAX_COLUMNS = 1_000
+
+MAX_CODES = 1_000_000
+"""How many levels and bins all columns have together at most: keeps refusals quick."""
+
+MAX_GROUPED = 4_000_000
+"""How many codes all hierarchies group together at most: every code once on every level."""
+
+_Name = Annotated[str, name("The column, as the source writes it")]
+_Missing = Annotated[
+    tuple[str, ...],
+    ListOf(
+        "How the source writes a missing value; declaring it makes the missing level",
+        Text('One such text; "" is an empty field', (ONE_LINE,)),
+        maximum=100,
+    ),
+]
+_OutOfDomain = Annotated[
+    str, label("Where any other value goes: missing, clamp (ordered only), or a level")
+]
+_Origin = Annotated[str, prose("Where levels and bounds come from; published")]
+_Title = Annotated[str | None, line("Title of the column for people")]
+_Description = Annotated[str | None, prose("Description of the column")]
+
+
+def _kind(word: str) -> Choice:
+    return Choice("The kind of column", (word,))
+
+
+def _edges(edge: Whole | Any) -> ListOf:
+    description = "Where bins begin, and the largest number at the end"
+    return ListOf(description, edge, minimum=2, maximum=MAX_LEVELS + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoricalColumn:
+    """A column with a list of levels."""
+
+    name: _Name
+    type: Annotated[Literal["categorical"], _kind("categorical")]
+    levels: Annotated[
+        tuple[str, ...],
+        ListOf(
+            "Every level, as the source writes it",
+            name("One level"),
+            minimum=1,
+            maximum=MAX_LEVELS,
+        ),
+    ]
+    hierarchy: Annotated[tuple[GroupedLevel, ...] | None, levels_of(GroupedLevel)] = None
+    missing: _Missing = ()
+    out_of_domain: _OutOfDomain
+    source: _Origin
+    title: _Title = None
+    description: _Description = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerColumn:
+    """A column of whole numbers in bins: minimum and maximum, or edges."""
+
+    name: _Name
+    type: Annotated[Literal["integer"], _kind("integer")]
+    minimum: Annotated[int | None, Whole("The smallest number", -LARGEST, LARGEST)] = None
+    maximum: Annotated[int | None, Whole("The largest number", -LARGEST, LARGEST)] = None
+    bin_width: Annotated[int | None, WHOLE_WIDTH] = None
+    edges: Annotated[tuple[int, ...] | None, _edges(WHOLE_EDGE)] = None
+    hierarchy: Annotated[
+        tuple[WholeBinsLevel, ...] | Literal["dyadic"] | Tree | None,
+        ordered_hierarchy(WholeBinsLevel),
+    ] = None
+    missing: _Missing = ()
+    out_of_domain: _OutOfDomain
+    source: _Origin
+    title: _Title = None
+    description: _Description = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberColumn:
+    """A column of numbers in bins."""
+
+    name: _Name
+    type: Annotated[Literal["number"], _kind("number")]
+    edges: Annotated[tuple[Fraction, ...], _edges(NUMBER_EDGE)]
+    hierarchy: Annotated[
+        tuple[NumberBinsLevel, ...] | Literal["dyadic"] | Tree | None,
+        ordered_hierarchy(NumberBinsLevel),
+    ] = None
+    missing: _Missing = ()
+    out_of_domain: _OutOfDomain
+    source: _Origin
+    title: _Title = None
+    description: _Description = None
+
+
+Column = CategoricalColumn | IntegerColumn | NumberColumn
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One column: as it is written, in its normal form, and the attribute that it makes."""
+
+    written: Column
+    attribute: Attribute
+
+
+@dataclass(frozen=True)
+class Columns(ListOf):
+    """The list of the columns. What is wrong with one hides nothing of another."""
+
+    def read(self, node: Node, path: Place, report: Report) -> tuple[Declared, ...]:
+        """The columns, in the order of the domain."""
+        columns: dict[int, Column] = self.read_items(node, path, report)
+        _refuse_names(columns, path, report)
+        before = report.count
+        declared: list[Declared] = []
+        codes = grouped = 0
+        for index, column in columns.items():
+            if codes > MAX_CODES or grouped > MAX_GROUPED:
+                limit, what = MAX_CODES, "levels and bins"
+                if codes <= MAX_CODES:
+                    limit, what = MAX_GROUPED, "levels and bins on the levels of hierarchies"
+                raise report.refusal(
+                    path,
+                    found=f"more than {limit:,} {what} in the first {index} columns",
+                    expected=f"at most {limit:,} in all columns together",
+                    fix="use wider bins, or leave columns or hierarchies out",
+                )
+            with suppress(Refused):
+                made = _declare(column, (*path, index), report)
+                declared.append(made)
+                codes += made.attribute.size
+                grouped += made.attribute.size * len(made.attribute.hierarchy)
+        if report.count > before or not isinstance(node, ListNode):
+            raise Refused
+        if len(declared) < len(node.items):
+            raise Refused
+        return tuple(declared)
+
+    def plain(self, value: Any) -> Any:
+        """The columns as they are written, as JSON."""
+        return super().plain([column.written for column in value])
+
+
+DOMAIN = Columns(
+    "The columns of the release, in order, with every level or bin that they can take",
+    Variants(
+        "One column",
+        {
+            "categorical": record(CategoricalColumn),
+            "integer": record(IntegerColumn),
+            "number": record(NumberColumn),
+        },
+    ),
+    minimum=1,
+    maximum=MAX_COLUMNS,
+    noun="columns",
+)
+
+
+def _refuse_names(columns: Mapping[int, Column], path: Place, report: Report) -> None:
+    """Report every column name that an earlier column has."""
+    first: dict[str, tuple[int, str]] = {}
+    for index, column in columns.items():
+        earlier, spelling = first.setdefault(column.name.casefold(), (index, column.name))
+        if earlier == index:
+            continue
+        here = (*path, index, "name")
+        if spelling == column.name:
+            report.add(
+                here,
+                expected="every column once",
+                why=f"domain[{earlier}] has the same name",
+                fix="remove one of the two, or rename it in the source",
+            )
+        else:
+            report.add(
+                here,
+                expected="column names that differ in more than capital letters",
+                why="many readers of tables do not tell capital from small letters",
+            )
+
+
+def _declare(column: Column, path: Place, report: Report) -> Declared:
+    """The column and its attribute. Raises: Refused after reporting what is wrong with it."""
+    before = report.count
+    _check_missing(column, path, report)
+    levels: tuple[str, ...] = ()
+    edges: tuple[Fraction, ...] = ()
+    with suppress(Refused):
+        if isinstance(column, CategoricalColumn):
+            _check_levels(column.levels, (*path, "levels"), report)
+            levels = column.levels
+        elif isinstance(column, IntegerColumn):
+            column, edges = _whole_bins(column, path, report)
+        else:
+            edges = increasing_edges(column.edges, (*path, "edges"), report)
+    _check_words(column, path, report)
+    if report.count > before:
+        raise Refused
+    attribute = Attribute(
+        name=column.name,
+        kind=column.type,
+        levels=levels,
+        edges=edges,
+        missing=column.missing,
+        out_of_domain=column.out_of_domain,
+        source=column.source,
+        title=column.title or "",
+        description=column.description or "",
+    )
+    _check_label(attribute, path, report)
+    here = (*path, "hierarchy")
+    hierarchy, coarser = build_hierarchy(column.hierarchy, attribute, here, report)
+    if report.count > before:
+        raise Refused
+    written: Any = replace(column, hierarchy=hierarchy)  # type: ignore[arg-type]
+    return Declared(written, replace(attribute, hierarchy=coarser))
+
+
+def _refuse_repeats(
+    path: Place, items: tuple[str, ...], report: Report, *, expected: str, why: str = ""
+) -> None:
+    """Report every item that is the same as an earlier one."""
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        if item in seen:
+            report.add((*path, index), expected=expected, why=why)
+        seen.add(item)
+
+
+def _check_levels(levels: tuple[str, ...], path: Place, report: Report) -> None:
+    why = "equal levels are one level"
+    _refuse_repeats(path, levels, report, expected="every level once", why=why)
+    for index, level in enumerate(levels):
+        if level in {MISSING, CLAMP}:
+            report.add(
+                (*path, index),
+                expected=f"a level other than the reserved words {MISSING} and {CLAMP}",
+                why="the release could not tell the level from the rule of that name",
+                fix="list it under `missing` if it means a missing value"
+                if level == MISSING
+                else "rename it in the source",
+            )
+
+
+def _check_missing(column: Column, path: Place, report: Report) -> None:
+    here = (*path, "missing")
+    _refuse_repeats(here, column.missing, report, expected="every text once")
+    levels = set(column.levels) if isinstance(column, CategoricalColumn) else set()
+    for index, token in enumerate(column.missing):
+        if token in levels:
+            report.add(
+                (*here, index),
+                expected="a text that is no level",
+                why="the same text would mean a level and a missing value",
+                fix="remove it from `levels` or from `missing`",
+            )
+
+
+def _whole_bins(
+    column: IntegerColumn, path: Place, report: Report
+) -> tuple[IntegerColumn, tuple[Fraction, ...]]:
+    """The column in its normal form; its edges as listed, or from minimum, maximum, bin width."""
+    low, high, width = column.minimum, column.maximum, column.bin_width or 1
+    if column.edges is not None:
+        bounds = ("minimum", "maximum", "bin_width")
+        for key in (key for key in bounds if getattr(column, key) is not None):
+            raise report.refusal(
+                (*path, key),
+                found=f"`edges` and `{key}`",
+                expected="either edges, or minimum and maximum",
+            )
+        return column, increasing_edges(column.edges, (*path, "edges"), report)
+    if low is None or high is None:
+        raise report.refusal(
+            (*path, "minimum" if low is None else "maximum"),
+            found="nothing",
+            expected="minimum and maximum, or edges",
+            why="bounds come from the configuration alone, never from the data",
+        )
+    here = (*path, "maximum")
+    if high < low:
+        raise report.refusal(here, expected=f"a number not below the minimum ({low})")
+    count = (high - low) // width + 1
+    if count > MAX_LEVELS:
+        raise report.refusal(
+            here,
+            found=f"{count:,} bins",
+            expected=f"at most {MAX_LEVELS:,} bins",
+            why="every bin gets noise; with so many, noise is all that is left",
+            fix=f"use bin_width: {-(-(high - low + 1) // 100)} for about a hundred bins",
+        )
+    starts = (Fraction(start) for start in range(low, high + 1, width))
+    return replace(column, bin_width=width), (*starts, Fraction(high))
+
+
+def _check_words(column: Column, path: Place, report: Report) -> None:
+    """The reserved words under `out_of_domain` suit the kind of column."""
+    here = (*path, "out_of_domain")
+    is_ordered = column.type != "categorical"
+    if column.out_of_domain == CLAMP and not is_ordered:
+        report.add(
+            here,
+            expected="missing, or a level",
+            why="levels have no order, so no level is the nearest",
+        )
+    elif column.out_of_domain == MISSING and not column.missing:
+        report.add(
+            here,
+            expected="clamp, or a level" if is_ordered else "a level",
+            why="this column has no missing level",
+            fix='declare one, for example missing: [""]',
+        )
+
+
+def _check_label(attribute: Attribute, path: Place, report: Report) -> None:
+    """`out_of_domain` is a reserved word, or names a level or bin."""
+    rule = attribute.out_of_domain
+    if rule == CLAMP or attribute.code_of(rule) is not None:
+        return
+    words = [MISSING] if attribute.has_missing else []
+    words += [CLAMP] if attribute.is_ordered else []
+    report.add(
+        (*path, "out_of_domain"),
+        expected="one of: " + ", ".join([*words, listed(attribute, 8)]),
+        fix=meant(rule, attribute, report, words),
+    )

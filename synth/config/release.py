@@ -1,0 +1,210 @@
+"""What a release is called and what is said of it, and the form in which it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
+
+from synth.config.schema.problems import Place, Report
+from synth.config.schema.scalars import Choice, Whole
+from synth.config.schema.shapes import Key, ListOf, WordOrWhole
+from synth.config.schema.texts import FilePath, Rule, Text, line, prose
+
+DataSourceType = Literal["Static", "Dynamic"]
+ReleaseType = Literal["One release", "Many releases"]
+DATA_SOURCE_TYPES, RELEASE_TYPES = get_args(DataSourceType), get_args(ReleaseType)
+"""The words of the OpenDP deployments registry."""
+Format = Literal["csv", "parquet"]
+Bins = Literal["uniform", "interval", "midpoint"]
+
+RELEASE_ID = Rule(
+    r"^(?:[a-z0-9]|\{period\})(?:[a-z0-9-]|\{period\})*$",
+    "small letters a-z, digits and hyphens, not beginning with a hyphen; may hold {period}",
+    why="the id names the release folder, the same on every system",
+)
+
+WEB_ADDRESS = Rule(
+    r"^https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[A-Za-z0-9._~!$&()*+,;=:@%/-]*)?$",
+    "an address such as https://example.org/data/people-2020/",
+    why="it is published as a link, so it holds no blanks, quotes or queries",
+)
+
+LANGUAGE = Rule(
+    "^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", "a language tag of BCP 47, such as en or pt-BR"
+)
+
+_DAY = r"[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?)?"
+COVERAGE = Rule(
+    rf"^{_DAY}(?:/{_DAY})?$",
+    "a year, month or day, or two with / between, such as 2020-01/2020-12",
+)
+
+
+def _lines(description: str, item: str, noun: str) -> ListOf:
+    return ListOf(description, line(item), minimum=1, maximum=100, noun=noun)
+
+
+def _passages(description: str, item: str) -> ListOf:
+    return ListOf(description, prose(item), minimum=1, maximum=100, noun="passages")
+
+
+@dataclass(frozen=True)
+class ReleaseConfig:
+    """What the release is called and who answers for it."""
+
+    id: Annotated[
+        str,
+        Text(
+            "Name of the release and its folder: a-z, 0-9 and hyphens; may hold {period}",
+            (RELEASE_ID,),
+            100,
+            dated=True,
+        ),
+    ]
+    title: Annotated[str, line("Title for people")]
+    description: Annotated[str, prose("What the published table is about")]
+    curators: Annotated[
+        tuple[str, ...], _lines("Who publishes", "One organisation or person", "names")
+    ]
+    contact: Annotated[str, line("Where questions go: an address that is published")]
+    intended_use: Annotated[str, prose("What the release is good for")]
+    region: Annotated[str, line("The region that the records describe")]
+    sector: Annotated[str, line("The field of activity, such as Government")]
+    license: Annotated[str, line("The licence of the release, such as CC-BY-4.0")]
+
+    keywords: Annotated[
+        tuple[str, ...], _lines("Words to find the release by", "A keyword", "keywords")
+    ] = ()
+    language: Annotated[
+        str | None, Text("Language of titles and labels, as in BCP 47; else en", (LANGUAGE,), 35)
+    ] = None
+    homepage: Annotated[
+        str | None,
+        Text(
+            "Address of the release on the web; with / at its end, that of its folder",
+            (WEB_ADDRESS,),
+            1_000,
+        ),
+    ] = None
+    cite_as: Annotated[
+        str | None, prose("How to cite the release; else curators, year, title and id")
+    ] = None
+    supersedes: Annotated[
+        tuple[str, ...],
+        _lines("Earlier releases that this one replaces", "The id of a release", "ids"),
+    ] = ()
+    temporal_coverage: Annotated[
+        str | None,
+        Text(
+            "The time that the records describe: 2020, 2020-03, 2020-03-31 or 2020/2022",
+            (COVERAGE,),
+            21,
+        ),
+    ] = None
+
+    publisher: Annotated[str | None, line("Who publishes; else the first curator")] = None
+    registry_authors: Annotated[
+        tuple[str, ...],
+        _lines("Who filled in the record of the registry; else the curators", "A name", "names"),
+    ] = ()
+    approvals: Annotated[
+        tuple[str, ...],
+        _lines("Who approved the release, as is to be published", "One", "approvals"),
+    ] = ()
+    sources: Annotated[
+        tuple[str, ...], _lines("Papers and pages about the release", "A reference", "references")
+    ] = ()
+
+    out_of_scope_use: Annotated[
+        tuple[str, ...], _passages("Uses that are warned against, beside synth's own", "A use")
+    ] = ()
+    limitations: Annotated[
+        tuple[str, ...], _passages("Limitations, beside those of the method", "A limitation")
+    ] = ()
+    biases: Annotated[
+        tuple[str, ...], _passages("Biases of the raw data, beside those of the method", "A bias")
+    ] = ()
+
+    derived_from: Annotated[
+        str | None, line("Public name of the data that the release was derived from")
+    ] = None
+    collection: Annotated[str | None, prose("How the raw data came to be")] = None
+    personal_sensitive_information: Annotated[
+        str | None, prose("Which columns describe sensitive traits of persons")
+    ] = None
+    data_source_type: Annotated[
+        DataSourceType | None,
+        Choice("Whether new records come in over time; else Static", DATA_SOURCE_TYPES),
+    ] = None
+    release_type: Annotated[
+        ReleaseType | None,
+        Choice(
+            "Whether the same people are published about again; else One release",
+            RELEASE_TYPES,
+        ),
+    ] = None
+    preprocessing: Annotated[
+        str | None, prose("What was done with or learnt from the raw data before synth")
+    ] = None
+
+    access_controls: Annotated[
+        str | None, prose("Who can reach the raw data, and what keeps others out")
+    ] = None
+    retention: Annotated[str | None, prose("How long raw data that are kept remain")] = None
+    maintenance: Annotated[str | None, prose("Whether and how the release is kept up")] = None
+    errata: Annotated[str | None, prose("Where errors are reported and corrections announced")] = (
+        None
+    )
+    withdrawal: Annotated[
+        str | None, prose("When the release would be withdrawn, and how that is announced")
+    ] = None
+
+
+@dataclass(frozen=True)
+class OutputConfig:
+    """Where the release goes and how its rows are written."""
+
+    directory: Annotated[
+        Path | None, Key(FilePath("The folder of releases, relative to this file"), private=True)
+    ]
+    """None when the configuration was read back from a manifest."""
+    formats: Annotated[
+        tuple[Format, ...],
+        ListOf(
+            "The data files",
+            Choice("One format", get_args(Format)),
+            minimum=1,
+            maximum=2,
+            noun="formats",
+        ),
+    ] = ("csv", "parquet")
+    rows: Annotated[
+        int | None,
+        WordOrWhole(
+            "How many rows: estimated from the noisy counts, or a declared number",
+            "estimated",
+            Whole("A declared number of rows", 0, 10**10),
+        ),
+    ] = None
+    """A declared number of rows, or None for `estimated`."""
+    bins: Annotated[
+        Bins,
+        Choice(
+            "What a row shows of a bin: a number drawn from it, the interval, the midpoint",
+            get_args(Bins),
+        ),
+    ] = "uniform"
+    signing_key: Annotated[
+        Path | None,
+        Key(
+            FilePath("The private key that signs the release: a PEM file, relative to this file"),
+            private=True,
+        ),
+    ] = None
+
+    def checked(self, path: Place, report: Report) -> Self:
+        """Each data file once, in a fixed order."""
+        if len(set(self.formats)) < len(self.formats):
+            report.add((*path, "formats"), expected="every format once")
+        return replace(self, formats=tuple(sorted(self.formats)))
