@@ -22,15 +22,23 @@ IN_EVERY_OBJECT = {"basis", "fraction", "decimal"}
 
 
 def field_reference() -> str:
-    """Every section with its fields; of a field that holds others their names in brackets."""
+    """Every section with its fields, in words those that hold others.
+
+    What a single value means stands in the schema, which lies beside every manifest.
+    """
     lines: list[str] = []
     schema = manifest_schema()
     for name, section in _plainly(schema, schema["$defs"])["properties"].items():
         lines += [f"### `{name}`", "", section["description"], ""]
-        if name != "configuration":
-            fields = _fields(section).items()
-            lines += [f"- `{field}`{_inner(node)} - {_words(node)}" for field, node in fields]
-            lines += [""] if fields else []
+        fields = _fields(section) if name != "configuration" else {}
+        single = [f"`{field}`" for field, node in fields.items() if not _fields(node)]
+        lines += [f"{', '.join(single)}.", ""] if single else []
+        several = [
+            f"- `{field}`{_inner(node)} - {node['description']}"
+            for field, node in fields.items()
+            if _fields(node)
+        ]
+        lines += [*several, ""] if several else []
     lines += ["### `quality.parquet`", ""]
     lines += [f"- `{name}` - {words}" for name, (_, words) in COLUMNS.items()]
     return "\n".join([*lines, ""])
@@ -47,7 +55,7 @@ def _plainly(node: Any, terms: dict[str, Schema]) -> Any:
 
 
 def _fields(node: Schema) -> dict[str, Schema]:
-    """The fields of an object, or of the items of a list."""
+    """The fields of an object, or of the items of a list; none of a number in two forms."""
     holder = node.get("items", node)
     return {
         name: child
@@ -62,12 +70,6 @@ def _inner(node: Schema) -> str:
         for inner, fields in groupby(_fields(node).items(), lambda field: _inner(field[1]))
     ]
     return f" ({', '.join(names)})" if names else ""
-
-
-def _words(node: Schema) -> str:
-    values = node.get("enum", [])
-    listed = f" One of: {', '.join(f'`{value}`' for value in values)}." if values else ""
-    return str(node["description"]) + listed
 
 
 if __name__ == "__main__":
