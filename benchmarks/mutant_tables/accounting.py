@@ -318,7 +318,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/audit/test_claim.py",),
     ),
     *broken(
-        "synth/audit/composition.py",
+        "synth/audit/tables.py",
         (
             "tables together tell as much as the last",
             "evidence += _log_ratio(event, canaries, canaries.split(noisy, CANARIES))",
@@ -421,9 +421,9 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/audit/choices.py",
+        "synth/audit/findings.py",
         (
-            "a private choice that is never over its claim",
+            "guesses that are never over their claim",
             "exceeded=share > claim.share_right * (1 + 1e-9),",
             "exceeded=share > 2,",
         ),
@@ -433,7 +433,19 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/audit/selection.py",
+        "synth/audit/choices.py",
+        (
+            "a private choice by a unit that is always there",
+            "heads=bit)",
+            "heads=True)",
+        ),
+        by=(
+            "unit/audit/test_faults.py",
+            "unit/audit/test_mutants.py",
+        ),
+    ),
+    *broken(
+        "synth/audit/lists.py",
         (
             "a delta that is never exceeded by law",
             "exceeded=told > delta,",
@@ -479,17 +491,17 @@ MUTANTS: tuple[Mutant, ...] = (
     *broken(
         "synth/audit/whole_run.py",
         (
-            "a whole run that is never over its claim",
-            "exceeded=share > claim.share_right * (1 + 1e-9),",
-            "exceeded=share > 2,",
+            "a whole run whose canaries are always there",
+            "there[::step] = bits",
+            "there[::step] = True",
         ),
         by=("unit/audit/test_faults.py",),
     ),
     *broken(
-        "synth/audit/selection.py",
+        "synth/audit/lists.py",
         (
             "lists that are not sampled",
-            "        findings += _by_sampling(number, sampled, pattern, scaled, miss, streams)\n",
+            "        findings += _by_sampling(number, sampled, pattern, scaled, trials)\n",
             "        pass\n",
         ),
         by=("unit/audit/test_faults.py",),

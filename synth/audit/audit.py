@@ -6,13 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synth.audit.canaries import RULES, Canaries, Randomness
+from synth.audit.canaries import RULES, Canaries, Randomness, Streams, Trials
 from synth.audit.choices import audit_choice, distinct_rounds
-from synth.audit.composition import audit_composition
 from synth.audit.counting import MOST_RECORDS, audit_counting
+from synth.audit.findings import AuditReport, CountingReport
 from synth.audit.lists import audit_list, bounds_of_list
-from synth.audit.report import AuditReport, CountingReport
-from synth.audit.tables import Streams, audit_tables, planned_tables
+from synth.audit.tables import audit_composition, audit_tables, planned_tables
 from synth.audit.whole_run import audit_whole_run
 from synth.config import Config
 from synth.noise import NoiseStream
@@ -99,49 +98,18 @@ def audit(
     plan = AuditedPlan.of(config)
     canaries = Canaries.of(config.privacy)
     tables = planned_tables(plan.events)
-    miss = (1 - confidence) / plan.bounds(canaries)
+    trials = Trials(canaries, (1 - confidence) / plan.bounds(canaries), streams, randomness)
     counting = audit_counting(config, plan.counted, randomness=randomness)
-    findings, reuse = audit_tables(
-        tables, canaries, miss=miss, streams=streams, randomness=randomness
-    )
+    findings, reuse = audit_tables(tables, trials)
     for number, event in plan.lists:
-        findings += audit_list(
-            number,
-            event,
-            config.universe,
-            canaries,
-            miss=miss,
-            streams=streams,
-            randomness=randomness,
-        )
-    findings += [
-        audit_choice(
-            plan.schedule, each, canaries, miss=miss, streams=streams, randomness=randomness
-        )
-        for each in plan.choices
-        if plan.schedule is not None
-    ]
-    whole_run = audit_whole_run(
-        config,
-        plan.schedule or plan.events,
-        canaries=canaries,
-        miss=miss,
-        streams=streams,
-        randomness=randomness,
-    )
+        findings += audit_list(number, event, config.universe, trials)
+    if plan.schedule is not None:
+        findings += [audit_choice(plan.schedule, each, trials) for each in plan.choices]
+    whole_run = audit_whole_run(config, plan.schedule or plan.events, trials)
     findings += [] if whole_run is None else [whole_run]
     if tables:
-        findings.append(
-            audit_composition(
-                tables,
-                canaries,
-                epsilon=float(config.privacy.epsilon),
-                delta=float(config.privacy.delta),
-                miss=miss,
-                streams=streams,
-                randomness=randomness,
-            )
-        )
+        epsilon, delta = float(config.privacy.epsilon), float(config.privacy.delta)
+        findings.append(audit_composition(tables, trials, epsilon=epsilon, delta=delta))
     missing = not_covered(plan, counting, whole_run=whole_run is not None)
     return AuditReport(
         config.release.id, confidence, counting, tuple(findings), reuse, tuple(missing)

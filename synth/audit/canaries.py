@@ -8,19 +8,20 @@ noisy counts is the difference of the counts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.config import PersonUnit, PrivacyConfig
+from synth.noise import NoiseStream
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Bits = NDArray[np.bool_]
-
+Bits = NDArray[np.bool_]
 Randomness = Callable[[int], bytes]
 """So many random bytes."""
+Streams = Callable[[], NoiseStream]
+"""A new noise stream at every call."""
 
 OWN_COUNT = "its own noisy count"
 NEXT_CELL = "the difference from the next cell"
@@ -58,8 +59,6 @@ class Canaries:
 
         Shapes and units: int64, records; canary j has the cells from j * `cells_each` on.
         """
-        import numpy as np
-
         counts = np.full(cells, background, dtype=np.int64)
         step = self.cells_each
         counts[: step * len(bits) : step] += self.records * bits
@@ -73,10 +72,27 @@ class Canaries:
         return [noisy[place : step * canaries : step] for place in range(step)]
 
 
+@dataclass(frozen=True)
+class Trials:
+    """What all sampled audits go by."""
+
+    canaries: Canaries
+    miss: float
+    """The probability with which each bound may be wrong."""
+    streams: Streams
+    randomness: Randomness
+
+    def coins(self, count: int) -> Bits:
+        """As many fair coins."""
+        return coins(count, self.randomness)
+
+    def stream(self) -> AbstractContextManager[NoiseStream]:
+        """A new noise stream, closed in the end."""
+        return closing(self.streams())
+
+
 def coins(count: int, randomness: Randomness) -> Bits:
     """As many fair coins."""
-    import numpy as np
-
     octets = np.frombuffer(randomness(-(-count // 8)), dtype=np.uint8)
     return np.unpackbits(octets, count=count).astype(bool)
 
@@ -98,8 +114,6 @@ def tally(evidence: NDArray[np.int64], bits: Bits, *, enough: int | None) -> Tal
     With None every coin is guessed, by the sign of the evidence; where that is 0, by whether the
     number of the canary is even, which is as good as any other guess.
     """
-    import numpy as np
-
     if enough is None:
         even = np.arange(len(bits)) % 2 == 0
         heads = (evidence > 0) | ((evidence == 0) & even)
@@ -115,8 +129,6 @@ def laplace_evidence(canaries: Canaries, outputs: list[NDArray[np.int64]]) -> ND
     Times ln(1/alpha) this is the logarithm of the likelihood ratio of the coin. It is largest, r
     times `cells_each`, where the loss is that of the claim.
     """
-    import numpy as np
-
     records = canaries.records
     parts = [np.clip(2 * output - records, -records, records) for output in outputs]
     return parts[0] - parts[1] if canaries.replaced else parts[0]

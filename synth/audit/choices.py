@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from synth.audit.canaries import Canaries, Randomness, Tally, coins
-from synth.audit.claim import PureClaim, at_least
-from synth.audit.report import Finding
-from synth.audit.tables import Streams
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.audit.canaries import Canaries, Tally, Trials
+from synth.audit.claim import PureClaim
+from synth.audit.findings import Finding
 from synth.curator.adaptive_choice import choose_table
 from synth.plan import Schedule
 from synth.plan.adaptive import Candidate, Round
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 CHOICES = 1 << 10
 """With one stream."""
@@ -36,11 +33,7 @@ def distinct_rounds(schedule: Schedule) -> list[Round]:
 def audit_choice(
     schedule: Schedule,
     spending: Round,
-    canaries: Canaries,
-    *,
-    miss: float,
-    streams: Streams,
-    randomness: Randomness,
+    trials: Trials,
 ) -> Finding:
     """A lower bound of epsilon of one choice, from the choices themselves.
 
@@ -60,30 +53,22 @@ def audit_choice(
     two = replace(spending, selection=replace(spending.selection, candidates=2))
     guesses = Tally()
     for _ in range(STREAMS):
-        bits = coins(CHOICES, randomness)
-        stream = streams()
-        try:
+        bits = trials.coins(CHOICES)
+        with trials.stream() as stream:
             for number, bit in enumerate(bits.tolist()):
-                tables, guessed = _tables(candidates, two, canaries, group, heads=bit)
+                tables, guessed = _tables(candidates, two, trials.canaries, group, heads=bit)
                 chosen = choose_table(
                     tables, guessed, candidates, two, number=number, stream=stream
                 )
                 if chosen == 0:
                     guesses += Tally(int(bit), 1)
-        finally:
-            stream.close()
-    share = at_least(guesses.right, guesses.made, miss)
-    shown = SUBJECT if group == 1 else f"{SUBJECT}, by {group:,} units"
-    return Finding(
-        subject=shown,
-        mechanism=spending.selection.mechanism,
-        symbol="epsilon",
-        claimed=claim.epsilon,
-        lower_bound=claim.lower_bound(share),
-        exceeded=share > claim.share_right * (1 + 1e-9),
+    return Finding.of_guesses(
+        SUBJECT if group == 1 else f"{SUBJECT}, by {group:,} units",
+        spending.selection.mechanism,
+        claim,
+        guesses,
+        miss=trials.miss,
         canaries=STREAMS * CHOICES,
-        guesses=guesses.made,
-        right=guesses.right,
         rule=CHOSEN,
     )
 
@@ -102,8 +87,6 @@ def _tables(
     there, or in the second cell if units are replaced. The guess of the first candidate is 0 in the
     first cell and large in the second, that of the second candidate the other way round.
     """
-    import numpy as np
-
     records = group * canaries.records
     there = [records, 0] if heads else [0, records if canaries.replaced else 0]
     counts = np.array(there, dtype=np.int64)

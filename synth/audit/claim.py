@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from synth.audit.canaries import Canaries
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from synth.audit.canaries import (
+    Bits,
+    Canaries,
+    Tally,
+    gaussian_evidence,
+    laplace_evidence,
+    tally,
+)
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 NEAR = 0.95
 """What part of the claim the lower bound of a sound mechanism should reach."""
@@ -97,8 +103,6 @@ class GaussianClaim:
         T = P(-r/2 < X <= r/2) for r records in one cell or none, and P(-r < X - Y <= r) for r
         records in one of two cells.
         """
-        import numpy as np
-
         sigma_squared = self.sensitivity_l2_squared / (2 * rho)
         records = self.canaries.records
         if self.canaries.replaced:
@@ -145,6 +149,14 @@ def claim_of(event: TableEvent, canaries: Canaries) -> Claim:
     return PureClaim(float(event.epsilon))
 
 
+def guess(claim: Claim, canaries: Canaries, outputs: list[NDArray[np.int64]], bits: Bits) -> Tally:
+    """Guess every coin that its own noisy counts tell of, as well as can be against the claim."""
+    if isinstance(claim, PureClaim):
+        enough = canaries.records * canaries.cells_each
+        return tally(laplace_evidence(canaries, outputs), bits, enough=enough)
+    return tally(gaussian_evidence(canaries, outputs), bits, enough=None)
+
+
 def discrete_gaussian_masses(
     sigma_squared: float, values: NDArray[np.int64]
 ) -> NDArray[np.float64]:
@@ -152,8 +164,6 @@ def discrete_gaussian_masses(
 
     From sigma 64 on the sum is sigma sqrt(2 pi), to many more digits than a float has.
     """
-    import numpy as np
-
     sigma = math.sqrt(sigma_squared)
     if sigma < _WIDE_SIGMA:
         reach = math.ceil(40 * sigma) + 2
@@ -169,8 +179,6 @@ def difference_masses(sigma_squared: float, values: NDArray[np.int64]) -> NDArra
 
     From sigma 64 on it is the law of twice sigma^2, to many more digits than a float has.
     """
-    import numpy as np
-
     sigma = math.sqrt(sigma_squared)
     if sigma >= _WIDE_SIGMA:
         return discrete_gaussian_masses(2 * sigma_squared, values)
@@ -193,8 +201,6 @@ def at_least(successes: int, trials: int, miss: float) -> float:
     true probability whatever the others gave.
     Rounding: down.
     """
-    from scipy.stats import beta
-
     if not successes:
         return 0.0
     return float(beta.ppf(miss, successes, trials - successes + 1)) * (1 - _SLACK)
@@ -206,8 +212,6 @@ def at_most(successes: int, trials: int, miss: float) -> float:
     Formula: the p for which P(Binomial(trials, p) <= successes) = miss; 1 if all succeeded.
     Rounding: up.
     """
-    from scipy.stats import beta
-
     if successes == trials:
         return 1.0
     return min(1.0, float(beta.isf(miss, successes + 1, trials - successes)) * (1 + _SLACK))

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.audit.canaries import Randomness
+from synth.audit.findings import CountingReport, TableChange
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, Record
-from synth.audit.report import CountingReport, TableChange
 from synth.config import Config, FileSource, PersonUnit
 from synth.curator.counting.margins import margin_counts, margins_of
 from synth.curator.counting.sparse_tabulate import filled_cells, margin_counts_of_cells
@@ -30,11 +32,7 @@ from synth.noise import NoiseStream
 from synth.noise.stream import KEY_BYTES
 from synth.privacy import TableEvent
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Counts = NDArray[np.int64]
+Counts = NDArray[np.int64]
 
 GROUPS = 6
 """Of so many bases, each with every subset of UNITS units: 6 * 16 sources."""
@@ -140,8 +138,6 @@ class _Counter:
 
 
 def _change(now: Counts | Change, first: Counts | Change) -> Change:
-    import numpy as np
-
     if isinstance(now, Mapping) and isinstance(first, Mapping):
         change = Counter(now)
         change.subtract(first)

@@ -11,6 +11,9 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from synth.config import Config, Dialect, FileSource, PersonUnit
 from synth.config.source_files import is_gzip, is_parquet
 from synth.domain import Attribute
@@ -127,9 +130,6 @@ class MadeUpSource:
 
     def _write_parquet(self, path: Path, records: Sequence[Record], *, typed: bool) -> None:
         """Texts; with `typed`, each of them stored once."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         table = {}
         for place, column in enumerate(self.columns):
             texts = [record[place] for record in records]

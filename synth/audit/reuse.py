@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 MOST_VALUES = 1 << 22
 """Of all tables and runs together."""
@@ -75,8 +74,6 @@ class NoiseSigns:
 
     def add(self, noise: NDArray[np.int64]) -> None:
         """Keep the signs of one measurement."""
-        import numpy as np
-
         self._parts.append(np.sign(noise[: self.each]).astype(np.int8))
 
     def reuse(self, miss: float) -> Reuse:
@@ -97,8 +94,6 @@ class NoiseSigns:
           2 exp(-t^2 / (2 m)) (Hoeffding 1963); with t = sqrt(2 m ln(4 n / miss))
           the fewer than n distances have miss / 2 in all.
         """
-        import numpy as np
-
         signs = np.concatenate([*self._parts, np.empty(0, dtype=np.int8)])
         distance, excess = _worst_distance(signs, miss / 2)
         return Reuse(len(signs), _repeated_windows(signs[signs != 0] > 0), distance, excess)
@@ -106,8 +101,6 @@ class NoiseSigns:
 
 def _repeated_windows(bits: NDArray[np.bool_]) -> int:
     """How many windows are the same as one before, or its opposite."""
-    import numpy as np
-
     if len(bits) < WINDOW:
         return 0
     words, width = bits.astype(np.uint64), 1
@@ -122,8 +115,6 @@ def _worst_distance(signs: NDArray[np.int8], miss: float) -> tuple[int, int]:
 
     Rounding: the sums are whole numbers; the transform is exact to far less than a half.
     """
-    import numpy as np
-
     count = len(signs)
     if count < 2:
         return 0, 0

@@ -8,32 +8,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.audit.canaries import (
     OWN_COUNT,
     Canaries,
-    Randomness,
     Tally,
-    coins,
-    gaussian_evidence,
-    laplace_evidence,
-    tally,
+    Trials,
 )
-from synth.audit.claim import PureClaim, at_least, claim_of
+from synth.audit.claim import claim_of, guess
+from synth.audit.findings import Finding
 from synth.audit.made_up_sources import MadeUpSource, Record, text_of
-from synth.audit.report import Finding
-from synth.audit.tables import Streams, wanted_canaries
+from synth.audit.tables import wanted_canaries
 from synth.config import Config, PersonUnit
 from synth.curator.measuring import measure
 from synth.domain import Attribute
 from synth.measurements import Measurements
 from synth.plan import Schedule
 from synth.privacy import TableEvent
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MOST_RECORDS = 1 << 15
 """Of one source."""
@@ -78,11 +72,7 @@ class CountableTable:
 def audit_whole_run(
     config: Config,
     plan: Sequence[TableEvent] | Schedule,
-    *,
-    canaries: Canaries,
-    miss: float,
-    streams: Streams,
-    randomness: Randomness,
+    trials: Trials,
 ) -> Finding | None:
     """A lower bound for the table with most cells, from canaries that come as records of files.
 
@@ -90,23 +80,19 @@ def audit_whole_run(
     records cannot be made up for cells of any table: they are listed, too many, or over the column
     of the persons.
     """
-    import numpy as np
-
-    table = countable_table(config, plan)
+    table, canaries = countable_table(config, plan), trials.canaries
     step = canaries.cells_each
     if table is None or table.cells < step:
         return None
-    random = Random(int.from_bytes(randomness(16)))  # noqa: S311 - chooses cells only
+    random = Random(int.from_bytes(trials.randomness(16)))  # noqa: S311 - chooses cells only
     claim = claim_of(table.event, canaries)
-    pure = isinstance(claim, PureClaim)
-    evidence = laplace_evidence if pure else gaussian_evidence
     each = max(1, min(table.cells // step, MOST_RECORDS // canaries.records))
-    wanted = min(MOST_CANARIES, wanted_canaries(claim, canaries, miss))
+    wanted = min(MOST_CANARIES, wanted_canaries(claim, canaries, trials.miss))
     runs = min(MOST_RUNS, math.ceil(wanted / each))
     guesses = Tally()
     with tempfile.TemporaryDirectory(prefix="synth-audit-") as directory:
         for _ in range(runs):
-            bits = coins(each, randomness)
+            bits = trials.coins(each)
             chosen = random.sample(range(table.cells), each * step)
             numbers, codes = table.places(chosen)
             there = np.zeros(each * step, dtype=bool)
@@ -120,26 +106,20 @@ def audit_whole_run(
                 source,
                 plan,
                 files=files,
-                stream=streams(),
+                stream=trials.streams(),
                 directory=Path(directory),
                 fit=_NothingKnown(config.universe.size),
             )
             noisy = measured.tables[table.number].noisy_counts[numbers].astype(np.int64)
-            enough = canaries.records * step if pure else None
-            outputs = canaries.split(noisy, each)
-            guesses += tally(evidence(canaries, outputs), bits, enough=enough)
-    share = at_least(guesses.right, guesses.made, miss)
+            guesses += guess(claim, canaries, canaries.split(noisy, each), bits)
     name = ", ".join(table.event.table) or "all records"
-    return Finding(
-        subject=f"records of a source: {name}",
-        mechanism=table.event.mechanism,
-        symbol=claim.symbol,
-        claimed=claim.value,
-        lower_bound=claim.lower_bound(share),
-        exceeded=share > claim.share_right * (1 + 1e-9),
+    return Finding.of_guesses(
+        f"records of a source: {name}",
+        table.event.mechanism,
+        claim,
+        guesses,
+        miss=trials.miss,
         canaries=runs * each,
-        guesses=guesses.made,
-        right=guesses.right,
         rule=OWN_COUNT,
     )
 
@@ -151,8 +131,6 @@ class _NothingKnown:
     cells: int
 
     def __call__(self, _: Measurements) -> NDArray[np.float64]:
-        import numpy as np
-
         return np.zeros(self.cells)
 
 
@@ -202,8 +180,6 @@ def _records(
     random: Random,
 ) -> list[Record]:
     """The records of all canaries that are there, in random order."""
-    import numpy as np
-
     places = np.flatnonzero(there).tolist()
     columns: dict[str, list[str]] = {}
     for attribute in config.universe.attributes:

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from synth.audit import audit as audit_configuration
-from synth.audit import choices, composition, counting, lists, selection, tables, whole_run
+from synth.audit import choices, counting, lists, tables, whole_run
 from synth.config import load_config
 from synth.noise import NoiseStream
 
@@ -27,15 +27,15 @@ def small_audits(monkeypatch):
     """Enough canaries to see a fault, in little time."""
     monkeypatch.setattr(tables, "MOST_CANARIES", 1 << 15)
     monkeypatch.setattr(tables, "RUNS_AS_PLANNED", 2)
-    monkeypatch.setattr(composition, "CANARIES", 1 << 14)
-    monkeypatch.setattr(composition, "CHOOSING_RUNS", 1)
-    monkeypatch.setattr(composition, "RUNS", 1)
+    monkeypatch.setattr(tables, "CANARIES", 1 << 14)
+    monkeypatch.setattr(tables, "CHOOSING_RUNS", 1)
+    monkeypatch.setattr(tables, "RUNS", 1)
     monkeypatch.setattr(lists, "MOST_CELLS", 1 << 14)
     monkeypatch.setattr(lists, "MOST_RUNS", 1)
     monkeypatch.setattr(lists, "LONE_CANARIES", 1 << 14)
     monkeypatch.setattr(counting, "GROUPS", 1)
     monkeypatch.setattr(counting, "CROWD", 40)
-    monkeypatch.setattr(selection, "WANTED", 4)
+    monkeypatch.setattr(lists, "WANTED", 4)
     monkeypatch.setattr(choices, "STREAMS", 4)
     monkeypatch.setattr(choices, "CHOICES", 1 << 8)
     monkeypatch.setattr(whole_run, "MOST_RUNS", 2)

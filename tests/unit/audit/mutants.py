@@ -228,7 +228,7 @@ MUTANTS = {
                 ("return enough\n", "return enough - 1\n"),
             ),
             alter(
-                "synth.noise.partition_selection:keeps_its_delta",
+                "synth.noise.mechanism:keeps_its_delta",
                 ("return is_private(", "return True or is_private("),
             ),
         ),

@@ -10,8 +10,8 @@ from synth.audit import counting, render
 from synth.audit.audit import AuditedPlan
 from synth.audit.canaries import Canaries
 from synth.audit.counting import audit_counting
+from synth.audit.findings import TableChange
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, awkward_texts, text_of
-from synth.audit.report import TableChange
 from synth.config import load_config
 from synth.curator.counting.tabulate import tabulate
 from synth.domain import Attribute

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from synth.audit import lists, tables, whole_run
-from synth.audit.canaries import OTHER_RUN, OTHER_TABLE, Canaries
-from synth.audit.selection import audit_selection
+from synth.audit.canaries import OTHER_RUN, OTHER_TABLE, Canaries, Trials
 from synth.domain import Attribute, Universe
 from synth.noise import TableSampler
 from synth.plan import plan_events
@@ -85,6 +84,10 @@ def test_faulty_noise_is_seen(run_audit, monkeypatch, name, neighbours, delta):
         assert report.findings[1].rule == rule
 
 
+def trials_of(canaries):
+    return Trials(canaries, 1e-4, keyed_streams(), keyed_bytes())
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize("rho", ["1/8", "1/2"])
 @pytest.mark.parametrize("name", [None, "noise halved", "no noise", "fixed key"])
@@ -95,13 +98,7 @@ def test_gaussian_tables(monkeypatch, name, rho, replaced):
     event = TableEvent(("a",), 50, 2 if replaced else 1, None, "discrete-gaussian", **squared)
     if name is not None:
         FAULTS[name][0](monkeypatch)
-    (finding,), reuse = tables.audit_tables(
-        [(0, event)],
-        Canaries(1, replaced=replaced),
-        miss=1e-4,
-        streams=keyed_streams(),
-        randomness=keyed_bytes(),
-    )
+    (finding,), reuse = tables.audit_tables([(0, event)], trials_of(Canaries(1, replaced=replaced)))
     assert finding.symbol == "rho"
     assert finding.exceeded == (name is not None)
     if name is None:
@@ -139,10 +136,7 @@ def audit_list(event):
         0,
         event,
         UNIVERSE,
-        Canaries(2, replaced=False),
-        miss=1e-4,
-        streams=keyed_streams(),
-        randomness=keyed_bytes(),
+        trials_of(Canaries(2, replaced=False)),
     )
 
 
@@ -179,9 +173,7 @@ class TestLists:
             ("if event.mechanism != PARTITION_SELECTION:", "if True:"),
         )(monkeypatch)
         event = listing(14, mechanism="partition-selection", delta=Fraction(1, 100))
-        findings = audit_selection(
-            0, event, Canaries(2, replaced=False), miss=1e-4, streams=keyed_streams()
-        )
+        findings = lists.audit_selection(0, event, trials_of(Canaries(2, replaced=False)))
         found = [one for one in findings if one.exceeded]
         assert {one.subject for one in found} == {"list, empty cells"}
         assert "by those that were listed, and 0 is claimed" in found[-1].sentence

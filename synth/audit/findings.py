@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from synth.audit.canaries import Tally
+from synth.audit.claim import Claim, at_least
 from synth.audit.reuse import Reuse
 
 WIDTH = 96
@@ -32,6 +34,32 @@ class Finding:
     """What the guesses went by."""
     is_exact: bool = False
     """Computed, not sampled: the bound is the value itself."""
+
+    @staticmethod
+    def of_guesses(
+        subject: str,
+        mechanism: str,
+        claim: Claim,
+        guesses: Tally,
+        *,
+        miss: float,
+        canaries: int,
+        rule: str,
+    ) -> Finding:
+        """The lower bound that right guesses give of a claim; it is wrong with `miss` at most."""
+        share = at_least(guesses.right, guesses.made, miss)
+        return Finding(
+            subject=subject,
+            mechanism=mechanism,
+            symbol=claim.symbol,
+            claimed=claim.value,
+            lower_bound=claim.lower_bound(share),
+            exceeded=share > claim.share_right * (1 + 1e-9),
+            canaries=canaries,
+            guesses=guesses.made,
+            right=guesses.right,
+            rule=rule,
+        )
 
     @property
     def share(self) -> float | None:
