@@ -74,33 +74,34 @@ def forecast_costs(
     """
     records = total or expected or ASSUMED_RECORDS
     measured = sum(stored_cells(event, records) for event in events)
-    is_list = any(event.threshold for event in events)
-    is_dense = universe.size <= DENSE_LIMIT_CELLS and not is_list
-    held = max(measured, universe.size if is_dense else 0)
+    lists = [event for event in events if event.threshold]
+    columns = len(universe.attributes)
+    if lists:
+        listed = sum(stored_cells(event, records) for event in lists)
+        memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
+        memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * listed
+        memory += MEMORY_BYTES_PER_CELL * (measured - listed)
+        seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
+    elif universe.size > DENSE_LIMIT_CELLS:
+        memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * measured
+        seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
+    elif universe.size > LARGE_CELLS:
+        held = max(measured, universe.size)
+        memory = LARGE_MEMORY_BASE_BYTES + LARGE_MEMORY_BYTES_PER_CELL * held
+        seconds = LARGE_SECONDS_BASE + LARGE_SECONDS_PER_CELL * held
+    else:
+        held = max(measured, universe.size)
+        memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
+        seconds = SECONDS_BASE + SECONDS_PER_CELL * held
+    seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
+    seconds += SECONDS_PER_VALUE * (total or 0) * columns
     row_bytes = 0.0
     if "csv" in formats:
         row_bytes += sum(1 + mean(map(len, each.labels)) for each in universe.attributes)
     if "parquet" in formats:
-        row_bytes += DISK_BYTES_PER_PARQUET_VALUE * len(universe.attributes)
-    memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
-    seconds = SECONDS_BASE + (SECONDS_PER_CELL if is_dense else SECONDS_PER_LISTED_CELL) * held
-    if is_list:
-        columns = len(universe.attributes)
-        listed = sum(stored_cells(event, records) for event in events if event.threshold)
-        memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
-        memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * listed
-        memory += MEMORY_BYTES_PER_CELL * (measured - listed)
-    if is_dense and universe.size > LARGE_CELLS:
-        memory = LARGE_MEMORY_BASE_BYTES + LARGE_MEMORY_BYTES_PER_CELL * held
-        seconds = LARGE_SECONDS_BASE + LARGE_SECONDS_PER_CELL * held
-    seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
-    seconds += SECONDS_PER_VALUE * (total or 0) * len(universe.attributes)
-    cell_bytes = DISK_BYTES_PER_CELL * measured
-    return Costs(
-        memory_bytes=memory,
-        disk_bytes=int(DISK_BASE_BYTES + cell_bytes + row_bytes * (total or 0)),
-        seconds=seconds,
-    )
+        row_bytes += DISK_BYTES_PER_PARQUET_VALUE * columns
+    disk = DISK_BASE_BYTES + DISK_BYTES_PER_CELL * measured + row_bytes * (total or 0)
+    return Costs(memory_bytes=memory, disk_bytes=int(disk), seconds=seconds)
 
 
 def present_memory_bytes() -> int:

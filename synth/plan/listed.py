@@ -34,14 +34,6 @@ FALSE_SHARE = Fraction(1, 100)
 and would ask the fit to tell a few records from noise at every twelfth cell."""
 SPARSE: Final = "sparse"
 """The word under `strategy` that asks for a list below the limit, too."""
-LARGEST_LOW_ORDER_CELLS = 10**6
-"""No table beside the list is larger."""
-MOST_ATTRIBUTES = 2
-"""What tables beside the list have, if the planner chooses them."""
-LISTED_SHARES = tuple(Fraction(percent, 100) for percent in (10, 25, 50))
-"""What part of epsilon the list may get."""
-DELTA_SHARE = Fraction(1, 2)
-"""The part of delta that the list gets where the tables beside it have Gaussian noise."""
 ZIPF = 1.2
 """The k-th largest cell is expected to hold n / k^1.2 records, divided by the sum of k^-1.2."""
 

@@ -9,15 +9,7 @@ from fractions import Fraction
 from synth.domain import Margin
 from synth.errors import BugError
 from synth.plan.adaptive import initial_events, likely_tables, schedule_of
-from synth.plan.listed import (
-    DELTA_SHARE,
-    LARGEST_LOW_ORDER_CELLS,
-    LISTED_SHARES,
-    MOST_ATTRIBUTES,
-    SPARSE,
-    is_sparse,
-    listing_event,
-)
+from synth.plan.listed import SPARSE, is_sparse, listing_event
 from synth.plan.margins import (
     best_shares,
     in_order,
@@ -32,6 +24,14 @@ ONE_WAY_SHARE = 0.1
 """All 1-way tables together get at least this part of what the tables beside the list get."""
 LOW_ORDER_SHARES = tuple(Fraction(percent, 100) for percent in range(5, 65, 5))
 """What part of epsilon the smaller tables may get beside the universe."""
+LARGEST_LOW_ORDER_CELLS = 10**6
+"""No table beside the list is larger."""
+MOST_ATTRIBUTES = 2
+"""What tables beside the list have, if the planner chooses them."""
+LISTED_SHARES = tuple(Fraction(percent, 100) for percent in (10, 25, 50))
+"""What part of epsilon the list may get."""
+DELTA_SHARE = Fraction(1, 2)
+"""The part of delta that the list gets where the tables beside it have Gaussian noise."""
 ADAPTIVE = "adaptive"
 """What the adaptive strategy is called among the alternatives."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -92,18 +92,20 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     return sorted((e for e in fit if e.regret <= limit), key=lambda each: each.score)
 
 
-def _as_good(problem: Problem, judged: Sequence[Alternative]) -> Iterator[Alternative]:
+def _as_good(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     """The best and the other splits over the same tables that are hardly worse."""
     fit = _fit(problem, judged)
-    way, part = fit[0].spending, INDIFFERENT
-    figures = {id(each): each.score for each in fit}
-    if problem.records_are_assumed:
-        part, figures = INDIFFERENT_UNTOLD, {id(each): each.regret for each in fit}
-    for each in fit:
-        other = each.spending
-        is_alike = (way.tables, way.noise) == (other.tables, other.noise)
-        if is_alike and figures[id(each)] <= figures[id(fit[0])] * (1 + part):
-            yield each
+    untold = problem.records_are_assumed
+    part = INDIFFERENT_UNTOLD if untold else INDIFFERENT
+
+    def kind(each: Alternative) -> tuple[str, str]:
+        return each.spending.tables, each.spending.noise
+
+    def figure(each: Alternative) -> float:
+        return each.regret if untold else each.score
+
+    limit = figure(fit[0]) * (1 + part)
+    return [each for each in fit if kind(each) == kind(fit[0]) and figure(each) <= limit]
 
 
 def alternatives(problem: Problem) -> tuple[Alternative, ...]:

@@ -13,7 +13,6 @@ from synth.noise.partition_selection import is_private, threshold_of_delta
 from synth.plan import forecast, plan_events, plan_schedule
 from synth.plan.listed import (
     FALSE_CELLS,
-    LARGEST_LOW_ORDER_CELLS,
     expected_false_cells,
     is_sparse,
     listing_event,
@@ -21,7 +20,7 @@ from synth.plan.listed import (
 )
 from synth.plan.printed import render
 from synth.plan.problem import problem_of
-from synth.plan.strategies import MOST_ATTRIBUTES
+from synth.plan.strategies import LARGEST_LOW_ORDER_CELLS, MOST_ATTRIBUTES
 from synth.privacy import total_budget
 
 WIDE = (10,) * 30
