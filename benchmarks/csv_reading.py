@@ -29,8 +29,7 @@ import pyarrow.csv
 from engines import COUNT, blocks, configuration
 
 from synth.config import Dialect
-from synth.curator.files.csv_fields import FieldParser
-from synth.curator.files.csv_records import RecordSplitter
+from synth.curator.files.csv_records import FieldParser, RecordSplitter
 from synth.curator.files.csv_source import CHUNK_BYTES
 
 SAMPLE_BYTES = 64 << 20

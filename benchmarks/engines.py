@@ -39,7 +39,7 @@ import json, re, sys, time
 from pathlib import Path
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator.measuring import quiet_libraries
+from synth.curator.seal import quiet_libraries
 from synth.curator.counting.tabulate import tabulate
 config = load_config(sys.argv[1])
 start = time.perf_counter()

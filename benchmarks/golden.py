@@ -35,7 +35,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -52,6 +51,7 @@ import synth
 from synth.config import load_config
 from synth.estimate import any_size
 from synth.job import pipeline
+from synth.job.log import Log, Record
 from synth.noise import NoiseStream
 from tests.conftest import SMALL, merged
 from tests.end_to_end import test_whole_runs as whole_runs
@@ -83,15 +83,11 @@ class FixedDay(datetime.datetime):
         return cls.now(tz)
 
 
-class SilentLog:
-    """Takes the lines of a job."""
+class SilentLog(Log):
+    """Says nothing."""
 
-    def done(self, line: str) -> None:
-        """Forget the line."""
-
-    def doing(self, _what: str) -> nullcontext[None]:
-        """Nothing is shown meanwhile."""
-        return nullcontext()
+    def write(self, record: Record) -> None:
+        """Say nothing."""
 
 
 def released(path: Path, period: str | None = None) -> Path:

@@ -111,7 +111,7 @@ def counted(path: Path, url: str | None) -> dict[str, object]:
     from synth.config.source_files import source_files
     from synth.curator.counting.tabulate import _bounded_records, counted_cells
     from synth.curator.engine import open_engine
-    from synth.curator.measuring import quiet_libraries
+    from synth.curator.seal import quiet_libraries
 
     clock = Clock()
     config = load_config(path)

@@ -5,7 +5,7 @@ Exit codes are part of the contract and never depend on a value in the raw data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ class SynthError(Exception):
     def to_plain(self) -> dict[str, Any]:
         """The error in JSON values, for a program to read."""
         return {
+            "error": type(self).__name__,
             "exit_code": self.exit_code,
             "sentence": self.sentence,
             "why": self.why,
@@ -105,9 +106,25 @@ class BugError(SynthError):
 
 
 class BudgetRefusedError(SynthError):
-    """The charge would exceed the cap of the population."""
+    """The charge would exceed the cap of the population, or does not add up with others."""
 
     exit_code = 4
+
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        why: str = "",
+        fix: str = "",
+        budget_left: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep also what is left of the budget, where that is what the charge is compared with."""
+        super().__init__(sentence, why=why, fix=fix)
+        self.budget_left = budget_left
+
+    def to_plain(self) -> dict[str, Any]:
+        """The error in JSON values, with the budget that is left."""
+        return {**super().to_plain(), "budget_left": self.budget_left}
 
 
 class VerificationError(SynthError):
@@ -200,11 +217,26 @@ class QueryError(SynthError):
     exit_code = 2
 
 
+class CommandError(SynthError):
+    """A command line that cannot be read."""
+
+    exit_code = 2
+
+
 class KeyFileError(SynthError):
     """A file of a key cannot be used; never shows what is in it."""
 
     exit_code = 2
 
 
-EXIT_OK = 0
 EXIT_INTERRUPTED = 130
+
+
+class StoppedError(SynthError):
+    """The command was told to end by a signal."""
+
+    exit_code = EXIT_INTERRUPTED
+
+    def __init__(self) -> None:
+        """Say that nothing is lost."""
+        super().__init__("interrupted; start the same command again to continue")

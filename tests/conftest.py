@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import nullcontext
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 import hypothesis
 import pytest
 import yaml
+
+from synth.job.log import Log, Record
 
 # The same examples every time, and no time limit on a machine that others use too.
 hypothesis.settings.register_profile("project", derandomize=True, deadline=None)
@@ -119,17 +120,14 @@ def project(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-class RecordedLog:
+class RecordedLog(Log):
     """Collects the lines of a job."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def done(self, line: str) -> None:
-        self.lines.append(line)
-
-    def doing(self, _what: str):
-        return nullcontext()
+    def write(self, record: Record) -> None:
+        self.lines.append(record.message)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -37,24 +37,15 @@ def warm_up(configuration: Path) -> None:
     from synth.cli import main  # noqa: F401 - what jobs begin with
     from synth.config import load_config
     from synth.job import pipeline
+    from synth.job.log import StageLog
 
     config = load_config(configuration)
-    pipeline.measure(config, log=_Silence())
-    pipeline.publish(config, log=_Silence())
+    log = StageLog(io.StringIO())
+    pipeline.measure(config, log=log)
+    pipeline.publish(config, log=log)
     gc.collect()
     gc.freeze()
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-class _Silence:
-    """A log that nobody reads."""
-
-    def done(self, line: str) -> None:
-        """Say nothing."""
-
-    def doing(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Say nothing."""
-        return nullcontext()
 
 
 def start_job(
@@ -135,19 +126,19 @@ class _ForkedProcess:
         if self.pid == 0:
             os.close(heard)
             nowhere = os.open(os.devnull, os.O_RDWR)
-            for descriptor, target in ((nowhere, 0), (nowhere, 1), (said, 2)):
+            for descriptor, target in ((nowhere, 0), (said, 1), (nowhere, 2)):
                 os.dup2(descriptor, target)
             strike.enter_role("measure")
             become(command[command.index("synth") + 1 :])
         os.close(said)
         with strike.unheard():
-            self.stderr = io.FileIO(heard)
+            self.stdout = io.FileIO(heard)
 
     def __enter__(self) -> _ForkedProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stderr.close()
+        self.stdout.close()
         self.wait()
 
     def wait(self, _seconds: float | None = None) -> int:

@@ -69,7 +69,7 @@ def _config(place: Path) -> Callable[[bytes], str]:
 def _source(place: Path, *, parquet: bool) -> Callable[[bytes], str]:
     from synth.config import Dialect, FileSource, load_config
     from synth.curator.counting.tabulate import tabulate
-    from synth.curator.measuring import quiet_libraries, scrubbed
+    from synth.curator.seal import quiet_libraries, scrubbed
     from synth.errors import SynthError
 
     configs = []

@@ -138,7 +138,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_sparse.py",),
     ),
     *broken(
-        "synth/curator/counting/margins.py",
+        "synth/curator/counting/tabulate.py",
         (
             "every table has the counts of the first",
             "yield number, Sensitive(margins[number].sums(universe, counts))",
@@ -208,6 +208,25 @@ MUTANTS: tuple[Mutant, ...] = (
     *broken(
         "synth/curator/measuring.py",
         (
+            "a key that outlives the measurement",
+            "        stream.close()\n",
+            "        stream.__class__\n",
+        ),
+        (
+            "every table has the noise of number 0",
+            "sensitive_table, events[number], number=number, stream=stream\n",
+            "sensitive_table, events[number], number=0, stream=stream\n",
+        ),
+        (
+            "tables in the order in which they were measured",
+            "in_order = tuple(tables[number] for number in range(len(events)))",
+            "in_order = tuple(tables.values())",
+        ),
+        by=("unit/curator/test_measuring.py", "unit/curator/test_margins.py"),
+    ),
+    *broken(
+        "synth/curator/seal.py",
+        (
             "library logging while raw data are open",
             "    logging.disable(logging.CRITICAL)\n",
             "    logging.disable(logging.NOTSET)\n",
@@ -223,29 +242,14 @@ MUTANTS: tuple[Mutant, ...] = (
             "        logging.disable(logging.CRITICAL)\n",
         ),
         (
-            "a key that outlives the measurement",
-            "        stream.close()\n",
-            "        stream.__class__\n",
-        ),
-        (
             "what was spilled stays",
-            "shutil.rmtree(scratch, ignore_errors=True)",
-            "shutil.rmtree(scratch / scratch.name, ignore_errors=True)",
-        ),
-        (
-            "every table has the noise of number 0",
-            "sensitive_table, events[number], number=number, stream=stream\n",
-            "sensitive_table, events[number], number=0, stream=stream\n",
-        ),
-        (
-            "tables in the order in which they were measured",
-            "in_order = tuple(tables[number] for number in range(len(events)))",
-            "in_order = tuple(tables.values())",
+            "shutil.rmtree(spill, ignore_errors=True)",
+            "shutil.rmtree(spill / spill.name, ignore_errors=True)",
         ),
         by=("unit/curator/test_measuring.py", "unit/curator/test_margins.py"),
     ),
     *broken(
-        "synth/curator/measuring.py",
+        "synth/curator/seal.py",
         (
             "errors of the engine in its own words",
             "        return SourceError.cut_short()\n",
@@ -283,8 +287,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a child whose parent was gone before",
-            "if _nobody_reads(sys.stderr.fileno()):",
-            "if _nobody_reads(sys.stderr.fileno()) is None:",
+            "if _nobody_reads(sys.stdout.fileno()):",
+            "if _nobody_reads(sys.stdout.fileno()) is None:",
         ),
         (
             "core dumps said to be off",
@@ -352,7 +356,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_measuring.py::TestDisposal",),
     ),
     *broken(
-        "synth/curator/adaptive_choice.py",
+        "synth/curator/boundary.py",
         (
             "scores without their weight in the sensitivity",
             "sensitivity=Fraction(largest * spending.table.sensitivity_l1),",
@@ -385,13 +389,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "every choice has the words of the first",
-            "        number=number,\n",
-            "        number=0,\n",
+            "        stream=stream,\n        number=number,\n    )\n    return keys",
+            "        stream=stream,\n        number=0,\n    )\n    return keys",
         ),
         by=("unit/curator/test_adaptive.py", "exact/test_adaptive.py"),
     ),
     *broken(
-        "synth/curator/adaptive_rounds.py",
+        "synth/curator/measuring.py",
         (
             "a chosen table may be chosen again",
             "spending.event(candidates.pop(chosen)),",
@@ -415,7 +419,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_adaptive.py",),
     ),
     *broken(
-        "synth/curator/sparse_measuring.py",
+        "synth/curator/measuring.py",
         (
             "lists and tables share a number",
             "Sensitive(cells), event, universe, number=number, stream=stream",
@@ -438,7 +442,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_csv_records.py",),
     ),
     *broken(
-        "synth/curator/files/csv_fields.py",
+        "synth/curator/files/csv_records.py",
         (
             "records with further fields are lost",
             "            if row.actual_columns < self.width:\n",

@@ -172,7 +172,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/plan/test_listed.py",),
     ),
     *broken(
-        "synth/curator/sparse_boundary.py",
+        "synth/curator/boundary.py",
         (
             "cells at the threshold are left out",
             "heavy = noisy >= threshold",
@@ -226,11 +226,11 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_sparse.py",),
     ),
     *broken(
-        "synth/curator/counting/sparse_tabulate.py",
+        "synth/curator/counting/tabulate.py",
         (
             "filled cells without the last block",
-            "for block in blocks.consume():",
-            "for block in list(blocks.consume())[:-1]:",
+            "        for block in blocks.consume():\n",
+            "        for block in list(blocks.consume())[:-1]:\n",
         ),
         (
             "every filled cell counts once in sums",

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.config.source_files import source_files
-from synth.curator.counting.sparse_tabulate import filled_cells
-from synth.curator.counting.tabulate import tabulate
-from synth.curator.measuring import quiet_libraries, scrubbed
+from synth.curator.counting.tabulate import filled_cells, tabulate
+from synth.curator.seal import quiet_libraries, scrubbed
 from synth.errors import SynthError
 from synth.privacy.sensitivity import sensitivity_l1
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synth.audit.canaries import Canaries, Tally, Trials
 from synth.audit.claim import PureClaim
 from synth.audit.findings import Finding
-from synth.curator.adaptive_choice import choose_table
+from synth.curator.boundary import choose_table
 from synth.plan import Schedule
 from synth.plan.adaptive import Candidate, Round
 

@@ -23,11 +23,14 @@ from synth.audit.canaries import Randomness
 from synth.audit.findings import CountingReport, TableChange
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, Record
 from synth.config import Config, FileSource, PersonUnit
-from synth.curator.counting.margins import margin_counts, margins_of
-from synth.curator.counting.sparse_tabulate import filled_cells, margin_counts_of_cells
-from synth.curator.counting.tabulate import tabulate
-from synth.curator.measuring import measure
-from synth.curator.sparse_measuring import needs_filled_cells
+from synth.curator.counting.tabulate import (
+    filled_cells,
+    margin_counts,
+    margin_counts_of_cells,
+    margins_of,
+    tabulate,
+)
+from synth.curator.measuring import measure, needs_filled_cells
 from synth.noise import NoiseStream
 from synth.noise.stream import KEY_BYTES
 from synth.privacy import TableEvent

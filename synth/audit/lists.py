@@ -23,9 +23,9 @@ from synth.audit.canaries import (
 from synth.audit.claim import PureClaim, at_least, at_most, guess
 from synth.audit.findings import Finding
 from synth.audit.tables import wanted_canaries
-from synth.curator.counting.sparse_tabulate import FilledCells
+from synth.curator.boundary import measure_list
+from synth.curator.counting.tabulate import FilledCells
 from synth.curator.sensitive import Sensitive
-from synth.curator.sparse_boundary import measure_list
 from synth.domain import Attribute, Universe
 from synth.domain.cell_words import cell_order, cell_words
 from synth.domain.counts import is_possible

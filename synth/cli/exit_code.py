@@ -12,13 +12,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
-from synth.errors import EXIT_INTERRUPTED, BugError, ConfigError, SynthError
-from synth.job.log import FAILED, INTERRUPTED, record
+from synth.errors import EXIT_INTERRUPTED, BugError, CommandError, StoppedError, SynthError
+from synth.job.log import JsonLog, Log, StageLog
 
 
 class Interruption:
@@ -70,24 +71,22 @@ time_limit = TimeLimit()
 """That of this process."""
 
 
-def exit_code_of(command: Callable[[], int], interruption: Interruption) -> int:
-    """Carry out the command; say what went wrong, if something did; return the exit code."""
-    try:
-        code = command()
-        time_limit.stop()
-    except (SynthError, MemoryError) as error:
-        time_limit.stop()
-        code = _expected_failure(error, silent=interruption.came or time_limit.is_over)
-    except BaseException as error:
-        time_limit.stop()
-        stopped = interruption.came or time_limit.is_over
-        code = EXIT_INTERRUPTED if stopped else _other_failure(error)
-    if interruption.came:
-        code = EXIT_INTERRUPTED
-        _say("interrupted; start the same command again to continue", INTERRUPTED, code)
-    elif time_limit.is_over:
-        code = _expected_failure(time_limit.error, silent=False)
-    return code
+@dataclass
+class Voice:
+    """How the command under way says what went wrong: as its options ask for."""
+
+    log: Log | None = None
+    as_json: bool = False
+
+
+voice = Voice()
+"""That of this process; set as soon as the options are parsed."""
+
+
+def command_log(command: str, *, log_json: bool) -> Log:
+    """The log of a command, which also hears what went wrong."""
+    voice.log = JsonLog(command) if log_json else StageLog()
+    return voice.log
 
 
 def print_json(plain: Any) -> None:
@@ -95,59 +94,67 @@ def print_json(plain: Any) -> None:
     print(json.dumps(plain, indent=2, ensure_ascii=False))
 
 
-def _expected_failure(error: SynthError | MemoryError, *, silent: bool) -> int:
-    if isinstance(error, MemoryError):
-        error = SynthError(
-            "there was not enough memory",
-            fix="run on a larger machine; `synth plan` says roughly how much is needed",
-        )
-    if not silent:
-        _report(error)
-    return error.exit_code
+def exit_code_of(command: Callable[[], int], interruption: Interruption) -> int:
+    """Carry out the command; say what went wrong, if something did; return the exit code."""
+    code = 0
+    try:
+        code = command()
+        time_limit.stop()
+    except BaseException as error:
+        time_limit.stop()
+        if not (interruption.came or time_limit.is_over):
+            return _exit_code_of_error(error)
+    if interruption.came:
+        return _report(StoppedError())
+    return _report(time_limit.error) if time_limit.is_over else code
 
 
-def _other_failure(error: BaseException) -> int:
-    """The exit code of a wrong command line, of a closed pipe, or of a bug of ours."""
-    if isinstance(error, SystemExit):  # how the command line library leaves a closed pipe
-        return error.code if isinstance(error.code, int) else SynthError.exit_code
-    if isinstance(error, typer.Abort):
-        return EXIT_INTERRUPTED
-    if hasattr(error, "show") and hasattr(error, "format_message"):  # a wrong command line
-        if "--log-json" in sys.argv:
-            _say(str(error.format_message()), FAILED, ConfigError.exit_code)
-        else:
-            error.show()
-        return ConfigError.exit_code
-    if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
-        return SynthError.exit_code
+def _exit_code_of_error(error: BaseException) -> int:
+    """The exit code of an expected failure, a wrong command, a closed pipe, or a bug of ours."""
+    match error:
+        case SynthError():
+            return _report(error)
+        case MemoryError():
+            return _report(
+                SynthError(
+                    "there was not enough memory",
+                    fix="run on a larger machine; `synth plan` says roughly how much is needed",
+                )
+            )
+        case SystemExit(code=code):  # how the command line library leaves a closed pipe
+            return code if isinstance(code, int) else SynthError.exit_code
+        case typer.Abort():
+            return EXIT_INTERRUPTED
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
+            return SynthError.exit_code
+    if hasattr(error, "show") and hasattr(error, "format_message"):  # typer's own, of any version
+        return _wrong_command(error)
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next
     place = f" in {Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno}" if where else ""
-    _report(
+    return _report(
         BugError(
             f"internal error: {type(error).__name__}{place}",
             fix="this is a bug of synth; report this line and the configuration, never the data",
         )
     )
-    return BugError.exit_code
 
 
-def _report(error: SynthError) -> None:
-    """Say what is wrong: on standard error, and as JSON on standard output where asked for."""
-    from synth.job.measuring_process import MeasuringProcessError
+def _wrong_command(error: Any) -> int:
+    """Say what is wrong with the command line, in the log if that was asked for before."""
+    context = getattr(error, "ctx", None)
+    if context is not None and context.params.get("log_json"):
+        voice.log = JsonLog(str(context.info_name))
+        return _report(CommandError(error.format_message()))
+    error.show()
+    return CommandError.exit_code
 
-    if isinstance(error, MeasuringProcessError):
-        return
-    prefix = "" if error.exit_code in (2, 5) else "error: "
-    _say(f"{prefix}{error}", FAILED, error.exit_code)
-    if "--json" in sys.argv:
+
+def _report(error: SynthError) -> int:
+    """Say what is wrong: in the log, and as JSON on standard output where asked for."""
+    (voice.log or StageLog()).failed(error)
+    if voice.as_json:
         print_json({"error": error.to_plain()})
-
-
-def _say(line: str, stage: str, exit_code: int) -> None:
-    """Say it on standard error, as a line of the JSON log where that was asked for."""
-    if "--log-json" in sys.argv:
-        line = record(sys.argv[1], stage, line, exit_code)
-    print(line, file=sys.stderr, flush=True)
+    return error.exit_code

@@ -7,9 +7,21 @@ from typing import Annotated
 
 import typer
 
+from synth.cli.exit_code import voice
+
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.")]
 Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and the source.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+def _say_as_json(value: bool) -> bool:
+    voice.as_json = value
+    return value
+
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", callback=_say_as_json, help="Print JSON for a program to read."),
+]
 PolicyPath = Annotated[
     Path | None,
     typer.Option(

@@ -5,15 +5,15 @@ files and the process. They return nothing that was read.
 """
 
 from synth.curator.disposal import discard, record_measured_files, require_unchanged
-from synth.curator.measuring import measure, preflight, remove_scratch
-from synth.curator.seal import seal_process
+from synth.curator.measuring import measure, preflight
+from synth.curator.seal import remove_spilled, seal_process
 
 __all__ = [
     "discard",
     "measure",
     "preflight",
     "record_measured_files",
-    "remove_scratch",
+    "remove_spilled",
     "require_unchanged",
     "seal_process",
 ]

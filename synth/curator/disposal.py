@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from synth.config import FileSource, SourceConfig
-from synth.curator.measuring import SCRATCH_PREFIX
-from synth.curator.seal import core_dumps_are_off
+from synth.curator.seal import SPILL_PREFIX, core_dumps_are_off
 from synth.errors import OutputError, SourceError, SynthError
 from synth.measurements import Disposal
 from synth.measurements.durable import PARTIAL_PREFIX, replace_durably, sync_directory
@@ -70,7 +69,7 @@ def discard(source: SourceConfig, directory: Path) -> Disposal:
         measured = _read_note(directory)
         gone_before = [file for file in measured if not _delete(file, measured, source, directory)]
         checks = [SOURCE_GONE_BEFORE if gone_before else SOURCE_ABSENT]
-    leftovers = [*directory.glob(f"{SCRATCH_PREFIX}*"), *directory.glob(f"{PARTIAL_PREFIX}*")]
+    leftovers = [*directory.glob(f"{SPILL_PREFIX}*"), *directory.glob(f"{PARTIAL_PREFIX}*")]
     if leftovers:
         raise OutputError(
             "temporary files of the measuring process are still there",

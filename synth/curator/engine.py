@@ -23,16 +23,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
 
 from synth.config import FileSource, PostgresSource, SourceConfig
 from synth.domain import Universe
-
-if TYPE_CHECKING:
-    import ibis
-    import ibis.expr.types as ir
-    import pyarrow as pa
-
+from synth.errors import SourceError
 
 NUMBER_CHARACTERS = 1_000
 """A longer text is no number."""
@@ -103,21 +102,42 @@ class Engine(Protocol):
 
 
 def open_engine(
-    source: SourceConfig, files: Sequence[Path], scratch: Path, universe: Universe
+    source: SourceConfig, files: Sequence[Path], spill: Path, universe: Universe
 ) -> AbstractContextManager[Engine]:
-    """The engine for a source; `files` are those that it names, `scratch` is for what spills.
+    """The engine for a source; `files` are those that it names, `spill` is for what spills.
 
-    Where it is quicker, columns come as codes of the universe.
+    Where it is quicker, columns come as codes of the universe. An engine is loaded when a source
+    needs it: psycopg and pyspark are extras that need not be installed.
     """
     if isinstance(source, FileSource):
-        from synth.curator.counting.text_codes import codes_of_texts
+        from synth.curator.counting.lookup import codes_of_texts
         from synth.curator.files.duckdb_engine import duckdb_engine
 
-        return duckdb_engine(source, files, scratch, codes_of_texts(universe))
+        return duckdb_engine(source, files, spill, codes_of_texts(universe))
     if isinstance(source, PostgresSource):
         from synth.curator.postgres.engine import postgres_engine
 
         return postgres_engine(source)
     from synth.curator.spark.engine import spark_engine
 
-    return spark_engine(source, scratch)
+    return spark_engine(source, spill)
+
+
+def require_columns(
+    columns: Sequence[str], names: Sequence[str], found: Sequence[str], *, source: str
+) -> None:
+    """Refuse a file that lacks a column or has it twice; `names` are the configured names."""
+    counts = {name: found.count(column) for column, name in zip(columns, names, strict=True)}
+    missing = [repr(name) for name, count in counts.items() if count == 0]
+    twice = [repr(name) for name, count in counts.items() if count > 1]
+    if missing:
+        raise SourceError(
+            f"the source {source} has no column {', '.join(missing)}",
+            why="every configured column must be in every source file",
+            fix="correct `domain` or `source` (delimiter, quote, encoding), or give the right file",
+        )
+    if twice:
+        raise SourceError(
+            f"the source {source} has more than one column {', '.join(twice)}",
+            fix="give each column of the source a name of its own",
+        )

@@ -1,38 +1,41 @@
-"""The curator: opens the raw data, counts, adds noise, and forgets."""
+"""The curator: opens the raw data, counts, adds noise, and forgets.
+
+Two ways lead from one count to noisy tables: all at once, by filled cells where the universe cannot
+be held, or in rounds where tables are chosen by what was measured before.
+"""
 
 from __future__ import annotations
 
-import gc
-import logging
-import shutil
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth import progress
 from synth.config import Config, SourceConfig
-from synth.curator.adaptive_rounds import measure_in_rounds
-from synth.curator.boundary import measure_table
-from synth.curator.counting.margins import margin_counts, margins_of
-from synth.curator.counting.tabulate import open_records, tabulate
+from synth.curator.boundary import choose_table, measure_list, measure_table, whole_guess
+from synth.curator.counting.tabulate import (
+    FilledCells,
+    filled_cells,
+    margin_counts,
+    margin_counts_of_cells,
+    margins_of,
+    open_records,
+    tabulate,
+)
 from synth.curator.engine import open_engine
-from synth.curator.seal import silenced_output
-from synth.curator.sparse_measuring import measure_filled_cells, needs_filled_cells
-from synth.errors import BugError, SourceError, SynthError
+from synth.curator.seal import with_source_open
+from synth.curator.sensitive import Sensitive
+from synth.domain import DENSE_LIMIT_CELLS
+from synth.errors import BugError
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream
 from synth.plan import Schedule
 from synth.privacy import TableEvent
 
-if TYPE_CHECKING:
-    from synth.curator.adaptive_rounds import Fit
-
-SCRATCH_PREFIX = "scratch-"
-
-Result = TypeVar("Result")
+Fit = Callable[[Measurements], NDArray[np.float64]]
+"""A public guess of the counts of the universe, from noisy tables alone."""
 
 
 def measure(
@@ -52,7 +55,7 @@ def measure(
 
     Privacy: the result has the privacy of `privacy.total_budget` of all events of the plan for
     the configured unit and neighbours; each table that of its event, see `boundary.measure_table`
-    and `adaptive_rounds.measure_in_rounds`. Exceptions carry words of the configuration only, and
+    and `measure_in_rounds`. Exceptions carry words of the configuration only, and
     no reference to anything that was read.
 
     Requires: the charge for all events of the plan is already reserved in the ledger.
@@ -62,10 +65,14 @@ def measure(
     afresh, without cause or context.
     """
 
-    def work(scratch: Path) -> Measurements:
-        if isinstance(plan, Schedule):
-            return _measure_in_rounds(config, source, plan, files, stream, scratch, fit)
-        return _measure(config, source, plan, files, stream, scratch)
+    def work(spill: Path) -> Measurements:
+        if not isinstance(plan, Schedule):
+            return _measure_at_once(config, source, plan, files, stream, spill)
+        if fit is None:
+            raise BugError("tables cannot be chosen without a way to fit those before")
+        with progress.stage(progress.Stage.COUNTING):
+            sensitive_counts = tabulate(config, source, files, spill)
+        return measure_in_rounds(sensitive_counts, plan, config=config, stream=stream, fit=fit)
 
     try:
         return with_source_open(directory, work)
@@ -88,116 +95,114 @@ def preflight(
     Raises: SourceError, SynthError, KeyboardInterrupt, BugError, always raised afresh.
     """
 
-    def work(scratch: Path) -> None:
-        with open_engine(source, files, scratch, config.universe) as engine:
+    def work(spill: Path) -> None:
+        with open_engine(source, files, spill, config.universe) as engine:
             open_records(engine, config)
 
     with_source_open(directory, work)
 
 
-def with_source_open(directory: Path, work: Callable[[Path], Result]) -> Result:
-    """Do what opens the source, with a directory for what spills, and let nothing else out.
-
-    Privacy: nothing is printed or logged meanwhile. An exception is raised afresh, in words of
-    the configuration, without cause, context or reference to anything that was read.
-    Ensures: the private directory under `directory` is gone when this returns or raises.
-    """
-    failure: BaseException
-    try:
-        with silenced_output(), quiet_libraries(), scratch_directory(directory) as scratch:
-            return work(scratch)
-    except BaseException as error:  # everything is scrubbed, whatever it is
-        failure = scrubbed(error)
-    gc.collect()
-    raise failure
+def needs_filled_cells(config: Config, events: Sequence[TableEvent]) -> bool:
+    """Whether only filled cells are counted: if cells are listed, or there are too many to hold."""
+    listed = any(event.threshold is not None for event in events)
+    return listed or config.universe.size > DENSE_LIMIT_CELLS
 
 
-def _measure(
+def _measure_at_once(
     config: Config,
     source: SourceConfig,
     events: Sequence[TableEvent],
     files: Sequence[Path],
     stream: NoiseStream,
-    scratch: Path,
+    spill: Path,
 ) -> Measurements:
-    """Count once; the noise of table `number` comes from the part of the stream of that number."""
-    if needs_filled_cells(config, events):
-        return measure_filled_cells(config, source, events, files, stream, scratch)
-    margins = margins_of(events, config.universe)
+    """Count once, measure sums of the counts, and list the heavy cells where that is planned.
+
+    Privacy: that of `privacy.total_budget(events)`; every table costs its event
+    (`boundary.measure_table`, `boundary.measure_list`).
+    Ensures: table `number` has the noise of that number of the stream.
+    """
+    universe = config.universe
+    margins = margins_of(events, universe)
+    cells: FilledCells | None = None
     with progress.stage(progress.Stage.COUNTING):
-        sensitive_counts = tabulate(config, source, files, scratch)
+        if needs_filled_cells(config, events):
+            cells = filled_cells(config, source, files, spill).consume()
+            sums = margin_counts_of_cells(cells, margins, universe)
+        else:
+            sums = margin_counts(tabulate(config, source, files, spill), margins, universe)
     tables: dict[int, MeasuredTable] = {}
-    for number, sensitive_table in margin_counts(sensitive_counts, margins, config.universe):
+    for number, sensitive_table in sums:
         with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=len(events)):
             tables[number] = measure_table(
                 sensitive_table, events[number], number=number, stream=stream
             )
+    for number, event in enumerate(events):
+        if cells is not None and event.threshold is not None:
+            with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=len(events)):
+                tables[number] = measure_list(
+                    Sensitive(cells), event, universe, number=number, stream=stream
+                )
     in_order = tuple(tables[number] for number in range(len(events)))
     return Measurements(config.release.id, config.hash, in_order)
 
 
-def _measure_in_rounds(
-    config: Config,
-    source: SourceConfig,
+def measure_in_rounds(
+    sensitive_counts: Sensitive[NDArray[np.int64]],
     schedule: Schedule,
-    files: Sequence[Path],
+    *,
+    config: Config,
     stream: NoiseStream,
-    scratch: Path,
-    fit: Fit | None,
+    fit: Fit,
 ) -> Measurements:
-    """Count once; tables are chosen among sums of that one count."""
-    if fit is None:
-        raise BugError("tables cannot be chosen without a way to fit those before")
-    with progress.stage(progress.Stage.COUNTING):
-        sensitive_counts = tabulate(config, source, files, scratch)
-    return measure_in_rounds(sensitive_counts, schedule, config=config, stream=stream, fit=fit)
+    """Measure the first tables, then in every round choose a candidate and measure it.
 
-
-def scrubbed(error: BaseException) -> BaseException:
-    """A new exception that says what failed in words of the configuration alone."""
-    import duckdb
-
-    if isinstance(error, SynthError):
-        return type(error)(error.sentence, why=error.why, fix=error.fix)
-    if isinstance(error, KeyboardInterrupt):
-        return KeyboardInterrupt()
-    if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
-        return SynthError(
-            "there was not enough memory or spill space to count the records",
-            fix="run on a larger machine, or declare fewer or coarser attributes",
-        )
-    if isinstance(error, OSError | duckdb.Error):
-        return SourceError.cut_short()
-    return BugError(
-        f"measuring failed with an internal error ({type(error).__name__})",
-        fix="report it with the configuration; nothing of the data was kept",
+    Privacy: that of `privacy.total_budget(schedule.events)`. Every noisy table costs its event
+    (`measure_table`) and every choice its own (`choose_table`). Each depends on what came before
+    through noisy tables and choices only, because `fit` is given nothing else: so they compose
+    (Dwork, Rothblum, Vadhan 2010, adaptive composition). The number of rounds and the cost of
+    each are fixed; nothing that was measured ends the loop or changes a budget.
+    Ensures: no table is chosen twice; table `number` of the result has the noise of that number
+    of the stream, and choice `number` the words of that number.
+    """
+    universe, first = config.universe, schedule.first
+    candidates = dict(enumerate(schedule.candidates))
+    margins = margins_of(first, universe)
+    tables: dict[int, MeasuredTable] = {}
+    parts = len(first) + len(schedule.rounds)
+    sensitive_tables: dict[int, NDArray[np.int64]] = {}
+    wanted = (*margins, *(candidate.margin for candidate in schedule.candidates))
+    for number, sensitive_table in margin_counts(sensitive_counts, wanted, universe):
+        if number < len(first):
+            with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=parts):
+                tables[number] = measure_table(
+                    sensitive_table, first[number], number=number, stream=stream
+                )
+        else:
+            sensitive_tables[number - len(first)] = sensitive_table.consume()
+    measured = Measurements(
+        config.release.id, config.hash, tuple(tables[number] for number in range(len(first)))
     )
-
-
-@contextmanager
-def scratch_directory(directory: Path) -> Iterator[Path]:
-    """A private directory (mode 0700) for spilled data, removed whatever happens."""
-    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=directory))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def remove_scratch(directory: Path) -> None:
-    """Remove what a killed measuring process may have spilled; it is never read."""
-    for leftover in directory.glob(f"{SCRATCH_PREFIX}*"):
-        shutil.rmtree(leftover)
-
-
-@contextmanager
-def quiet_libraries() -> Iterator[None]:
-    """Switch off the log messages and warnings of every library while raw data are open."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
+    for number, spending in enumerate(schedule.rounds):
+        estimated = fit(measured)
+        guesses = {
+            key: whole_guess(candidate.margin.sums(universe, estimated))
+            for key, candidate in candidates.items()
+        }
+        chosen = choose_table(
+            sensitive_tables, guesses, candidates, spending, number=number, stream=stream
+        )
+        with progress.stage(progress.Stage.NOISE, part=len(first) + number + 1, parts=parts):
+            noisy = measure_table(
+                Sensitive(sensitive_tables.pop(chosen)),
+                spending.event(candidates.pop(chosen)),
+                number=len(measured.tables),
+                stream=stream,
+            )
+        measured = Measurements(
+            config.release.id,
+            config.hash,
+            (*measured.tables, noisy),
+            (*measured.selections, spending.selection),
+        )
+    return measured

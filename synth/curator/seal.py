@@ -1,20 +1,38 @@
-"""Sealing the measuring process: no core dump, no stray output, no readable file."""
+"""The seal around raw data: no core dump, no stray output, no readable file, no telling error.
+
+`seal_process` is for a whole process; `with_source_open` for what is done while raw data are open.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
+import logging
 import os
 import resource
 import select
+import shutil
 import signal
 import sys
-from collections.abc import Iterator
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from synth.errors import BugError, SourceError, SynthError
 
 PR_SET_PDEATHSIG = 1
 PR_GET_DUMPABLE = 3
 PR_SET_DUMPABLE = 4
+
+SPILL_PREFIX = "scratch-"
+
+Result = TypeVar("Result")
 
 
 def seal_process(*, dies_with_parent: bool) -> None:
@@ -32,7 +50,7 @@ def seal_process(*, dies_with_parent: bool) -> None:
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
         if dies_with_parent:
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if _nobody_reads(sys.stderr.fileno()):
+            if _nobody_reads(sys.stdout.fileno()):
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -78,3 +96,68 @@ def silenced_output() -> Iterator[None]:
             os.dup2(copy, descriptor)
             os.close(copy)
         os.close(nowhere)
+
+
+def with_source_open(directory: Path, work: Callable[[Path], Result]) -> Result:
+    """Do what opens the source, with a directory for what spills, and let nothing else out.
+
+    Privacy: nothing is printed or logged meanwhile. An exception is raised afresh, in words of
+    the configuration, without cause, context or reference to anything that was read.
+    Ensures: the private directory under `directory` is gone when this returns or raises.
+    """
+    failure: BaseException
+    try:
+        with silenced_output(), quiet_libraries(), spill_directory(directory) as spill:
+            return work(spill)
+    except BaseException as error:  # everything is scrubbed, whatever it is
+        failure = scrubbed(error)
+    gc.collect()
+    raise failure
+
+
+def scrubbed(error: BaseException) -> BaseException:
+    """A new exception that says what failed in words of the configuration alone."""
+    if isinstance(error, SynthError):
+        return type(error)(error.sentence, why=error.why, fix=error.fix)
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt()
+    if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
+        return SynthError(
+            "there was not enough memory or spill space to count the records",
+            fix="run on a larger machine, or declare fewer or coarser attributes",
+        )
+    if isinstance(error, OSError | duckdb.Error):
+        return SourceError.cut_short()
+    return BugError(
+        f"measuring failed with an internal error ({type(error).__name__})",
+        fix="report it with the configuration; nothing of the data was kept",
+    )
+
+
+@contextmanager
+def spill_directory(directory: Path) -> Iterator[Path]:
+    """A private directory (mode 0700) for spilled data, removed whatever happens."""
+    spill = Path(tempfile.mkdtemp(prefix=SPILL_PREFIX, dir=directory))
+    try:
+        yield spill
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def remove_spilled(directory: Path) -> None:
+    """Remove what a killed measuring process may have spilled; it is never read."""
+    for leftover in directory.glob(f"{SPILL_PREFIX}*"):
+        shutil.rmtree(leftover)
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Switch off the log messages and warnings of every library while raw data are open."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from synth import curator
 from synth.config import Config, LedgerConfig
 from synth.errors import BugError, SynthError, VerificationError
-
-if TYPE_CHECKING:
-    from synth.ledger import Ledger, RunState
+from synth.ledger import Ledger, RunLock, RunState
+from synth.ledger.anchor import anchor_findings
+from synth.ledger.run_directory import MEASUREMENTS, file_sha256, run_directory
+from synth.release.published import published_manifest
 
 
 def ledger_of(config: Config) -> LedgerConfig:
@@ -26,8 +27,6 @@ def open_ledger(config: Config) -> tuple[Ledger, str]:
 
     Raises: LedgerError if there is none yet or it is damaged.
     """
-    from synth.ledger import Ledger
-
     return Ledger.open_existing(ledger_of(config).path), ledger_of(config).population
 
 
@@ -36,10 +35,6 @@ def require_anchored(ledger: Ledger, releases: Sequence[Path]) -> None:
 
     Raises: VerificationError for the first release of which it does not.
     """
-    from synth.ledger.anchor import anchor_findings
-    from synth.ledger.run_directory import MEASUREMENTS, file_sha256
-    from synth.release.published import published_manifest
-
     for release in releases:
         manifest, tables = published_manifest(release), release / MEASUREMENTS
         held = file_sha256(tables) if tables.is_file() else None
@@ -54,8 +49,6 @@ def require_anchored(ledger: Ledger, releases: Sequence[Path]) -> None:
 
 def state_of(config: Config) -> RunState | None:
     """How far the run has come, as far as the ledger at hand knows."""
-    from synth.ledger import Ledger
-
     if not ledger_of(config).path.exists():
         return None
     with Ledger.open_existing(ledger_of(config).path) as ledger:
@@ -65,8 +58,6 @@ def state_of(config: Config) -> RunState | None:
 
 def mark_published(config: Config) -> None:
     """Tell the ledger, if the ledger of the measurement is at hand."""
-    from synth.ledger import Ledger, RunState
-
     if state_of(config) is RunState.DISCARDED:
         with Ledger.open_existing(ledger_of(config).path) as ledger:
             ledger.advance(config.release.id, RunState.PUBLISHED)
@@ -77,12 +68,10 @@ def void(config: Config, release_id: str, reason: str) -> None:
 
     Raises: LedgerError if the run was measured, or is unknown; BusyError if it is under way.
     """
-    from synth import curator
-
     opened, _ = open_ledger(config)
     with opened:
         opened.void(release_id, reason)
-    curator.remove_scratch(ledger_of(config).path.parent / "runs" / release_id)
+    curator.remove_spilled(ledger_of(config).path.parent / "runs" / release_id)
 
 
 def remove_spilled(config: Config) -> None:
@@ -90,12 +79,8 @@ def remove_spilled(config: Config) -> None:
 
     Does nothing if another process works on the release: that one removes it.
     """
-    from synth import curator
-    from synth.ledger import RunLock
-    from synth.ledger.run_directory import run_directory
-
     directory = run_directory(config)
     with suppress(SynthError, OSError):
         if directory.exists():
             with RunLock.for_run(ledger_of(config).path, config.release.id):
-                curator.remove_scratch(directory)
+                curator.remove_spilled(directory)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from synth.config import Config
 from synth.errors import ConfigError, PolicyError, Problem, PublishedDifferentlyError
-
-if TYPE_CHECKING:
-    from synth.policy import Approval, Policy
-    from synth.signatures import PrivateKey
+from synth.policy import (
+    Approval,
+    Policy,
+    approval_file,
+    load_policy,
+    read_approvals,
+    require_allowed,
+    require_signed_by,
+    write_approvals,
+)
+from synth.policy import approve as signed_approval
+from synth.release import published_signer
+from synth.signatures import PrivateKey, read_private_key
 
 POLICY_VARIABLE = "SYNTH_POLICY"
 
@@ -27,8 +35,6 @@ def policies_in_force(policy: Path | None) -> tuple[Policy, ...]:
         paths.append(Path(named))
     if not paths:
         return ()
-    from synth.policy import load_policy
-
     if named is not None and not named.strip():
         problem = Problem(
             None,
@@ -52,8 +58,6 @@ def require_authorised(config: Config, *, policy: Path | None) -> None:
     policies = policies_in_force(policy)
     if not policies:
         return
-    from synth.policy import approval_file, read_approvals, require_allowed
-
     approvals: tuple[Approval, ...] = ()
     if any(each.approvals is not None for each in policies):
         approvals = read_approvals(approval_file(config))
@@ -70,9 +74,6 @@ def signing_key(config: Config, *, policy: Path | None, sign_key: Path | None) -
     path = sign_key or config.output.signing_key
     if path is None and not policies:
         return None
-    from synth.policy import require_signed_by
-    from synth.signatures import read_private_key
-
     key = None if path is None else read_private_key(path)
     require_signed_by(config, policies, None if key is None else key.public)
     return key
@@ -86,9 +87,6 @@ def require_signed_as_asked(folder: Path, config: Config, *, policy: Path | None
     policies = policies_in_force(policy)
     if not policies:
         return
-    from synth.policy import require_signed_by
-    from synth.release import published_signer
-
     try:
         require_signed_by(config, policies, published_signer(folder))
     except PolicyError:
@@ -110,16 +108,12 @@ def approve(
     Raises: PolicyError, ConfigError; OutputError if the file cannot be written.
     Returns: the file, and the ids of the keys with a valid signature in it.
     """
-    from synth import policy as policies
-
-    policies.require_allowed(config, policies_in_force(policy), approvals=None)
-    path = policies.approval_file(config)
-    new = policies.approve(config, key)
+    require_allowed(config, policies_in_force(policy), approvals=None)
+    path = approval_file(config)
+    new = signed_approval(config, key)
     place = (new.release_id, new.key_id)
-    kept = [
-        each for each in policies.read_approvals(path) if (each.release_id, each.key_id) != place
-    ]
-    policies.write_approvals(path, [*kept, new])
+    kept = [each for each in read_approvals(path) if (each.release_id, each.key_id) != place]
+    write_approvals(path, [*kept, new])
     current = (new.release_id, new.configuration_hash)
     same = [each for each in [*kept, new] if (each.release_id, each.configuration_hash) == current]
     return path, tuple(each.key_id for each in same)

@@ -12,63 +12,94 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Protocol, TextIO
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from synth import progress
+from synth.errors import EXIT_INTERRUPTED, SynthError
 
 if TYPE_CHECKING:
     from synth.job.live_line import LiveLine
 
+LOG_VERSION = 2
 
-LOG_VERSION = 1
-
-KEYS = ("log_version", "command", "stage", "message", "exit_code")
-"""The keys of every object, in order; `exit_code` is null until the command ends."""
-
-STAGES = {
-    "configuration accepted": "configuration",
-    "already published": "already-published",
-    "reserved": "reserved",
-    "measured before": "already-measured",
-    "measured": "measured",
-    "discarded": "discarded",
-    "written": "written",
-    "published": "published",
-    "verified": "verified",
-}
-"""How a line of the log begins, and what its stage is called."""
-
-NOTE, FAILED, INTERRUPTED = "note", "failed", "interrupted"
+StageName = Literal[
+    "configuration",
+    "already-published",
+    "reserved",
+    "already-measured",
+    "measured",
+    "discarded",
+    "written",
+    "published",
+    "verified",
+    "note",
+    "failed",
+    "interrupted",
+]
 
 
-def record(command: str, stage: str, message: str, exit_code: int | None = None) -> str:
-    """One line of the log."""
-    values = (LOG_VERSION, command, stage, message, exit_code)
-    return json.dumps(dict(zip(KEYS, values, strict=True)), ensure_ascii=False)
+@dataclass(frozen=True)
+class Record:
+    """One line of a log. What is not known, or is no part of it, is None."""
+
+    release: str | None
+    stage: StageName
+    message: str
+    exit_code: int | None = None
+    """Of a command that failed; None until it ends."""
+    error: str | None = None
+    """The class of what went wrong."""
+    why: str | None = None
+    fix: str | None = None
+    budget_left: Mapping[str, str] | None = None
+    """Of the population: `epsilon` and `delta` as exact fractions in text."""
+
+    @classmethod
+    def of_error(cls, error: SynthError, release: str | None) -> Record:
+        """What a log says of a command that failed."""
+        plain = error.to_plain()
+        return cls(
+            release,
+            "interrupted" if error.exit_code == EXIT_INTERRUPTED else "failed",
+            str(error),
+            error.exit_code,
+            plain["error"],
+            plain["why"] or None,
+            plain["fix"] or None,
+            plain.get("budget_left"),
+        )
 
 
-def is_record(line: str) -> bool:
-    """Whether a line is one of the log already, such as those of the measuring process."""
-    try:
-        values = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(values, dict) and tuple(values) == KEYS
+class Log(ABC):
+    """Receives the stages of a job, and in the end what went wrong."""
 
+    release: str | None = None
+    """The release that the job is about, once that is known."""
 
-class Log(Protocol):
-    """Receives the stages of a job."""
-
-    def doing(self, what: str) -> AbstractContextManager[None]:
-        """A part of the job that takes a while; its progress is shown while the context lasts."""
-
-    def done(self, line: str) -> None:
+    def done(
+        self, stage: StageName, message: str, *, budget_left: Mapping[str, str] | None = None
+    ) -> None:
         """A stage that is finished."""
+        self.write(Record(self.release, stage, message, budget_left=budget_left))
+
+    def failed(self, error: SynthError) -> None:
+        """The end of a command that did not succeed."""
+        self.write(Record.of_error(error, self.release))
+
+    @abstractmethod
+    def write(self, record: Record) -> None:
+        """Write one line."""
+
+    def doing(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """A part of the job that takes a while; its progress may be shown meanwhile."""
+        return nullcontext()
 
 
-class StageLog:
+class StageLog(Log):
     """Writes plain lines, or on a terminal ticks and one live line below them."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -76,14 +107,16 @@ class StageLog:
         self._stream = stream
         self._live: LiveLine | None = None
 
-    def done(self, line: str) -> None:
-        """Print one finished stage."""
+    def write(self, record: Record) -> None:
+        """Print one line; a list of problems or findings needs no word that says it is an error."""
         stream = self._stream or sys.stderr
         mark = "\N{CHECK MARK} " if stream.isatty() else ""
+        if record.exit_code is not None:
+            mark = "error: " if record.exit_code not in (2, 5, EXIT_INTERRUPTED) else ""
         if self._live is not None:
-            self._live.print_above(f"{mark}{line}")
+            self._live.print_above(f"{mark}{record.message}")
         else:
-            print(f"{mark}{line}", file=stream, flush=True)
+            print(f"{mark}{record.message}", file=stream, flush=True)
 
     def doing(self, what: str) -> AbstractContextManager[None]:
         """Show what is under way, on a terminal only.
@@ -96,7 +129,7 @@ class StageLog:
 
     @contextmanager
     def _showing(self, what: str) -> Iterator[None]:
-        from synth.job.live_line import LiveLine
+        from synth.job.live_line import LiveLine  # rich is slow to load, and no scheduled job draws
 
         terminal = self._stream or os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
         try:
@@ -109,21 +142,15 @@ class StageLog:
                 terminal.close()
 
 
-class JsonLog:
-    """Writes the stages of a command as JSON lines; see `Log`."""
+class JsonLog(Log):
+    """Writes one JSON object a line."""
 
     def __init__(self, command: str, stream: TextIO | None = None) -> None:
         """Write to this stream instead of standard error."""
         self._command = command
         self._stream = stream
 
-    def doing(self, what: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Nothing: only finished stages are logged."""
-        return nullcontext()
-
-    def done(self, line: str) -> None:
-        """Write one finished stage; a line of the measuring process passes as it is."""
-        if not is_record(line):
-            stage = next((name for head, name in STAGES.items() if line.startswith(head)), NOTE)
-            line = record(self._command, stage, line)
-        print(line, file=self._stream or sys.stderr, flush=True)
+    def write(self, record: Record) -> None:
+        """Write one line."""
+        plain = {"log_version": LOG_VERSION, "command": self._command, **asdict(record)}
+        print(json.dumps(plain, ensure_ascii=False), file=self._stream or sys.stderr, flush=True)

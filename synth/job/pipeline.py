@@ -14,50 +14,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from synth.config import Config, load_config
+import numpy as np
+from numpy.typing import NDArray
+
+from synth import curator
+from synth.config import Config, LedgerConfig, SourceConfig, load_config
 from synth.config.source_files import source_files
 from synth.errors import BugError, PublishedDifferentlyError
-from synth.job.account import (
-    ledger_of,
-    mark_published,
-    open_ledger,
-    remove_spilled,
-    state_of,
-    void,
-)
+from synth.estimate.maximum_entropy import maximum_entropy
+from synth.job.account import ledger_of, mark_published, remove_spilled, state_of
 from synth.job.authorisation import require_authorised, require_signed_as_asked, signing_key
 from synth.job.log import Log, StageLog
-from synth.job.measuring_process import MeasuringProcessError, measure_in_own_process
+from synth.job.measuring_process import measure_in_own_process
 from synth.job.preconditions import (
     passed_self_tests,
     release_folder,
-    require_resources,
+    require_disk,
+    require_memory,
     require_same_configuration,
 )
-from synth.privacy import Budget, Promise
+from synth.ledger import ChargeRequest, Ledger, RunLock, RunState
+from synth.ledger.run_directory import (
+    MEASUREMENTS,
+    file_sha256,
+    nothing_charged,
+    read_receipt,
+    require_not_measured,
+    run_directory,
+    stays_reserved,
+    write_receipt,
+)
+from synth.measurements import Measurements, write_measurements
+from synth.measurements.durable import remove_partial_files, translate_write_errors
+from synth.noise import NoiseStream
+from synth.plan import Schedule, forecast, plan_events, plan_schedule
+from synth.plan.usefulness import mostly_noise
+from synth.privacy import Budget, Promise, TableEvent
 from synth.progress import while_raw_data_are_open
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from synth.measurements import Measurements
-    from synth.noise import NoiseStream
-    from synth.release import VerificationReport
-
-__all__ = [
-    "MeasuringProcessError",
-    "Outcome",
-    "measure",
-    "open_ledger",
-    "publish",
-    "release_folder",
-    "run",
-    "verify",
-    "void",
-]
+from synth.release import (
+    VerificationReport,
+    make_public_directory,
+    publish_release,
+    require_writable,
+    staging_directory,
+    verify_release,
+    write_release,
+)
+from synth.signatures import PrivateKey, read_public_key
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,6 @@ def verify(release: str | Path, *, keys: Sequence[Path] = ()) -> VerificationRep
     With files of public `keys` the release must be signed by one of them.
     Raises: synth.errors.VerificationError that lists every finding; KeyFileError.
     """
-    from synth.release import verify_release
-    from synth.signatures import read_public_key
-
     return verify_release(Path(release), trusted_keys=[read_public_key(key) for key in keys])
 
 
@@ -98,43 +99,29 @@ def run(
     """
     path, log = Path(path), log or StageLog()
     config = load_config(path, period=period)
+    log.release = config.release.id
     require_authorised(config, policy=policy)
-    signing_key(config, policy=policy, sign_key=sign_key)
-    log.done(f"configuration accepted: {config.universe.size:,} cells")
+    signer = signing_key(config, policy=policy, sign_key=sign_key)
+    log.done("configuration", f"configuration accepted: {config.universe.size:,} cells")
     folder = release_folder(config)
     if folder.exists() and _is_published(folder, config, policy=policy, log=log):
         return Outcome(folder, was_there=True)
-    _say_what_is_noise(config, log)
-
-    _require_room(config)
+    _require_room(config, log)
     try:
         with log.doing("measuring in a process of its own"):
-            measure_in_own_process(path, period, log, policy=policy)
+            measure_in_own_process(path, period=period, policy=policy, log=log)
     except BaseException:
         remove_spilled(config)
         raise
-    return publish(config, log=log, policy=policy, sign_key=sign_key)
-
-
-def _say_what_is_noise(config: Config, log: Log) -> None:
-    """One line, from public numbers alone, if something is asked for that noise will drown."""
-    from synth.plan import forecast
-    from synth.plan.usefulness import mostly_noise
-
-    warning = mostly_noise(forecast(config).usefulness)
-    if warning is not None:
-        log.done(warning)
+    return _publish(config, run_directory(config), policy=policy, signer=signer, log=log)
 
 
 def _is_published(folder: Path, config: Config, *, policy: Path | None, log: Log) -> bool:
     """Whether a folder that is there is the finished release; refuse one that is another's."""
-    from synth.ledger import RunState
-
     state = state_of(config)
     require_same_configuration(folder, config)
     if state is RunState.PUBLISHED:
-        require_signed_as_asked(folder, config, policy=policy)
-        log.done("already published with this configuration; nothing spent")
+        _say_published(folder, config, policy=policy, log=log)
         return True
     if state is None:
         raise PublishedDifferentlyError(
@@ -144,23 +131,81 @@ def _is_published(folder: Path, config: Config, *, policy: Path | None, log: Log
     return False
 
 
-def _require_room(config: Config) -> None:
-    """What must hold before anything is measured, and takes a while to find out."""
-    from synth.measurements.durable import translate_write_errors
-    from synth.release import require_writable
+def _say_published(folder: Path, config: Config, *, policy: Path | None, log: Log) -> None:
+    require_signed_as_asked(folder, config, policy=policy)
+    log.done("already-published", "already published with this configuration; nothing spent")
 
+
+def _require_room(config: Config, log: Log) -> None:
+    """What must hold before anything is measured, beside what `measure` asks for itself.
+
+    One line, from public numbers alone, if something is asked for that noise will drown.
+    """
     state_of(config)  # a ledger that cannot be read stops the run here
-    require_resources(config)
+    folder, planned = release_folder(config), forecast(config)
+    require_disk(planned.costs, folder.parent, "the output directory")
     with translate_write_errors("the output directory"):
-        require_writable(release_folder(config).parent)
+        require_writable(folder.parent)
+    if (warning := mostly_noise(planned.usefulness)) is not None:
+        log.done("note", warning)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What is measured, fixed before the source is opened."""
+
+    config: Config
+    source: SourceConfig
+    charged: LedgerConfig
+    directory: Path
+    tables: tuple[TableEvent, ...]
+    schedule: Schedule | None
+
+    @classmethod
+    def of(cls, config: Config) -> _Planned:
+        schedule, tables = plan_schedule(config), plan_events(config)
+        if config.source is None:
+            raise BugError("a configuration without a source cannot be measured")
+        directory = run_directory(config)
+        return cls(config, config.source, ledger_of(config), directory, tables, schedule)
+
+    @property
+    def release_id(self) -> str:
+        return self.config.release.id
+
+    @property
+    def measurements(self) -> Path:
+        """The file of the noisy tables, there once they are durable."""
+        return self.directory / MEASUREMENTS
+
+    @property
+    def charge(self) -> ChargeRequest:
+        """What is asked of the ledger."""
+        return ChargeRequest(
+            release_id=self.release_id,
+            configuration_hash=self.config.hash,
+            population=self.charged.population,
+            cap=Budget(self.charged.epsilon_cap, self.charged.delta_cap),
+            events=self.tables if self.schedule is None else self.schedule.events,
+            promise=Promise.of(self.config.privacy),
+            delta=self.config.privacy.delta,
+            disjoint_part=self.charged.disjoint_part,
+        )
+
+    @property
+    def words(self) -> str:
+        """What was measured, for the log."""
+        every_cell = [event.cells for event in self.tables if event.threshold is None]
+        words = f"{sum(every_cell):,} noisy counts"
+        if len(every_cell) < len(self.tables):
+            words += ", and a list of the heavy cells"
+        if self.schedule is not None and self.schedule.rounds:
+            words += f", and {len(self.schedule.rounds)} tables chosen with noise"
+        return words
 
 
 def measure(
-    config: Config,
-    *,
-    log: Log,
-    stream: NoiseStream | None = None,
-    policy: Path | None = None,
+    config: Config, *, log: Log, stream: NoiseStream | None = None, policy: Path | None = None
 ) -> Outcome:
     """Charge the ledger, measure the source once, and dispose of the raw data.
 
@@ -171,100 +216,90 @@ def measure(
     Ensures: measurements that are durable are never drawn again.
     Raises: SynthError with the exit code of the contract.
     """
-    from synth import curator
-    from synth.ledger import ChargeRequest, Ledger, RunLock, RunState
-    from synth.ledger.run_directory import (
-        MEASUREMENTS,
-        file_sha256,
-        nothing_charged,
-        require_not_measured,
-        run_directory,
-        stays_reserved,
-        write_receipt,
-    )
-    from synth.measurements import write_measurements
-    from synth.measurements.durable import remove_partial_files, translate_write_errors
-    from synth.noise import NoiseStream
-    from synth.plan import plan_events, plan_schedule
-
+    log.release = config.release.id
     require_authorised(config, policy=policy)
-    source, charged, schedule = config.source, ledger_of(config), plan_schedule(config)
-    events = plan_events(config)
-    if source is None:
-        raise BugError("a configuration without a source cannot be measured")
-    directory = run_directory(config)
-    measured = directory / MEASUREMENTS
-    with RunLock.for_run(charged.path, config.release.id), translate_write_errors(str(directory)):
-        curator.remove_scratch(directory)
+    planned = _Planned.of(config)
+    directory = planned.directory
+    lock = RunLock.for_run(planned.charged.path, planned.release_id)
+    with lock, translate_write_errors(str(directory)):
+        curator.remove_spilled(directory)
         remove_partial_files(directory)
         self_tests = passed_self_tests()
-        asked = ChargeRequest(
-            release_id=config.release.id,
-            configuration_hash=config.hash,
-            population=charged.population,
-            cap=Budget(charged.epsilon_cap, charged.delta_cap),
-            events=events if schedule is None else schedule.events,
-            promise=Promise.of(config.privacy),
-            delta=config.privacy.delta,
-            disjoint_part=charged.disjoint_part,
-        )
-        known = Ledger.require_room(charged.path, **asked)
-        files: tuple[Path, ...] = ()
-        if not measured.exists() and known in (None, RunState.RESERVED):
-            with (
-                nothing_charged() if known is None else stays_reserved(config.release.id),
-                log.doing("looking at the source"),
-                while_raw_data_are_open([]),
-            ):
-                files = source_files(source)
-                curator.preflight(config, source, files, directory=directory)
-        with Ledger.open(charged.path) as ledger:
-            state, position = ledger.reserve(**asked)
+        files = _files_to_measure(planned, log)
+        with Ledger.open(planned.charged.path) as ledger:
+            state, position = ledger.reserve(**planned.charge)
             if state in (RunState.DISCARDED, RunState.PUBLISHED):
-                log.done("measured before; nothing spent")
+                log.done("already-measured", "measured before; nothing spent")
                 return Outcome(directory, was_there=True)
-            log.done(f"reserved: epsilon {position.spent_now.epsilon} of {charged.population}")
-            if not measured.exists():
+            log.done(
+                "reserved",
+                f"reserved: epsilon {position.spent_now.epsilon} of {planned.charged.population}",
+                budget_left=position.left.to_plain(),
+            )
+            if not planned.measurements.exists():
                 require_not_measured(state)
                 curator.record_measured_files(directory, files)
-                with (
-                    stays_reserved(config.release.id),
-                    log.doing("measuring"),
-                    while_raw_data_are_open([len(events), *(event.cells for event in events)]),
-                ):
-                    measurements = curator.measure(
-                        config,
-                        source,
-                        events if schedule is None else schedule,
-                        files=files,
-                        stream=stream or NoiseStream.from_operating_system(),
-                        directory=directory,
-                        fit=lambda noisy: _guess(noisy, config),
-                    )
-                    curator.require_unchanged(source, directory)
-                write_measurements(measured, measurements)
-            ledger.advance(config.release.id, RunState.MEASURED, {"sha256": file_sha256(measured)})
-            every_cell = [event.cells for event in events if event.threshold is None]
-            measured_cells = f"{sum(every_cell):,} noisy counts"
-            if len(every_cell) < len(events):
-                measured_cells += ", and a list of the heavy cells"
-            if schedule is not None and schedule.rounds:
-                measured_cells += f", and {len(schedule.rounds)} tables chosen with noise"
-            log.done(f"measured: {measured_cells}")
-            disposal = curator.discard(source, directory)
+                measurements = _measured(planned, files, stream, log)
+                write_measurements(planned.measurements, measurements)
+            digest = file_sha256(planned.measurements)
+            ledger.advance(planned.release_id, RunState.MEASURED, {"sha256": digest})
+            log.done("measured", f"measured: {planned.words}")
+            disposal = curator.discard(planned.source, directory)
             write_receipt(
                 directory, config, position=position, self_tests=self_tests, disposal=disposal
             )
-            ledger.advance(config.release.id, RunState.DISCARDED)
-            kept_or_deleted = "kept" if source.disposal == "keep" else "deleted"
-            log.done(f"discarded: source {kept_or_deleted}, no temporary file left")
+            ledger.advance(planned.release_id, RunState.DISCARDED)
+            gone = "kept" if planned.source.disposal == "keep" else "deleted"
+            log.done("discarded", f"discarded: source {gone}, no temporary file left")
     return Outcome(directory, was_there=False)
+
+
+def _files_to_measure(planned: _Planned, log: Log) -> tuple[Path, ...]:
+    """The files of the source, found to be as configured; none if nothing is left to measure.
+
+    Raises: BudgetRefusedError if the ledger has no room, SynthError if the machine has none; both
+    before the source is opened. SourceError.
+    """
+    known = Ledger.require_room(planned.charged.path, **planned.charge)
+    if planned.measurements.exists() or known not in (None, RunState.RESERVED):
+        return ()
+    costs = forecast(planned.config).costs
+    require_memory(costs)
+    require_disk(costs, planned.charged.path.parent, "the directory of the ledger")
+    with (
+        nothing_charged() if known is None else stays_reserved(planned.release_id),
+        log.doing("looking at the source"),
+        while_raw_data_are_open([]),
+    ):
+        files = source_files(planned.source)
+        curator.preflight(planned.config, planned.source, files, directory=planned.directory)
+        return files
+
+
+def _measured(
+    planned: _Planned, files: Sequence[Path], stream: NoiseStream | None, log: Log
+) -> Measurements:
+    """The noisy tables of the records, which did not change meanwhile. Requires: the charge."""
+    with (
+        stays_reserved(planned.release_id),
+        log.doing("measuring"),
+        while_raw_data_are_open([len(planned.tables), *(table.cells for table in planned.tables)]),
+    ):
+        measurements = curator.measure(
+            planned.config,
+            planned.source,
+            planned.tables if planned.schedule is None else planned.schedule,
+            files=files,
+            stream=stream or NoiseStream.from_operating_system(),
+            directory=planned.directory,
+            fit=lambda noisy: _guess(noisy, planned.config),
+        )
+        curator.require_unchanged(planned.source, planned.directory)
+    return measurements
 
 
 def _guess(noisy: Measurements, config: Config) -> NDArray[np.float64]:
     """The counts of the universe as far as noisy tables tell: what an adaptive choice goes by."""
-    from synth.estimate.maximum_entropy import maximum_entropy
-
     return maximum_entropy(noisy, config.universe)
 
 
@@ -283,31 +318,26 @@ def publish(
     Ensures: the release appears in one step, after its bytes were read back and verified.
     Raises: SynthError with the exit code of the contract.
     """
-    from synth.ledger import RunLock
-    from synth.ledger.run_directory import MEASUREMENTS, read_receipt, run_directory
-    from synth.measurements.durable import translate_write_errors
-    from synth.release import (
-        make_public_directory,
-        publish_release,
-        staging_directory,
-        write_release,
-    )
-
+    log.release = config.release.id
     require_authorised(config, policy=policy)
     signer = signing_key(config, policy=policy, sign_key=sign_key)
-    folder = release_folder(config)
     directory = measured or run_directory(config)
-    with (
-        RunLock.for_run(ledger_of(config).path, config.release.id),
-        translate_write_errors("the release"),
-    ):
+    return _publish(config, directory, policy=policy, signer=signer, log=log)
+
+
+def _publish(
+    config: Config, directory: Path, *, policy: Path | None, signer: PrivateKey | None, log: Log
+) -> Outcome:
+    """See `publish`. Requires: it is allowed, and this is the key that signs."""
+    folder = release_folder(config)
+    lock = RunLock.for_run(ledger_of(config).path, config.release.id)
+    with lock, translate_write_errors("the release"):
         receipt = read_receipt(directory, config)
         make_public_directory(folder.parent)
         was_there = folder.exists()
         if was_there:
             require_same_configuration(folder, config)
-            require_signed_as_asked(folder, config, policy=policy)
-            log.done("already published with this configuration; nothing spent")
+            _say_published(folder, config, policy=policy, log=log)
         else:
             with staging_directory(folder) as staging:
                 with log.doing("estimating, writing and verifying the release"):
@@ -318,8 +348,8 @@ def publish(
                         receipt=receipt,
                         signer=signer,
                     )
-                log.done("written: release verified from its bytes")
+                log.done("written", "written: release verified from its bytes")
                 publish_release(staging, folder)
         mark_published(config)
-    log.done(f"published: {folder.name}")
+    log.done("published", f"published: {folder.name}")
     return Outcome(folder, was_there=was_there)

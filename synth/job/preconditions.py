@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from synth.config import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
-
-if TYPE_CHECKING:
-    from synth.measurements import SelfTest
+from synth.measurements import SelfTest
+from synth.noise import self_test
+from synth.plan import Costs
+from synth.plan.costs import present_memory_bytes
+from synth.release import published_configuration_hash
 
 
 def release_folder(config: Config) -> Path:
@@ -22,9 +23,6 @@ def release_folder(config: Config) -> Path:
 
 def passed_self_tests() -> tuple[SelfTest, ...]:
     """Run the checks of the noise generator; nothing is measured unless every one passes."""
-    from synth.measurements import SelfTest
-    from synth.noise import self_test
-
     tests = tuple(SelfTest(name, passed) for name, passed in self_test())
     failed = [test.name for test in tests if not test.passed]
     if failed:
@@ -36,35 +34,36 @@ def passed_self_tests() -> tuple[SelfTest, ...]:
     return tests
 
 
-def require_resources(config: Config) -> None:
-    """Refuse, before anything is spent, what memory or disks of this machine clearly cannot hold.
+ADVICE = "declare fewer or coarser attributes, measure some tables instead of every cell"
+
+
+def require_memory(costs: Costs) -> None:
+    """Refuse, before anything is spent, what the memory of this machine clearly cannot hold.
 
     Raises: SynthError with what is needed, what there is, and advice.
     """
-    from synth.plan import forecast
-    from synth.plan.costs import present_memory_bytes
-
-    needed = forecast(config).costs
     present = present_memory_bytes()
-    advice = "declare fewer or coarser attributes, measure some tables instead of every cell"
-    if needed.memory_bytes > present:
+    if costs.memory_bytes > present:
         raise SynthError(
-            f"this universe needs roughly {needed.memory_bytes / 1e9:.1f} GB of memory; "
+            f"this universe needs roughly {costs.memory_bytes / 1e9:.1f} GB of memory; "
             f"the machine has {present / 1e9:.1f} GB",
-            fix=f"{advice}, or run on a larger machine",
+            fix=f"{ADVICE}, or run on a larger machine",
         )
-    places = {"the output directory": release_folder(config).parent}
-    if config.ledger is not None:
-        places["the directory of the ledger"] = config.ledger.path.parent
-    for name, place in places.items():
-        free = free_disk_bytes(place)
-        if needed.disk_bytes > free:
-            raise SynthError(
-                f"this run needs roughly {needed.disk_bytes / 1e9:.2f} GB of disk; "
-                f"{name} has {free / 1e9:.2f} GB free",
-                why="nothing was read and nothing was spent",
-                fix=f"free some space, {advice}, or use another disk",
-            )
+
+
+def require_disk(costs: Costs, place: Path, name: str) -> None:
+    """Refuse, before anything is spent, what the disk of a directory clearly cannot hold.
+
+    Raises: SynthError with what is needed, what there is, and advice.
+    """
+    free = free_disk_bytes(place)
+    if costs.disk_bytes > free:
+        raise SynthError(
+            f"this run needs roughly {costs.disk_bytes / 1e9:.2f} GB of disk; "
+            f"{name} has {free / 1e9:.2f} GB free",
+            why="nothing was read and nothing was spent",
+            fix=f"free some space, {ADVICE}, or use another disk",
+        )
 
 
 def free_disk_bytes(place: Path) -> int:
@@ -78,8 +77,6 @@ def require_same_configuration(folder: Path, config: Config) -> None:
 
     Raises: OutputError, PublishedDifferentlyError.
     """
-    from synth.release import published_configuration_hash
-
     published = published_configuration_hash(folder)
     if published is None:
         raise OutputError(

@@ -19,12 +19,17 @@ def over_the_cap(position: LedgerPosition) -> BudgetRefusedError:
     cap, before, now = position.cap, position.spent_before, position.spent_now
     over = "epsilon" if left.epsilon < 0 else "delta"
     capped, spent, asked = (getattr(budget, over) for budget in (cap, before, now))
+    none = 0 * cap.epsilon
     return BudgetRefusedError(
         f"the budget of population {position.population} does not allow this release: "
         f"{over} {asked} asked for, {max(capped - spent, 0 * capped)} left of {capped}",
         why=f"{spent} is spent on {len(position.earlier_releases)} earlier release(s); "
         "what is published about the same people adds up",
         fix=f"lower privacy.{over} so that it fits; raising ledger.{over}_cap weakens the promise",
+        budget_left={
+            name: str(max(getattr(cap, name) - getattr(before, name), none))
+            for name in ("epsilon", "delta")
+        },
     )
 
 

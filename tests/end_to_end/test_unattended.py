@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from synth.config import load_config
-from synth.job.log import KEYS, STAGES
+from synth.job.log import LOG_VERSION, Record, StageName
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
 from tests.command_line import synth
@@ -156,9 +158,13 @@ def test_a_limit_that_is_none_is_a_wrong_command(project, limit):
     assert synth("run", project(), "--timeout", limit).returncode == 2
 
 
+KEYS = ["log_version", "command", *(field.name for field in fields(Record))]
+
+
 def records(text):
     found = [json.loads(line) for line in text.splitlines()]
-    assert all(tuple(each) == KEYS for each in found), "other keys"
+    assert all(list(each) == KEYS for each in found), "other keys"
+    assert {each["log_version"] for each in found} == {LOG_VERSION}
     return found
 
 
@@ -170,7 +176,11 @@ def test_every_line_of_a_run_is_one_object_with_the_same_keys(project):
     stages = ["configuration", "reserved", "measured", "discarded", "written", "published"]
     assert [each["stage"] for each in found] == stages
     assert {each["exit_code"] for each in found} == {None}
-    assert [each["command"] for each in found] == ["run", *["measure"] * 3, *["run"] * 2]
+    assert [each["command"] for each in found] == ["run"] * 6
+    assert {each["release"] for each in found} == {"small"}
+    assert [each["budget_left"] for each in found if each["budget_left"]] == [
+        {"epsilon": "1", "delta": "0"}
+    ]
     again = records(synth("run", path, "--log-json").stderr)
     assert [each["stage"] for each in again] == ["configuration", "already-published"]
     before = records(synth("measure", path, "--log-json").stderr)
@@ -179,9 +189,8 @@ def test_every_line_of_a_run_is_one_object_with_the_same_keys(project):
     assert [each["stage"] for each in records(synth("verify", folder, "--log-json").stderr)] == [
         "verified"
     ]
-    assert set(stages) | {"already-published", "already-measured", "verified"} == set(
-        STAGES.values()
-    )
+    others = {"already-published", "already-measured", "verified", "note", "failed", "interrupted"}
+    assert set(stages) | others == set(get_args(StageName))
 
 
 @pytest.mark.parametrize("people", ["age,sex,town\n", "age,sex,town\n1,Male,Nord\n"])
@@ -200,10 +209,10 @@ def test_the_lines_are_the_same_for_every_source(project, people):
 
 
 def failures(project):
-    yield "configuration", project(privacy={"epsilon": 0}), 2
-    yield "absent", project(source={"path": "absent.csv"}), 1
-    yield "budget", project(ledger={"epsilon_cap": "1/2"}), 4
-    yield "source", project(people="age,sex\n"), 1
+    yield "ConfigError", project(privacy={"epsilon": 0}), 2
+    yield "SourceError", project(source={"path": "absent.csv"}), 1
+    yield "BudgetRefusedError", project(ledger={"epsilon_cap": "1/2"}), 4
+    yield "SourceError", project(people="age,sex\n"), 1
 
 
 def test_failures_are_objects_too_and_carry_the_exit_code(project):
@@ -213,6 +222,11 @@ def test_failures_are_objects_too_and_carry_the_exit_code(project):
         last = records(finished.stderr)[-1]
         assert (last["stage"], last["exit_code"]) == ("failed", exit_code), kind
         assert last["message"]
+        assert last["error"] == kind
+        if kind != "ConfigError":
+            assert last["fix"]
+        left = {"epsilon": "1/2", "delta": "0"} if exit_code == 4 else None
+        assert last["budget_left"] == left
     wrong = synth("run", "--log-json")
     assert wrong.returncode == 2
     assert records(wrong.stderr)[-1]["exit_code"] == 2

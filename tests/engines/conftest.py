@@ -21,7 +21,7 @@ import pytest
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.counting.tabulate import tabulate
-from synth.curator.measuring import quiet_libraries
+from synth.curator.seal import quiet_libraries
 
 PASSWORD = "canary-password-7319"
 """Of the role `reader`; it must stand in no output."""

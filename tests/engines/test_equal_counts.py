@@ -224,7 +224,7 @@ def test_columns_of_many_levels(project, tmp_path, server):
     from synth.config import load_config
     from synth.config.source_files import source_files
     from synth.curator.counting.tabulate import counted_cells
-    from synth.curator.measuring import quiet_libraries
+    from synth.curator.seal import quiet_libraries
 
     levels = [f"Town {number}'s \\ é %s {{}}" for number in range(500)]
     names = ["home", "work", "number"]
@@ -280,7 +280,7 @@ def test_more_than_two_billion_cells_in_one_number(project, tmp_path, server):
     from synth.config import load_config
     from synth.config.source_files import source_files
     from synth.curator.counting.tabulate import counted_cells
-    from synth.curator.measuring import quiet_libraries
+    from synth.curator.seal import quiet_libraries
 
     names = [f"c{number}" for number in range(16)]
     domain = [

@@ -77,7 +77,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator.measuring import quiet_libraries
+from synth.curator.seal import quiet_libraries
 from synth.curator.counting.tabulate import tabulate
 config = load_config(sys.argv[1])
 with quiet_libraries():

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth.curator import boundary, disposal, measuring, sparse_boundary
+from synth.curator import boundary, disposal, measuring, seal
 from synth.curator.counting import tabulate
 from synth.domain import Margin
 from synth.errors import BugError
@@ -144,7 +144,7 @@ def a_cap_that_warns(patch: pytest.MonkeyPatch) -> None:
 
 def filled_cells_first(patch: pytest.MonkeyPatch) -> None:
     """A list tells by its order which cells held records."""
-    patch.setattr(sparse_boundary, "cell_order", lambda words: np.arange(len(words[0])))
+    patch.setattr(boundary, "cell_order", lambda words: np.arange(len(words[0])))
 
 
 def key_that_stays(patch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def error_with_its_cause(patch: pytest.MonkeyPatch) -> None:
         found.__cause__ = error
         return found
 
-    patch.setattr(measuring, "scrubbed", scrubbed)
+    patch.setattr(seal, "scrubbed", scrubbed)
 
 
 def deletion_unchecked(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from synth.config import PersonUnit, PrivacyConfig
-from synth.curator import adaptive_choice
+from synth.curator import boundary
 from synth.domain import Attribute, Margin, Universe
 from synth.noise import NoiseStream
 from synth.plan.adaptive import Candidate, Round
@@ -63,11 +63,11 @@ def asked_for(table, guess, weights, claim):
         return 0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive_choice, "permute_and_flip", mechanism)
-        adaptive_choice.choose_table(
+        patch.setattr(boundary, "permute_and_flip", mechanism)
+        boundary.choose_table(
             {key: each.margin.sums(UNIVERSE, counts) for key, each in candidates.items()},
             {
-                key: adaptive_choice.whole_guess(each.margin.sums(UNIVERSE, guessed))
+                key: boundary.whole_guess(each.margin.sums(UNIVERSE, guessed))
                 for key, each in candidates.items()
             },
             candidates,
@@ -146,11 +146,11 @@ def scaled_by_records(sensitive_counts, guess) -> int:
 
 
 MUTANTS = {
-    "halved sensitivity": (adaptive_choice, "Fraction", lambda value: Fraction(value) / 2),
-    "sensitivity of the smallest weight": (adaptive_choice, "max", min),
-    "squared distances": (adaptive_choice, "_distance", squared),
-    "a penalty from the data": (adaptive_choice, "_distance", penalty_from_counts),
-    "distances scaled by the data": (adaptive_choice, "_distance", scaled_by_records),
+    "halved sensitivity": (boundary, "Fraction", lambda value: Fraction(value) / 2),
+    "sensitivity of the smallest weight": (boundary, "max", min),
+    "squared distances": (boundary, "_distance", squared),
+    "a penalty from the data": (boundary, "_distance", penalty_from_counts),
+    "distances scaled by the data": (boundary, "_distance", scaled_by_records),
 }
 
 

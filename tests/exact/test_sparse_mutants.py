@@ -103,7 +103,7 @@ def rank_off_by_one(patch: pytest.MonkeyPatch) -> None:
         return ranks + np.searchsorted(before, ranks, side="left").astype(object)
 
     patch.setattr(survivors, "cells_of_ranks", cells)
-    patch.setattr("synth.curator.sparse_boundary.cells_of_ranks", cells)
+    patch.setattr("synth.curator.boundary.cells_of_ranks", cells)
     for module in MODULES.values():
         if hasattr(module, "cells_of_ranks"):
             patch.setattr(module, "cells_of_ranks", cells)
@@ -125,14 +125,12 @@ def threshold_from_records(patch: pytest.MonkeyPatch) -> None:
 def values_from_one(patch: pytest.MonkeyPatch) -> None:
     """Survivors begin one above the threshold."""
     exact = survivors.surviving_values
-    patch.setattr(
-        "synth.curator.sparse_boundary.surviving_values", lambda *a, **k: exact(*a, **k) + 1
-    )
+    patch.setattr("synth.curator.boundary.surviving_values", lambda *a, **k: exact(*a, **k) + 1)
 
 
 def words_shared(patch: pytest.MonkeyPatch) -> None:
     """All uses of a table draw from the same part of the stream, which forgets what it gave."""
-    for place in ("synth.noise.survivors", "synth.curator.sparse_boundary"):
+    for place in ("synth.noise.survivors", "synth.curator.boundary"):
         patch.setattr(f"{place}.stream_table", lambda number, _: number)
     patch.setattr(MODULES["unit/noise/test_survivors.py"], "stream_table", lambda n, _: n)
 

@@ -22,9 +22,9 @@ import pytest
 from synth import curator
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
-from synth.curator import adaptive_choice, boundary, measuring, sparse_measuring
+from synth.curator import boundary, measuring
+from synth.curator.boundary import measure_list
 from synth.curator.sensitive import Sensitive
-from synth.curator.sparse_boundary import measure_list
 from synth.job import pipeline
 from synth.ledger import Ledger
 from synth.measurements import SelfTest
@@ -178,8 +178,8 @@ def noted_noise(*, counted_anew: bool = False) -> Iterator[Noted]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boundary, "TableSampler", noted.sampler)
         patch.setattr(measuring, "tabulate", tabulate)
-        patch.setattr(sparse_measuring, "measure_list", noted.listed)
-        patch.setattr(adaptive_choice, "permute_and_flip", noted.choose)
+        patch.setattr(measuring, "measure_list", noted.listed)
+        patch.setattr(boundary, "permute_and_flip", noted.choose)
         patch.setattr(pipeline, "passed_self_tests", lambda: (SelfTest("not run", True),))
         yield noted
 

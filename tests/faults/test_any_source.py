@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from synth.config import Dialect, FileSource, load_config
 from synth.curator.counting.tabulate import tabulate
-from synth.curator.measuring import quiet_libraries, scrubbed
+from synth.curator.seal import quiet_libraries, scrubbed
 from synth.errors import SourceError
 from tests.faults.test_hostile_releases import CONFIGURATION
 

@@ -43,16 +43,16 @@ MEASURE_STEPS = [
     ("after", "synth.ledger", "Ledger.reserve"),
     ("after", "synth.curator", "record_measured_files"),
     ("after", "synth.curator.measuring", "measure_table"),
-    ("before", "synth.measurements", "write_measurements"),
-    ("after", "synth.measurements", "write_measurements"),
+    ("before", "synth.job.pipeline", "write_measurements"),
+    ("after", "synth.job.pipeline", "write_measurements"),
     ("after", "synth.ledger", "Ledger.advance"),
     ("after", "synth.curator", "discard"),
-    ("after", "synth.ledger.run_directory", "write_receipt"),
+    ("after", "synth.job.pipeline", "write_receipt"),
 ]
 PUBLISH_STEPS = [
-    ("before", "synth.release", "write_release"),
-    ("after", "synth.release", "write_release"),
-    ("after", "synth.release", "publish_release"),
+    ("before", "synth.job.pipeline", "write_release"),
+    ("after", "synth.job.pipeline", "write_release"),
+    ("after", "synth.job.pipeline", "publish_release"),
     ("after", "synth.ledger", "Ledger.advance"),
 ]
 STEPS = [("measure", *step) for step in MEASURE_STEPS] + [("publish", *s) for s in PUBLISH_STEPS]
@@ -97,9 +97,9 @@ def test_killed_at_a_step_and_started_again(project, verb, when, module, name):
 
 
 ADAPTIVE_STEPS = [
-    ("after", "synth.curator.adaptive_rounds", "choose_table"),
-    ("before", "synth.estimate.maximum_entropy", "maximum_entropy"),
-    ("after", "synth.measurements", "write_measurements"),
+    ("after", "synth.curator.measuring", "choose_table"),
+    ("before", "synth.job.pipeline", "maximum_entropy"),
+    ("after", "synth.job.pipeline", "write_measurements"),
 ]
 
 
@@ -211,7 +211,7 @@ def test_measurements_of_another_ledger_are_not_taken_for_ours(project):
 
 
 def killed_after_the_noise_is_durable(path: Path) -> None:
-    command = [sys.executable, "-c", KILLER, "synth.measurements", "write_measurements"]
+    command = [sys.executable, "-c", KILLER, "synth.job.pipeline", "write_measurements"]
     killed = subprocess.run([*command, "after", "measure", str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL
 

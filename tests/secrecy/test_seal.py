@@ -77,12 +77,12 @@ def test_it_ends_if_its_parent_is_gone_before_it_is_sealed(tmp_path):
         child = subprocess.Popen(
             [sys.executable, "-c", code, str(went_on)],
             stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         if not parent_is_there:
-            child.stderr.close()
+            child.stdout.close()
         child.stdin.write(b"go\n")
         child.stdin.close()
         assert child.wait() == (0 if parent_is_there else -signal.SIGKILL)
         assert went_on.exists() == parent_is_there
-        child.stderr.close()
+        child.stdout.close()

@@ -10,11 +10,11 @@ from tests.secrecy.test_imports import PACKAGE
 
 DOORS = {
     "synth.curator.not_private": {
-        "cli/inspect_command.py", "draft/records.py", "evaluation/evaluate.py",
+        "cli/keeper_commands.py", "draft/records.py", "evaluation/evaluate.py",
     },
     "synth.draft.records": {"cli/draft_command.py"},
     "synth.evaluation.evaluate": {
-        "cli/evaluate_command.py", "evaluation/page.py"
+        "cli/keeper_commands.py", "evaluation/page.py"
     },
 }  # fmt: skip
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from synth.curator.counting.sparse_tabulate import FilledCells
+from synth.curator.boundary import measure_list
+from synth.curator.counting.tabulate import FilledCells
 from synth.curator.sensitive import Sensitive
-from synth.curator.sparse_boundary import measure_list
 from synth.domain import Attribute, Universe
 from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
 from synth.privacy import TableEvent

@@ -12,15 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
+
+import ibis
+import ibis.expr.types as ir
 
 from synth.config import PersonUnit
 from synth.curator.engine import Records
 from synth.domain import Attribute, Universe
-
-if TYPE_CHECKING:
-    import ibis
-    import ibis.expr.types as ir
 
 WORD_LIMIT = 1 << 63
 EXACT_LIMIT = 1 << 52
@@ -72,8 +70,6 @@ def encode_words(
 
     `codes` holds the code of each record, never null, by the names of the attributes.
     """
-    import ibis
-
     words = {}
     for number, word in enumerate(split_into_words(universe)):
         value = ibis.literal(0, "int64")
@@ -105,8 +101,6 @@ def encode_texts(
     records: Records, attribute: Attribute, codes: Sequence[tuple[str, int]]
 ) -> ir.IntegerValue:
     """The code of each value of one column, if these texts were all that have codes."""
-    import ibis
-
     branches = _branches(records.table[attribute.name], codes)
     otherwise = (
         _encode_number(records, attribute)
@@ -176,14 +170,10 @@ def is_nan(column: ir.FloatingColumn) -> ir.BooleanValue:
 
 def _float64(value: float) -> ir.FloatingValue:
     """A constant that no engine takes for a decimal, which some round once more."""
-    import ibis
-
     return ibis.literal(repr(value)).cast("float64")
 
 
 def _encode_number(records: Records, attribute: Attribute) -> ir.IntegerValue:
-    import ibis
-
     column = records.table[attribute.name]
     number = (
         records.as_number(attribute.name) if column.type().is_string() else column.cast("float64")
@@ -207,8 +197,6 @@ def _bin(number: ir.FloatingValue, edges: Sequence[Fraction]) -> ir.IntegerValue
     1 / w below the next whole number, and rounding to 53 bits moves it by less. The number is
     confined first, so that the cast cannot fail on a record that takes another branch.
     """
-    import ibis
-
     last = len(edges) - 2
     if not _divides(edges):
         return _bin_between(number, edges, 0, last)
@@ -236,8 +224,6 @@ def _bin_between(
     number: ir.FloatingValue, edges: Sequence[Fraction], first: int, last: int
 ) -> ir.IntegerValue:
     """The bin among first..last that holds the number, by a balanced tree of comparisons."""
-    import ibis
-
     if first == last:
         return ibis.literal(first, "int32")  # so that the cast to int64 is written out
     middle = (first + last + 1) // 2
@@ -251,7 +237,6 @@ def _bin_between(
 @cache
 def _md5() -> Callable[[ir.StringValue], ir.StringValue]:
     """The function md5 of the engine; every one has it, in hexadecimal."""
-    import ibis
 
     def md5(text: str) -> str:  # type: ignore[empty-body]
         ...
@@ -272,8 +257,6 @@ def bound_contributions(table: ibis.Table, unit: PersonUnit) -> ibis.Table:
 
     Requires: columns `person` (text) and `word_0`, `word_1`, ... (the cell).
     """
-    import ibis
-
     known = table.filter(table.person.notnull() & (table.person != ""))
     words = [known[name] for name in known.columns if name.startswith("word_")]
     hashed = known.person.left(1_000).re_replace("[^ -~]+", "")

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from synth.curator.counting.encode import (
     encode_attribute,
@@ -20,11 +25,7 @@ from synth.curator.counting.encode import (
     known_texts,
 )
 from synth.curator.engine import Engine, Key, Records
-from synth.domain import Universe
-
-if TYPE_CHECKING:
-    import ibis
-    import ibis.expr.types as ir
+from synth.domain import Attribute, Universe
 
 COMPARED_TEXTS = 64
 """A column with more texts than this in the configuration is looked up."""
@@ -92,10 +93,42 @@ def _key(column: ir.Column) -> ir.Column:
 
 def _joined(table: ibis.Table, codes: ibis.Table, number: int) -> ibis.Table:
     """The records with the codes of one column: that of its key, else the one it had before."""
-    import ibis
-
     once = codes.group_by("key").aggregate(found=codes.code.min())
     joined = table.left_join(once, table[f"key_{number}"] == once.key)
     others = {name: table[name] for name in table.columns if name != f"key_{number}"}
     code = ibis.coalesce(once.found, table[f"code_{number}"])
     return joined.select(**{**others, f"code_{number}": code})
+
+
+@dataclass(frozen=True)
+class TextCodes:
+    """The code of every text of a column: of those that the configuration knows, and of others."""
+
+    known: Mapping[str, int]
+    other: int
+
+    def of(self, values: pa.DictionaryArray) -> pa.Array:
+        """The code of each value as int32, never null; a null counts as the empty text.
+
+        Total on every dictionary of texts. Which code a value gets depends on that value alone.
+        Ensures: the codes that comparing value by value would give (`encode.encode_attribute`).
+        """
+        texts = pa.array(self.known, values.dictionary.type)
+        codes = pa.array(self.known.values(), pa.int32())
+        places = pc.index_in(values.dictionary.fill_null(""), value_set=texts)
+        of_words = codes.take(places).fill_null(self.other)
+        return of_words.take(values.indices).fill_null(self.known.get("", self.other))
+
+
+def text_codes(attribute: Attribute) -> TextCodes | None:
+    """The codes of a column of texts; None for one whose other texts are read as numbers."""
+    if attribute.is_ordered:
+        return None
+    known = dict(reversed(known_texts(attribute)))  # the first counts
+    return TextCodes(known, attribute.unreadable_code)
+
+
+def codes_of_texts(universe: Universe) -> dict[str, TextCodes]:
+    """The codes of all columns of texts, by the names of the attributes."""
+    found = {attribute.name: text_codes(attribute) for attribute in universe.attributes}
+    return {name: codes for name, codes in found.items() if codes is not None}

@@ -6,18 +6,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import ibis
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.config import Config, PersonUnit, SourceConfig
 from synth.curator.counting.encode import bound_contributions, split_into_words
 from synth.curator.counting.lookup import encode_records
 from synth.curator.engine import Engine, Records, open_engine
 from synth.curator.sensitive import Sensitive
-
-if TYPE_CHECKING:
-    import ibis
-    import numpy as np
-    from numpy.typing import NDArray
+from synth.domain import Margin, Universe
+from synth.domain.cell_words import code_type
+from synth.domain.counts import margin_cells
+from synth.errors import BugError
+from synth.privacy import TableEvent
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class CountedCells:
 
 
 def tabulate(
-    config: Config, source: SourceConfig, files: Sequence[Path], scratch: Path
+    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
 ) -> Sensitive[NDArray[np.int64]]:
     """Count the records of every cell of the full universe.
 
@@ -38,10 +42,8 @@ def tabulate(
     Ensures: beside the counts, memory is bounded whatever the number of records.
     Shapes: int64, flat, one count per cell in C order, in records.
     """
-    import numpy as np
-
     counts = np.zeros(config.universe.size, dtype=np.int64)
-    with open_engine(source, files, scratch, config.universe) as engine:
+    with open_engine(source, files, spill, config.universe) as engine:
         records = _bounded_records(engine, config)
         if engine.counts_where_records_lie:
             for batch in engine.batches(_counted(records)):
@@ -54,7 +56,7 @@ def tabulate(
 
 @contextmanager
 def counted_cells(
-    config: Config, source: SourceConfig, files: Sequence[Path], scratch: Path
+    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
 ) -> Iterator[Sensitive[Iterator[CountedCells]]]:
     """The cells that hold records, with their counts, in blocks; for a universe of any size.
 
@@ -63,15 +65,13 @@ def counted_cells(
     which order the records came. Memory is bounded: the engine sorts, and spills.
     Example: `with counted_cells(...) as blocks: for block in blocks.consume(): ...`
     """
-    with open_engine(source, files, scratch, config.universe) as engine:
+    with open_engine(source, files, spill, config.universe) as engine:
         counted = _counted(_bounded_records(engine, config))
         words = [name for name in counted.columns if name != "records"]
         yield Sensitive(_blocks(engine, counted.order_by(words), config))
 
 
 def _blocks(engine: Engine, counted: ibis.Table, config: Config) -> Iterator[CountedCells]:
-    import numpy as np
-
     words = split_into_words(config.universe)
     for batch in engine.batches(counted):
         codes: list[NDArray[np.int32]] = []
@@ -101,8 +101,6 @@ def open_records(engine: Engine, config: Config) -> Sequence[Records]:
 
 def _bounded_records(engine: Engine, config: Config) -> ibis.Table:
     """One row per record that counts: the words of its cell."""
-    import ibis
-
     universe, unit = config.universe, config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
     parts = [
@@ -113,3 +111,91 @@ def _bounded_records(engine: Engine, config: Config) -> ibis.Table:
     if isinstance(unit, PersonUnit):
         bounded = bound_contributions(bounded, unit)
     return bounded
+
+
+@dataclass(frozen=True, eq=False)
+class FilledCells:
+    """All cells that hold records. Secret.
+
+    Shapes and units: `columns[j]` holds the code of attribute j of every cell; cells ascend by
+    number, each once; `counts` is int64, records, at least 1.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    counts: NDArray[np.int64]
+
+
+def filled_cells(
+    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
+) -> Sensitive[FilledCells]:
+    """Count the records of every cell that has any; nothing has the size of the universe.
+
+    Privacy: exact counts; secret, and so is the number of filled cells. Contributions are bounded
+    first when the unit is a person.
+    """
+    kind = code_type(config.universe.shape)
+    columns: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for _ in config.universe.names]
+    counts = [np.empty(0, dtype=np.int64)]
+    with counted_cells(config, source, files, spill) as blocks:
+        for block in blocks.consume():
+            for column, codes in zip(columns, block.codes, strict=True):
+                column.append(codes.astype(kind))
+            counts.append(np.asarray(block.counts, dtype=np.int64))
+    return Sensitive(FilledCells(tuple(map(np.concatenate, columns)), np.concatenate(counts)))
+
+
+def margin_counts_of_cells(
+    cells: FilledCells, margins: Sequence[Margin], universe: Universe
+) -> Iterator[tuple[int, Sensitive[NDArray[np.int64]]]]:
+    """The number of every margin but the universe, with its counts, still secret.
+
+    Privacy: exact counts; secret. A record is in one cell, and that belongs to one cell of every
+    margin: so a record adds 1 to exactly one cell of each.
+    Shapes and units: int64, flat in C order over the margin, in records.
+    """
+    full = Margin(universe.names, (0,) * len(universe.names))
+    for number, margin in enumerate(margins):
+        if margin != full:
+            sums = np.zeros(margin.cells(universe), dtype=np.int64)
+            np.add.at(sums, margin_cells(cells.columns, universe, margin), cells.counts)
+            yield number, Sensitive(sums)
+
+
+def margins_of(events: Sequence[TableEvent], universe: Universe) -> tuple[Margin, ...]:
+    """The tables of the events, checked against the universe before anything is opened.
+
+    Raises: BugError for a table that the universe does not have.
+    """
+    for event in events:
+        if [name for name in universe.names if name in event.table] != list(event.table):
+            raise BugError("a planned table is not over attributes of the universe, in its order")
+        depths = [universe.attribute(name).depth for name in event.table]
+        if not all(0 <= c < d for c, d in zip(event.coarsening, depths, strict=True)):
+            raise BugError("a planned table is at a resolution that the universe does not have")
+    margins = tuple(Margin(event.table, event.coarsening) for event in events)
+    for event, margin in zip(events, margins, strict=True):
+        if event.cells != margin.cells(universe):
+            raise BugError("a planned table has another number of cells")
+    return margins
+
+
+def margin_counts(
+    sensitive_counts: Sensitive[NDArray[np.int64]], margins: Sequence[Margin], universe: Universe
+) -> Iterator[tuple[int, Sensitive[NDArray[np.int64]]]]:
+    """The number of every margin with its counts, still secret; each array is the taker's own.
+
+    Privacy: exact counts; secret. A record adds 1 to one cell of the universe, and that cell
+    belongs to one cell of every margin: so it adds 1 to exactly one cell of each.
+    Ensures: the full table comes last, so that the counts are never held twice for its sake.
+    Shapes and units: int64, flat in C order over the margin, in records.
+    """
+    counts = sensitive_counts.consume()
+    full = Margin(universe.names, (0,) * len(universe.names))
+    order = sorted(range(len(margins)), key=lambda number: margins[number] == full)
+    for position, number in enumerate(order):
+        if margins[number] != full:
+            yield number, Sensitive(margins[number].sums(universe, counts))
+        elif position < len(order) - 1:
+            yield number, Sensitive(counts.copy())
+        else:
+            yield number, Sensitive(counts)

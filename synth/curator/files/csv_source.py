@@ -11,18 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from synth.config import Dialect
 from synth.config.source_files import is_gzip
-from synth.curator.columns import require_columns
-from synth.curator.files.csv_fields import FieldParser
-from synth.curator.files.csv_records import RecordSplitter
+from synth.curator.engine import require_columns
+from synth.curator.files.csv_records import FieldParser, RecordSplitter
 from synth.curator.files.readable_texts import UNDECODABLE, cut_texts, readable_utf8
 from synth.errors import SourceError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 HEADER_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 20
@@ -64,14 +61,10 @@ class CsvStream:
 
     def reader(self) -> pa.RecordBatchReader:
         """The records of all files as Arrow."""
-        import pyarrow as pa
-
         schema = pa.schema([pa.field(column, pa.large_string()) for column in self.columns])
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for file, parser in zip(self.files, self.parsers, strict=True):
             rest = file.chunks() if file.dialect.header is not None else _cut_header(file)[1]
             for block in RecordSplitter(file.dialect).blocks(rest, self._count_too_long):

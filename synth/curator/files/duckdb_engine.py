@@ -7,21 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
 
 from synth.config import FileSource
 from synth.config.source_files import is_parquet
-from synth.curator.counting.text_codes import TextCodes
+from synth.curator.counting.lookup import TextCodes
 from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.files.csv_source import CsvFile, open_csv, require_whole
 from synth.curator.files.parquet_source import open_parquet
 from synth.errors import SourceError, SynthError
-
-if TYPE_CHECKING:
-    import duckdb
-    import ibis
-    import ibis.expr.types as ir
-    import pyarrow as pa
 
 MEMORY_LIMIT_BYTES = 4 << 30
 SPILL_LIMIT_BYTES = 64 << 30
@@ -56,7 +54,6 @@ class DuckDBEngine:
         DuckDB asks for them in this thread too, where a signal arrives; it makes an error of its
         own of the interrupt, and of running out of memory. So what ended the batches is kept.
         """
-        import pyarrow as pa
 
         def batches() -> Iterator[pa.RecordBatch]:
             try:
@@ -87,9 +84,6 @@ class DuckDBEngine:
 
     def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
         """The codes as an Arrow table beside the records."""
-        import ibis
-        import pyarrow as pa
-
         name, kind = f"levels_{self._lookups}", key_kind(codes)
         self._lookups += 1
         keys = pa.array(codes, ibis.dtype(kind).to_pyarrow())
@@ -100,15 +94,11 @@ class DuckDBEngine:
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, in batches, as they are made."""
-        import ibis
-
         statement = str(ibis.to_sql(expression, dialect="duckdb"))
         yield from self.connection.sql(statement).to_arrow_reader(BATCH_ROWS)
         require_whole(self._sent, self._source.shown)
 
     def _open_parquet(self, columns: Sequence[str], person_column: str | None) -> list[Records]:
-        import ibis
-
         streams = open_parquet(
             self._source.shown,
             self._files,
@@ -130,8 +120,6 @@ class DuckDBEngine:
         return opened
 
     def _open_csv(self, columns: Sequence[str]) -> list[Records]:
-        import ibis
-
         source = self._source
         stream = open_csv(source.shown, self._files, columns, source.dialect)
         self._sent = stream.files
@@ -144,19 +132,16 @@ class DuckDBEngine:
 def duckdb_engine(
     source: FileSource,
     files: Sequence[Path],
-    scratch: Path,
+    spill: Path,
     codes: Mapping[str, TextCodes] | None = None,
 ) -> Iterator[DuckDBEngine]:
-    """An engine on files that keeps no trace outside `scratch`.
+    """An engine on files that keeps no trace outside `spill`.
 
     Columns of texts that are named in `codes` come as codes, where each text is stored once.
 
     Raises: SourceError or SynthError for what DuckDB, Arrow or the file system refuse.
     """
-    import duckdb
-    import pyarrow as pa
-
-    connection = _private_connection(scratch)
+    connection = _private_connection(spill)
     engine = DuckDBEngine(connection, source, files, codes)
     failure: BaseException
     try:
@@ -180,14 +165,12 @@ def _no_memory() -> SynthError:
     )
 
 
-def _private_connection(scratch: Path) -> duckdb.DuckDBPyConnection:
-    """An in-memory DuckDB that spills only into `scratch`, loads nothing and reports nothing."""
-    import duckdb
-
+def _private_connection(spill: Path) -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB that spills only into `spill`, loads nothing and reports nothing."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     connection = duckdb.connect(
         config={
-            "temp_directory": str(scratch),
+            "temp_directory": str(spill),
             "memory_limit": f"{min(MEMORY_LIMIT_BYTES, memory // 2) >> 20}MiB",
             "max_temp_directory_size": f"{SPILL_LIMIT_BYTES >> 20}MiB",
             "preserve_insertion_order": False,

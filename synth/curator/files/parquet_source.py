@@ -6,16 +6,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from synth.curator.columns import require_columns
-from synth.curator.counting.text_codes import TextCodes
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as kinds
+
+from synth.curator.counting.lookup import TextCodes
+from synth.curator.engine import require_columns
 from synth.curator.files.readable_texts import readable_texts
 from synth.errors import SourceError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
 PLAIN_SCALE = 6
 """Decimals with more digits after the point would be written with an exponent if small."""
@@ -42,8 +41,6 @@ class ParquetStream:
     @property
     def schema(self) -> pa.Schema:
         """The types of the batches."""
-        import pyarrow as pa
-
         coded = [
             (each.name, pa.int32()) if each.name in self.codes else each for each in self.read_as
         ]
@@ -51,14 +48,9 @@ class ParquetStream:
 
     def reader(self) -> pa.RecordBatchReader:
         """The records of all files, one batch after the other; read once."""
-        import pyarrow as pa
-
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         schema = self.schema
         texts = [each.name for each in self.read_as if _is_dictionary(each.type)]
         for path in self.files:
@@ -99,9 +91,6 @@ def open_parquet(
     Raises: SourceError if a column is missing, twice, or of a type that cannot be counted, or
     if the person column is not of one kind (whole numbers or text) in all files.
     """
-    import pyarrow.parquet as pq
-    import pyarrow.types as kinds
-
     files_of: dict[pa.Schema, list[Path]] = {}
     for path in files:
         schema = pq.read_schema(path)
@@ -131,9 +120,6 @@ def _footer(path: Path) -> pq.FileMetaData:
     Arrow would read every column that was a dictionary as one again, whatever its pages are. In
     some encodings it cannot, or not beyond 2 GiB: then the first record would decide the exit code.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     footer = pq.read_metadata(path)
     if ARROW_NOTE not in (footer.metadata or {}):
         return footer
@@ -172,8 +158,6 @@ def _of_texts(schema: pa.Schema, codes: Mapping[str, TextCodes]) -> dict[str, Te
 
 def _way_of_writing(kind: pa.DataType) -> str:
     """Equal for types in which equal values are written alike, as text."""
-    import pyarrow.types as kinds
-
     if kinds.is_dictionary(kind):
         kind = kind.value_type
     if kinds.is_integer(kind):
@@ -186,15 +170,10 @@ def _way_of_writing(kind: pa.DataType) -> str:
 
 
 def _is_dictionary(kind: pa.DataType) -> bool:
-    import pyarrow.types as kinds
-
     return bool(kinds.is_dictionary(kind))
 
 
 def _streamed_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> pa.Schema:
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     fields = []
     for column in columns:
         kind = schema.field(column).type
@@ -225,9 +204,6 @@ def _streamed_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> p
 
 def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column in its streamed type; total on every value of an accepted type."""
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     if _is_dictionary(kind):
         if not _is_dictionary(values.type):
             return readable_texts(values).dictionary_encode()

@@ -14,10 +14,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 UNDECODABLE = "surrogateescape"
 """The error handler of decoders before `readable`: such a byte becomes half of a pair of codes."""
@@ -55,9 +55,6 @@ def readable_utf8(text: str) -> bytes:
 
 def readable_texts(texts: pa.Array) -> pa.Array:
     """Large strings for an array of texts, whatever bytes they hold: readable, long ones cut."""
-    import numpy as np
-    import pyarrow as pa
-
     raw = texts.cast(pa.large_binary())
     content = raw.buffers()[2]
     try:
@@ -71,23 +68,17 @@ def readable_texts(texts: pa.Array) -> pa.Array:
 
 def cut_texts(texts: pa.Array) -> pa.Array:
     """An array of texts that are readable already, with long ones cut."""
-    import pyarrow as pa
-
     if not _holds_long(texts):
         return texts
     return _each(texts.cast(pa.large_binary()), lambda raw: raw.decode(errors="ignore"))
 
 
 def _holds_long(texts: pa.Array) -> bool:
-    import pyarrow.compute as pc
-
     return (pc.max(pc.binary_length(texts)).as_py() or 0) > LONG_TEXT_BYTES
 
 
 def _each(raw: pa.Array, decode: Callable[[bytes], str]) -> pa.Array:
     """Text by text; `decode` gets what is needed of a text and no more."""
-    import pyarrow as pa
-
     texts: list[str | None] = []
     for value in raw:
         content = value.as_buffer()

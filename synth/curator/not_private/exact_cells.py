@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from synth.config import Config, SourceConfig
-from synth.curator.counting.sparse_tabulate import FilledCells, filled_cells
-from synth.curator.measuring import with_source_open
+from synth.curator.counting.tabulate import FilledCells, filled_cells
+from synth.curator.seal import with_source_open
 
 
 def exact_cells(
@@ -21,5 +21,5 @@ def exact_cells(
     Raises: SourceError, SynthError, always raised afresh.
     """
     return with_source_open(
-        directory, lambda scratch: filled_cells(config, source, files, scratch).consume()
+        directory, lambda spill: filled_cells(config, source, files, spill).consume()
     )

@@ -10,20 +10,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import duckdb
 
 from synth.config import Dialect, FileSource, SourceConfig
 from synth.config.source_files import is_parquet
 from synth.curator.files.csv_source import CsvFile, read_header
 from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
-from synth.curator.measuring import with_source_open
 from synth.curator.not_private.misfits import COMMA, KEPT, MISSING_WORDS, looks_like_data
 from synth.curator.not_private.source_texts import SourceTexts, open_texts
+from synth.curator.seal import with_source_open
 from synth.errors import SourceError
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 ELSEWHERE = FileSource(Path("table"), Dialect(), "keep", "")
 """For the DuckDB that only looks at what another engine sends."""
@@ -96,9 +93,9 @@ def infer(
     Raises: SourceError, SynthError, always raised afresh.
     """
 
-    def work(scratch: Path) -> InferredTable:
+    def work(spill: Path) -> InferredTable:
         named = _with_names(source, files) if names_columns else source
-        return _infer(named, files, scratch, max_levels)
+        return _infer(named, files, spill, max_levels)
 
     return with_source_open(directory, work)
 
@@ -113,14 +110,14 @@ def _with_names(source: SourceConfig, files: Sequence[Path]) -> SourceConfig:
 
 
 def _infer(
-    source: SourceConfig, files: Sequence[Path], scratch: Path, max_levels: int
+    source: SourceConfig, files: Sequence[Path], spill: Path, max_levels: int
 ) -> InferredTable:
-    with open_texts(source, files, scratch) as texts:
+    with open_texts(source, files, spill) as texts:
         found = texts.find_columns()
         names = found.names
         if not names:
             return InferredTable((), found.uncountable, found.repeated, source)
-        with _records(source, texts, names, scratch) as connection:
+        with _records(source, texts, names, spill) as connection:
             row = connection.execute(_summary(len(names), _decimal(source))).fetchone()
         if row is None:
             raise SourceError(f"the source {source.shown} could not be read to its end")
@@ -129,7 +126,7 @@ def _infer(
         few = [n for n, part in enumerate(parts) if part[8] <= 2 * max_levels + 10]
         levels: dict[int, tuple[str, ...]] = {}
         if few:
-            with _records(source, texts, [names[n] for n in few], scratch) as connection:
+            with _records(source, texts, [names[n] for n in few], spill) as connection:
                 lists = connection.execute(_levels(len(few))).fetchone() or ()
             levels = {
                 n: tuple(sorted(values or ()))
@@ -160,11 +157,11 @@ def _infer(
 
 @contextmanager
 def _records(
-    source: SourceConfig, texts: SourceTexts, names: Sequence[str], scratch: Path
+    source: SourceConfig, texts: SourceTexts, names: Sequence[str], spill: Path
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB with a view `records` whose columns c0, c1, ... are the named ones, as text."""
     place = source if isinstance(source, FileSource) else ELSEWHERE
-    with duckdb_engine(place, (), scratch) as engine, texts.streams(names) as readers:
+    with duckdb_engine(place, (), spill) as engine, texts.streams(names) as readers:
         streams = [f"stream_{number}" for number in range(len(readers))]
         for stream, reader in zip(streams, readers, strict=True):
             engine.stream(stream, reader)
@@ -173,14 +170,14 @@ def _records(
 
 
 def counted_values(
-    source: SourceConfig, texts: SourceTexts, name: str, scratch: Path, bound: int
+    source: SourceConfig, texts: SourceTexts, name: str, spill: Path, bound: int
 ) -> tuple[int, ...]:
     """How often the values of one column repeat; what must be sorted is spilled.
 
     Six counts: records, those without a value, values, values that repeat, the most records of
     one value, and the records beyond `bound` of each value.
     """
-    with _records(source, texts, [name], scratch) as connection:
+    with _records(source, texts, [name], spill) as connection:
         row = connection.execute(
             "SELECT coalesce(sum(n), 0), coalesce(sum(n) FILTER (WHERE id = ''), 0), "
             "count(*) FILTER (WHERE id <> ''), count(*) FILTER (WHERE id <> '' AND n > 1), "

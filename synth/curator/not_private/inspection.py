@@ -14,7 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as types
 
 from synth.config import Config, FileSource, PersonUnit, SourceConfig
 from synth.config.source_files import is_parquet
@@ -22,15 +27,12 @@ from synth.curator.counting.lookup import record_codes
 from synth.curator.engine import Records
 from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_engine
 from synth.curator.files.readable_texts import CUT
-from synth.curator.measuring import with_source_open
 from synth.curator.not_private.inference import ELSEWHERE, counted_values
 from synth.curator.not_private.misfits import OUTSIDE, Misfits, Reason, looks_like_data
 from synth.curator.not_private.source_texts import LeftOut, SourceTexts, open_texts
+from synth.curator.seal import with_source_open
 from synth.domain import Attribute, Universe
 from synth.domain.attribute import CLAMP, MISSING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_VALUES = 1 << 16
 """So many distinct values of a column are held before they are judged."""
@@ -135,11 +137,11 @@ def inspect_source(
     which is gone when this returns or raises. Memory does not grow with the source.
     Raises: SourceError, SynthError, always raised afresh.
     """
-    return with_source_open(directory, lambda scratch: _inspect(config, source, files, scratch))
+    return with_source_open(directory, lambda spill: _inspect(config, source, files, spill))
 
 
 def _inspect(
-    config: Config, source: SourceConfig, files: Sequence[Path], scratch: Path
+    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
 ) -> Inspection:
     universe, unit = config.universe, config.privacy.unit
     is_csv = isinstance(source, FileSource) and not is_parquet(files[0])
@@ -158,8 +160,8 @@ def _inspect(
     person = unit.column if isinstance(unit, PersonUnit) else None
     needed = list(dict.fromkeys([*universe.names, *([] if person is None else [person])]))
     records, names_are_values = 0, False
-    with open_texts(source, files, scratch, as_counted=True) as texts:
-        with duckdb_engine(ELSEWHERE, (), scratch) as engine, texts.streams(needed) as readers:
+    with open_texts(source, files, spill, as_counted=True) as texts:
+        with duckdb_engine(ELSEWHERE, (), spill) as engine, texts.streams(needed) as readers:
             for reader in readers:
                 for batch in reader:
                     if not records and dialect is not None and dialect.header is None:
@@ -173,10 +175,10 @@ def _inspect(
         found = texts.find_columns()
         if person is not None:
             bound = unit.max_records if isinstance(unit, PersonUnit) else None
-            ids: tuple[RepeatedIds, ...] = (_repeated(source, texts, person, scratch, bound),)
+            ids: tuple[RepeatedIds, ...] = (_repeated(source, texts, person, spill, bound),)
         else:
             likely = [name for name in found.names if ID_LIKE.search(name)]
-            ids = tuple(_repeated(source, texts, name, scratch) for name in likely[:MOST_IDS])
+            ids = tuple(_repeated(source, texts, name, spill) for name in likely[:MOST_IDS])
     is_named = dialect is not None and dialect.header is None
     return Inspection(
         records=records,
@@ -190,8 +192,6 @@ def _inspect(
 
 
 def _names_are_values(batch: pa.RecordBatch, names: Sequence[str]) -> bool:
-    import pyarrow.compute as pc
-
     return all(pc.any(pc.equal(batch.column(name), name)).as_py() for name in names)
 
 
@@ -253,9 +253,6 @@ class _Column:
 
 def _kind(declared: pa.DataType) -> pa.DataType:
     """The kind in which an engine counts a column of a file or a table."""
-    import pyarrow as pa
-    import pyarrow.types as types
-
     if types.is_integer(declared):
         return pa.int64()
     return pa.float64() if types.is_floating(declared) else pa.large_string()
@@ -274,9 +271,6 @@ def _codes(
     shows in the code: whether the value is in the domain, whether it is a word for a missing
     one, and on which side of the domain a number lies.
     """
-    import ibis
-    import pyarrow as pa
-
     fits = replace(attribute, name="fits", missing=(UNUSED,), out_of_domain=MISSING, hierarchy=())
     word = Attribute(
         "word", "categorical", (UNUSED,), missing=(*attribute.missing, UNUSED), out_of_domain=UNUSED
@@ -314,11 +308,11 @@ def _codes(
 
 
 def _repeated(
-    source: SourceConfig, texts: SourceTexts, name: str, scratch: Path, bound: int | None = None
+    source: SourceConfig, texts: SourceTexts, name: str, spill: Path, bound: int | None = None
 ) -> RepeatedIds:
     """How often the values of one column repeat; what it takes to sort spills."""
     records, without_id, ids, repeated, most, beyond = counted_values(
-        source, texts, name, scratch, bound or 1
+        source, texts, name, spill, bound or 1
     )
     return RepeatedIds(
         name, records, without_id, ids, repeated, most, bound, 0 if bound is None else beyond

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from synth.config import PostgresSource
 from synth.curator.not_private.source_texts import FoundColumns, LeftOut
@@ -18,9 +19,6 @@ from synth.curator.postgres.table import (
     identify_table,
     quoted,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BATCH_ROWS = 1 << 14
 
@@ -53,8 +51,6 @@ class PostgresTexts:
     @contextmanager
     def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
         """See `SourceTexts.streams`; one read-only snapshot."""
-        import pyarrow as pa
-
         with postgres_engine(self._source) as engine:
             table = self._found(engine)
             texts = {name: ColumnKind("string", f"{quoted(name)}::text") for name in names}

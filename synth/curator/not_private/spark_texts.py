@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from synth.config import SparkSource
 from synth.curator.not_private.source_texts import FoundColumns, LeftOut
-from synth.curator.spark.engine import arrow_batches
-from synth.curator.spark.failures import translated_failures
+from synth.curator.spark.engine import arrow_batches, translated_failures
 from synth.curator.spark.session import SparkProcess, spark_process
 from synth.curator.spark.table import open_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class SparkTexts:
@@ -46,8 +43,6 @@ class SparkTexts:
         Whoever reads the stream gives another error for one of Spark, which says less: Spark's
         own is kept, and decides what is said.
         """
-        import pyarrow as pa
-
         failures: list[Exception] = []
         with translated_failures(self._source.shown, self._spark.process):
             opened = open_table(self._spark.session, self._source.table, names)
@@ -71,7 +66,7 @@ class SparkTexts:
 
 
 @contextmanager
-def spark_texts(source: SparkSource, scratch: Path) -> Iterator[SparkTexts]:
+def spark_texts(source: SparkSource, spill: Path) -> Iterator[SparkTexts]:
     """One Spark session for all that a draft reads; see `spark_source.spark_engine`."""
-    with spark_process(source.master, scratch) as spark:
+    with spark_process(source.master, spill) as spark:
         yield SparkTexts(spark, source)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+
+import ibis
+import numpy as np
+import psycopg
+import pyarrow as pa
 
 from synth.config import PostgresSource
 from synth.curator.engine import Key, Records, key_kind
@@ -18,11 +22,6 @@ from synth.curator.postgres.table import (
     row_security_applies,
 )
 from synth.errors import BugError, SourceError, SynthError
-
-if TYPE_CHECKING:
-    import ibis
-    import psycopg
-    import pyarrow as pa
 
 OLDEST_SERVER = 120_000
 BATCH_ROWS = 1 << 16
@@ -60,8 +59,6 @@ class PostgresEngine:
         Raises: SourceError, in words of the configuration, if the table or a column is not there,
         may not be read, or is of a type that cannot be counted.
         """
-        import ibis
-
         shown = self._source.shown
         table = identify_table(self.connection, shown)
 
@@ -89,8 +86,6 @@ class PostgresEngine:
 
     def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
         """The codes as constants of the statement: the transaction may write no table."""
-        import ibis
-
         name, kind = f"synth_levels_{len(self._lookups)}", key_kind(codes)
         self._lookups.append(f"{name} AS NOT MATERIALIZED ({constant_rows(codes)})")
         return ibis.table({"key": kind, "code": "int32"}, name=name)
@@ -101,8 +96,6 @@ class PostgresEngine:
         COPY is the one way to a large result that the server may compute in parallel and the
         client need not hold.
         """
-        import ibis
-
         if self._is_counted:
             raise BugError("a second statement would see the records at another moment")
         self._is_counted = True
@@ -136,9 +129,6 @@ def _batches(
     A header of 19 bytes; for each row the number of fields (16 bits), for each field its length
     (32 bits) and its bytes, the highest first; at the end 16 bits with -1.
     """
-    import numpy as np
-    import pyarrow as pa
-
     fields = [("fields", ">i2")]
     for number in range(len(names)):
         fields += [(f"length_{number}", ">i4"), (f"value_{number}", ">i8")]
@@ -179,8 +169,6 @@ def postgres_engine(source: PostgresSource) -> Iterator[PostgresEngine]:
     quote values or name hosts and users, are neither printed nor passed on.
     Raises: SourceError for whatever the server or the connection refuse.
     """
-    import psycopg
-
     connection = _connected(source)
     failure: SynthError | None = None
     try:
@@ -208,8 +196,6 @@ def postgres_engine(source: PostgresSource) -> Iterator[PostgresEngine]:
 
 
 def _connected(source: PostgresSource) -> psycopg.Connection:
-    import psycopg
-
     failure: SynthError
     try:
         connection = psycopg.connect(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from synth.curator.columns import require_columns
+import psycopg
+
+from synth.curator.engine import require_columns
 from synth.errors import SourceError
-
-if TYPE_CHECKING:
-    import psycopg
 
 TABLE_KINDS = "rp"
 """Tables and partitioned tables: a row is what was stored as one record."""

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from synth.curator.spark.options import NO_LOG, is_local, options
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext, java_gateway
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
 from synth.errors import SourceError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 EXIT_SECONDS = 30
 UNSAFE_IN_OPTIONS = re.compile(r"""[\s"'\\,$%`]""")
@@ -46,38 +47,36 @@ class SparkProcess:
 
 
 @contextmanager
-def spark_process(master: str | None, scratch: Path) -> Iterator[SparkProcess]:
+def spark_process(master: str | None, spill: Path) -> Iterator[SparkProcess]:
     """A session of its own, whose process has ended when this returns or raises.
 
-    Requires: pyspark is installed; `scratch` exists, is private, and is removed afterwards.
+    Requires: pyspark is installed; `spill` exists, is private, and is removed afterwards.
     Ensures: environment, signal handlers and the state of pyspark are as before.
     Raises: SourceError if Spark cannot start, or would spill elsewhere.
     """
-    from pyspark import SparkContext
-
-    _require_plain_path(scratch)
+    _require_plain_path(spill)
     if SparkContext._active_spark_context is not None:
         raise SourceError(
             "another Spark session is open in this process",
             why="its logs, pages and temporary files are not under the control of synth",
             fix="stop it first, or start `synth` as a command",
         )
-    (scratch / "log4j2.properties").write_text(NO_LOG)
-    chosen = options(master, scratch)
-    with _environment(scratch):
+    (spill / "log4j2.properties").write_text(NO_LOG)
+    chosen = options(master, spill)
+    with _environment(spill):
         process, session = None, None
         try:
             gateway = _launch(chosen)
             process = gateway.proc
             session = _start(gateway, chosen)
-            _require_private_disk(session, scratch, local=is_local(session.sparkContext.master))
+            _require_private_disk(session, spill, local=is_local(session.sparkContext.master))
             yield SparkProcess(session, process)
         finally:
             _end(process, session)
 
 
-def _require_plain_path(scratch: Path) -> None:
-    if UNSAFE_IN_OPTIONS.search(str(scratch)):
+def _require_plain_path(spill: Path) -> None:
+    if UNSAFE_IN_OPTIONS.search(str(spill)):
         raise SourceError(
             "the directory for temporary files has a name that Spark cannot be given",
             why="Spark takes blanks, commas, quotes, backslashes and the characters $ % ` apart",
@@ -86,14 +85,14 @@ def _require_plain_path(scratch: Path) -> None:
 
 
 @contextmanager
-def _environment(scratch: Path) -> Iterator[None]:
-    """The environment in which Spark starts; its temporary files are made in `scratch`."""
+def _environment(spill: Path) -> Iterator[None]:
+    """The environment in which Spark starts; its temporary files are made in `spill`."""
     before, directory = dict(os.environ), tempfile.tempdir
     for name in UNWANTED_ENVIRONMENT:
         os.environ.pop(name, None)
-    os.environ["SPARK_LOCAL_DIRS"] = str(scratch)
+    os.environ["SPARK_LOCAL_DIRS"] = str(spill)
     os.environ["SPARK_CONNECT_MODE"] = "0"
-    tempfile.tempdir = str(scratch)
+    tempfile.tempdir = str(spill)
     try:
         yield
     finally:
@@ -116,16 +115,11 @@ def _interpreter_state() -> Iterator[None]:
 
 
 def _configuration(chosen: Mapping[str, str]) -> Any:
-    from pyspark import SparkConf
-
     return SparkConf(loadDefaults=False).setAll(list(chosen.items()))
 
 
 def _launch(chosen: Mapping[str, str]) -> Any:
     """The process of Java; what it prints goes nowhere."""
-    from pyspark import java_gateway
-    from pyspark.errors import PySparkException
-
     launch: Any = java_gateway.launch_gateway
     with suppress(OSError, PySparkException):
         return launch(
@@ -141,11 +135,6 @@ def _launch(chosen: Mapping[str, str]) -> Any:
 
 
 def _start(gateway: Any, chosen: Mapping[str, str]) -> SparkSession:
-    from py4j.protocol import Py4JError
-    from pyspark import SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
     with suppress(OSError, EOFError, Py4JError, PySparkException):
         with _interpreter_state():
             context = SparkContext(gateway=gateway, conf=_configuration(chosen))
@@ -157,13 +146,11 @@ def _start(gateway: Any, chosen: Mapping[str, str]) -> SparkSession:
     )
 
 
-def _require_private_disk(session: SparkSession, scratch: Path, *, local: bool) -> None:
+def _require_private_disk(session: SparkSession, spill: Path, *, local: bool) -> None:
     """Refuse a session that would write its temporary blocks elsewhere than told."""
     jvm: Any = session.sparkContext._jvm
     manager = jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
-    elsewhere = [
-        path for path in manager.localDirsString() if not Path(path).is_relative_to(scratch)
-    ]
+    elsewhere = [path for path in manager.localDirsString() if not Path(path).is_relative_to(spill)]
     if elsewhere and local:
         raise SourceError(
             "Spark would write temporary files outside the directory of the run",
@@ -174,8 +161,6 @@ def _require_private_disk(session: SparkSession, scratch: Path, *, local: bool) 
 
 def _end(process: subprocess.Popen[bytes] | None, session: SparkSession | None) -> None:
     """Stop the session, end its process, and let pyspark forget both."""
-    from pyspark import SparkContext
-
     if session is not None:
         with suppress(Exception):
             session.stop()
@@ -204,11 +189,94 @@ def _end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def _forget() -> None:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
     SparkContext._active_spark_context = None
     SparkContext._gateway = None
     SparkContext._jvm = None
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
+
+
+LOCAL_MEMORY_BYTES = 4 << 30
+NO_LOG = """\
+status = off
+rootLogger.level = off
+"""
+
+
+def options(master: str | None, spill: Path) -> dict[str, str]:
+    """What the session is told, whatever the surrounding configuration of Spark says.
+
+    Privacy: no log, progress bar, page or event log, for they tell row counts and values; what
+    spills is encrypted and lies in `spill`. No value can make an expression fail: ANSI mode
+    is off, and old dates are taken as they are. What a text of the configuration looks like
+    changes nothing: there is no substitution of variables. Partition values stay text, because
+    a type that is guessed depends on the records. A cluster spills where its own configuration
+    says, encrypted with a key that only this session holds.
+    """
+    chosen = {
+        "spark.app.name": "synth",
+        "spark.submit.deployMode": "client",
+        "spark.log.level": "OFF",
+        "spark.executor.syncLogLevel.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "false",
+        "spark.driver.log.persistToDfs.enabled": "false",
+        "spark.io.encryption.enabled": "true",
+        "spark.local.dir": str(spill),
+        "spark.driver.extraJavaOptions": " ".join(_java_options(spill)),
+        "spark.driver.maxResultSize": "0",
+        "spark.sql.warehouse.dir": (spill / "warehouse").as_uri(),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.runSQLOnFiles": "false",
+        "spark.sql.variable.substitute": "false",
+        "spark.sql.parser.escapedStringLiterals": "false",
+        "spark.sql.parser.quotedRegexColumnNames": "false",
+        "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.parquet.mergeSchema": "false",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 17),
+    }
+    for kind in ("parquet.datetime", "parquet.int96", "avro.datetime"):
+        chosen[f"spark.sql.{kind}RebaseModeInRead"] = "CORRECTED"
+    if master is not None:
+        chosen["spark.master"] = master
+    if is_local(master):
+        chosen |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": f"{_local_memory_bytes() >> 20}m",
+            "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
+        }
+    return chosen
+
+
+def is_local(master: str | None) -> bool:
+    """Whether the session runs on this machine alone."""
+    return master is not None and re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def _java_options(spill: Path) -> list[str]:
+    """No log, no dump of memory, no attaching, and every file that Java makes in `spill`."""
+    return [
+        f"-Djava.io.tmpdir={spill}",
+        f"-Dderby.system.home={spill}",
+        f"-Dderby.stream.error.file={spill}/derby.log",
+        f"-Dlog4j2.configurationFile={(spill / 'log4j2.properties').as_uri()}",
+        f"-Dlog4j.configurationFile={(spill / 'log4j2.properties').as_uri()}",
+        f"-XX:ErrorFile={spill}/error.log",
+        f"-XX:HeapDumpPath={spill}",
+        "-XX:-HeapDumpOnOutOfMemoryError",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-UsePerfData",
+        "-XX:+DisableAttachMechanism",
+    ]
+
+
+def _local_memory_bytes() -> int:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(LOCAL_MEMORY_BYTES, memory // 4)

@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
+
+import pyspark.sql.functions as f
+import pyspark.sql.types as types
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 from synth.config.source import PARQUET_FILES
 from synth.config.source_files import named_twice
-from synth.curator.columns import require_columns
+from synth.curator.engine import require_columns
 from synth.errors import SourceError
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
 ABSOLUTE = re.compile(r"/|[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 IDENTIFIER = r"(?:[A-Za-z0-9_]+|`(?:[^`]|``)+`)"
@@ -74,8 +75,6 @@ class OpenTable:
         return texts.select("*", *(_as_number(text).alias(name) for text, name in numbers.items()))
 
     def _kind(self, column: str, declared: DataType) -> str:
-        import pyspark.sql.types as types
-
         if isinstance(declared, types.IntegralType):
             return "int64"
         if isinstance(declared, types.FloatType | types.DoubleType):
@@ -227,8 +226,6 @@ def number_names(kinds: dict[str, str]) -> dict[str, str]:
 
 
 def _as_kind(column: str, kind: str) -> Column:
-    import pyspark.sql.functions as f
-
     if kind == "int64":
         return _named(column).cast("bigint")
     if kind == "float64":
@@ -244,8 +241,6 @@ def _as_number(column: str) -> Column:
     Java also reads `1d`, hexadecimal floats and digits after control characters; a pattern whose
     time is linear decides instead.
     """
-    import pyspark.sql.functions as f
-
     text = _named(column)
     is_number = (f.length(text) <= NUMBER_CHARACTERS) & text.rlike(NUMBER)
     return f.when(is_number, text.try_cast("double"))
@@ -257,7 +252,5 @@ def _is_collated(declared: DataType) -> bool:
 
 
 def _named(column: str) -> Column:
-    import pyspark.sql.functions as f
-
     quoted = column.replace("`", "``")
     return f.col(f"`{quoted}`")

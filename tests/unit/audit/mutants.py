@@ -204,7 +204,7 @@ MUTANTS = {
     ),
     "choices ten times finer": Mutant(
         alter(
-            "synth.curator.adaptive_choice:choose_table",
+            "synth.curator.boundary:choose_table",
             ("epsilon=spending.selection.epsilon", "epsilon=10 * spending.selection.epsilon"),
         ),
         "guesses by which table is chosen were right",
@@ -296,7 +296,7 @@ MUTANTS = {
     ),
     "filled cells listed without a threshold": Mutant(
         alter(
-            "synth.curator.sparse_boundary:measure_list",
+            "synth.curator.boundary:measure_list",
             ("heavy = noisy >= threshold", "heavy = noisy > -threshold"),
         ),
         "units were told of by whether it is listed",

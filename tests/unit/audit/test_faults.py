@@ -158,7 +158,7 @@ class TestLists:
         assert audit_list(listing(40))[0].exceeded
 
     def test_a_threshold_too_low_for_its_delta_is_seen(self, monkeypatch):
-        monkeypatch.setattr("synth.curator.sparse_boundary.keeps_its_delta", lambda _: True)
+        monkeypatch.setattr("synth.curator.boundary.keeps_its_delta", lambda _: True)
         delta = Fraction(1, 1000)
         event = listing(3, mechanism="partition-selection", delta=delta)
         law, sampled = slice(1, 3), slice(3, 5)
@@ -169,7 +169,7 @@ class TestLists:
 
     def test_empty_cells_listed_by_a_selection_are_seen(self, monkeypatch):
         alter(
-            "synth.curator.sparse_boundary:measure_list",
+            "synth.curator.boundary:measure_list",
             ("if event.mechanism != PARTITION_SELECTION:", "if True:"),
         )(monkeypatch)
         event = listing(14, mechanism="partition-selection", delta=Fraction(1, 100))
@@ -181,7 +181,7 @@ class TestLists:
     def test_survivors_left_out_are_seen(self, monkeypatch):
         """Empty cells that are never listed, with a pure claim."""
         monkeypatch.setattr(
-            "synth.curator.sparse_boundary.surviving_ranks",
+            "synth.curator.boundary.surviving_ranks",
             lambda *_, **__: np.array([], dtype=object),
         )
         assert audit_list(listing(1))[1].exceeded
@@ -206,7 +206,7 @@ def test_the_command_leaves_with_5_when_a_claim_is_exceeded(project, monkeypatch
     import typer
 
     from synth import audit as package
-    from synth.cli.audit_command import audit
+    from synth.cli.configuration_commands import audit
 
     no_noise(monkeypatch)
     exact = package.audit

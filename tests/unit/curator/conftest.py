@@ -12,7 +12,7 @@ from synth.config import Dialect, FileSource, SparkSource
 from synth.curator.counting.encode import bound_contributions
 from synth.curator.counting.lookup import encode_records
 from synth.curator.files.duckdb_engine import duckdb_engine
-from synth.curator.measuring import quiet_libraries
+from synth.curator.seal import quiet_libraries
 
 
 @pytest.fixture(scope="session")
@@ -54,8 +54,7 @@ def cells_of(engine, universe, unit) -> Counter:
 @pytest.fixture
 def on_spark(spark):
     """Counts a table by its configured name."""
-    from synth.curator.spark.engine import SparkEngine
-    from synth.curator.spark.failures import translated_failures
+    from synth.curator.spark.engine import SparkEngine, translated_failures
 
     def count(table, universe, unit=None) -> Counter:
         source = SparkSource(str(table), "local[2]", "keep", "made up")

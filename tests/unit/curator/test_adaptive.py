@@ -6,7 +6,7 @@ import pytest
 from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator.adaptive_choice import MOST_RECORDS, choose_table, whole_guess
+from synth.curator.boundary import MOST_RECORDS, choose_table, whole_guess
 from synth.domain import Margin
 from synth.errors import BugError
 from synth.measurements import Measurements

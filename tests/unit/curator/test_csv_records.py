@@ -13,8 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synth.config import Dialect
-from synth.curator.files.csv_fields import FieldParser
-from synth.curator.files.csv_records import RECORD_LIMIT_BYTES, RecordSplitter
+from synth.curator.files.csv_records import RECORD_LIMIT_BYTES, FieldParser, RecordSplitter
 
 DIALECTS = {
     "doubled": Dialect(),

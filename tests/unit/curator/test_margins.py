@@ -9,7 +9,7 @@ from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.boundary import measure_table
-from synth.curator.counting.margins import margin_counts, margins_of
+from synth.curator.counting.tabulate import margin_counts, margins_of
 from synth.curator.sensitive import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.errors import BugError

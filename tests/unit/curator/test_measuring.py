@@ -375,5 +375,5 @@ class TestDisposal:
         (tmp_path / "scratch-x").mkdir()
         with pytest.raises(SynthError, match="still there"):
             discard(source, tmp_path)
-        curator.remove_scratch(tmp_path)
+        curator.remove_spilled(tmp_path)
         discard(source, tmp_path)

@@ -14,9 +14,8 @@ from synth.config import Dialect, FileSource, SparkSource
 from synth.curator.counting import lookup
 from synth.curator.counting.encode import encode_attribute
 from synth.curator.files.duckdb_engine import duckdb_engine
-from synth.curator.measuring import quiet_libraries
-from synth.curator.spark.engine import SparkEngine
-from synth.curator.spark.failures import translated_failures
+from synth.curator.seal import quiet_libraries
+from synth.curator.spark.engine import SparkEngine, translated_failures
 from synth.domain import Attribute, Universe
 
 pytestmark = pytest.mark.xdist_group("spark")

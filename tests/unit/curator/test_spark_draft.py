@@ -15,7 +15,7 @@ from synth.cli.exit_code import Interruption, exit_code_of
 from synth.config import SparkSource, load_config
 from synth.config.source_files import source_files
 from synth.curator.counting.tabulate import tabulate
-from synth.curator.measuring import quiet_libraries
+from synth.curator.seal import quiet_libraries
 from synth.errors import ConfigError
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.curator.spark.failures import translated_failures
+from synth.curator.spark.engine import translated_failures
 from synth.curator.spark.session import spark_process
 from synth.errors import SourceError, SynthError
 

@@ -9,10 +9,10 @@ import pytest
 from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator.counting.sparse_tabulate import FilledCells
+from synth.curator.boundary import measure_list
+from synth.curator.counting.tabulate import FilledCells
+from synth.curator.measuring import needs_filled_cells
 from synth.curator.sensitive import Sensitive
-from synth.curator.sparse_boundary import measure_list
-from synth.curator.sparse_measuring import needs_filled_cells
 from synth.domain import Attribute, Conjunction, Universe
 from synth.errors import BugError
 from synth.measurements.sparse_table import ascends

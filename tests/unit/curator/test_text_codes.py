@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config import Dialect, FileSource
-from synth.curator.counting.lookup import encode_records
-from synth.curator.counting.text_codes import codes_of_texts
+from synth.curator.counting.lookup import codes_of_texts, encode_records
 from synth.curator.files.duckdb_engine import duckdb_engine
 from synth.domain import Attribute, Universe
 

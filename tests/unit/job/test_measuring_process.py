@@ -1,48 +1,74 @@
-"""The measuring process passes on what it says, and a machine without room is told."""
+"""The measuring process speaks in JSON lines, and what is none of them reaches nobody."""
 
+import json
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from synth.errors import SynthError
+from synth.errors import BudgetRefusedError, SynthError
 from synth.job import measuring_process
 from synth.job.measuring_process import measure_in_own_process
+from synth.job.messages import MeasuringProcessError
 
-CHILD = """#!/bin/sh
-printf 'reserved\\nmeasured\\nand a line without an end' >&2
+LINES = """#!/bin/sh
+echo '{"line": {"release": "r", "stage": "reserved", "message": "reserved: epsilon 1"}}'
+echo '{"line": {"release": "r", "stage": "reserved"}}'
+echo '{"entered": ["NOISE", 1, 1]}'
+echo 'WARN: 34,Female' >&2
+echo 'WARN: 34,Female'
+echo '["34", "Female"]'
 """
 
 
-class Heard:
-    """A log that keeps its lines."""
-
-    def __init__(self):
-        self.lines = []
-
-    def done(self, line):
-        self.lines.append(line)
-
-
-@pytest.fixture
-def child(tmp_path, monkeypatch):
-    """A stand-in for the child."""
+@pytest.fixture(name="child")
+def _child(tmp_path, monkeypatch):
+    """Puts a script in the place of the child."""
     program = tmp_path / "child"
-    program.write_text(CHILD)
-    program.chmod(0o700)
-    stand_in = SimpleNamespace(executable=str(program), stderr=sys.stderr)
-    monkeypatch.setattr(measuring_process, "sys", stand_in)
-    return program
+    monkeypatch.setattr(measuring_process, "sys", SimpleNamespace(executable=str(program)))
+
+    def make(script):
+        program.write_text(script)
+        program.chmod(0o700)
+        return program
+
+    return make
 
 
-def test_a_machine_without_room_for_a_process_is_an_expected_failure(child):
-    child.unlink()
+def measured(path, log):
+    measure_in_own_process(path, period=None, policy=None, log=log)
+
+
+def test_a_machine_without_room_for_a_process_is_an_expected_failure(child, log):
+    path = child("")
+    path.unlink()
     with pytest.raises(SynthError, match="could not be started") as refusal:
-        measure_in_own_process(child, None, Heard())
+        measured(path, log)
     assert refusal.value.exit_code == 1
 
 
-def test_every_line_is_passed_on(child):
-    log = Heard()
-    measure_in_own_process(child, None, log)
-    assert log.lines == ["reserved", "measured", "and a line without an end"]
+def test_lines_of_the_log_are_passed_on_and_nothing_else(child, log, capfd):
+    measured(child(LINES), log)
+    assert log.lines == ["reserved: epsilon 1"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_error_of_the_child_is_that_of_the_run(child, log):
+    refused = BudgetRefusedError("no", why="w", fix="f", budget_left={"epsilon": "0", "delta": "0"})
+    told = json.dumps({"failed": [str(refused), refused.to_plain()]})
+    with pytest.raises(MeasuringProcessError) as caught:
+        measured(child(f"{LINES}cat <<'END'\n{told}\nEND\nexit 4\n"), log)
+    assert str(caught.value) == str(refused)
+    assert caught.value.to_plain() == refused.to_plain()
+    assert caught.value.exit_code == 4
+
+
+def test_a_child_that_fails_without_a_word_is_told_of(child, log):
+    with pytest.raises(SynthError, match=r"without a word \(exit code 3\)"):
+        measured(child("#!/bin/sh\nexit 3\n"), log)
+    with pytest.raises(SynthError, match=r"stopped from outside \(signal 9\)"):
+        measured(child("#!/bin/sh\nkill -9 $$\n"), log)
+
+
+def test_the_child_is_this_interpreter():
+    assert measuring_process.sys is sys

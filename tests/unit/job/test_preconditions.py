@@ -1,53 +1,48 @@
 """What memory or disks cannot hold is refused before anything is spent, with advice."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from synth.config import load_config
 from synth.errors import SynthError
-from synth.job import preconditions
+from synth.job import pipeline, preconditions
 from synth.plan import costs
 from synth.plan.costs import Costs
 
-
-def config_in(tmp_path):
-    return SimpleNamespace(
-        release=SimpleNamespace(id="r"),
-        output=SimpleNamespace(directory=tmp_path / "not" / "there"),
-        ledger=SimpleNamespace(path=tmp_path / "state" / "ledger.sqlite"),
-    )
+NEEDED = Costs(100, 50, 1.0)
 
 
-@pytest.fixture(name="machine")
-def _machine(monkeypatch):
-    def make(*, needs, memory, disks):
-        monkeypatch.setattr("synth.plan.forecast", lambda _: SimpleNamespace(costs=needs))
-        monkeypatch.setattr(costs, "present_memory_bytes", lambda: memory)
-        monkeypatch.setattr(preconditions, "free_disk_bytes", lambda place: disks[place.name])
-
-    return make
-
-
-@pytest.mark.parametrize(
-    ("memory", "there", "state", "words"),
-    [
-        (99, 50, 50, "of memory"),
-        (100, 49, 50, "the output directory has"),
-        (100, 50, 49, "the directory of the ledger has"),
-    ],
-)
-def test_the_first_thing_that_is_short_is_named(tmp_path, machine, memory, there, state, words):
-    machine(needs=Costs(100, 50, 1.0), memory=memory, disks={"there": there, "state": state})
-    with pytest.raises(SynthError, match=words) as caught:
-        preconditions.require_resources(config_in(tmp_path))
-    assert caught.value.exit_code == 1
-    assert "fewer or coarser attributes" in str(caught.value)
+@pytest.mark.parametrize(("memory", "refused"), [(99, True), (100, False)])
+def test_memory_that_is_short_is_named(monkeypatch, memory, refused):
+    monkeypatch.setattr(preconditions, "present_memory_bytes", lambda: memory)
+    with pytest.raises(SynthError, match="of memory") if refused else nullcontext() as caught:
+        preconditions.require_memory(NEEDED)
+    if refused:
+        assert caught.value.exit_code == 1
+        assert "fewer or coarser attributes" in caught.value.fix
 
 
-def test_what_fits_is_not_refused(tmp_path, machine):
-    machine(needs=Costs(100, 50, 1.0), memory=100, disks={"there": 50, "state": 50})
-    preconditions.require_resources(config_in(tmp_path))
+@pytest.mark.parametrize(("disk", "refused"), [(49, True), (50, False)])
+def test_a_disk_that_is_short_is_named(monkeypatch, tmp_path, disk, refused):
+    monkeypatch.setattr(preconditions, "free_disk_bytes", lambda _: disk)
+    with pytest.raises(SynthError, match="a place has") if refused else nullcontext() as caught:
+        preconditions.require_disk(NEEDED, tmp_path, "a place")
+    if refused:
+        assert caught.value.exit_code == 1
+        assert "fewer or coarser attributes" in caught.value.fix
+
+
+@pytest.mark.parametrize("short", ["present_memory_bytes", "free_disk_bytes"])
+def test_measuring_alone_is_refused_too_before_anything_is_spent(project, log, monkeypatch, short):
+    monkeypatch.setattr(preconditions, short, lambda *_: 7)
+    path = project()
+    with pytest.raises(SynthError, match="needs roughly"):
+        pipeline.measure(load_config(path), log=log)
+    assert log.lines == []
+    assert not load_config(path).ledger.path.exists()
 
 
 def test_space_is_looked_up_where_a_directory_will_be(tmp_path, monkeypatch):

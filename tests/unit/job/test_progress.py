@@ -17,8 +17,9 @@ from rich.progress import Task
 from synth import progress
 from synth.job.live_line import LiveLine, figures
 from synth.job.log import StageLog
-from synth.job.measuring_process import PipeWatcher, pass_on
+from synth.job.messages import ToldParent, pass_on
 from synth.progress import Stage, Step, advance, stage, watched_by, while_raw_data_are_open
+from tests.conftest import RecordedLog
 
 
 class Recorder:
@@ -109,26 +110,18 @@ def test_a_worker_thread_is_not_heard_unless_it_was_given_the_context(recorder):
     assert recorder.heard == [Step(Stage.NOISE), (1, 2, "cells"), None]
 
 
-class Lines:
-    """A log that keeps its lines."""
-
-    def __init__(self):
-        self.lines = []
-
-    def done(self, line):
-        self.lines.append(line)
-
-
 def through_a_pipe(job):
     """What a child reports while `job` is done, as the parent hears it."""
     reading, writing = os.pipe()
-    with watched_by(PipeWatcher(writing)):
-        job()
+    told = ToldParent(writing, is_watched=True)
     os.close(writing)
-    log, heard = Lines(), Recorder()
-    with os.fdopen(reading) as pipe:
+    with told.doing("measuring"):
+        job()
+    os.close(told._descriptor)
+    log, heard = RecordedLog(), Recorder()
+    with os.fdopen(reading, "rb") as pipe:
         for line in pipe:
-            pass_on(line.rstrip("\n"), log, heard)
+            assert pass_on(line, log, heard) is None
     return log.lines, heard.heard
 
 
@@ -166,36 +159,46 @@ def test_reports_are_few_however_fast_the_loop_is():
 def test_a_pipe_that_nobody_reads_does_not_stop_the_job():
     reading, writing = os.pipe()
     os.close(reading)
-    with watched_by(PipeWatcher(writing)), stage(Stage.NOISE):
+    told = ToldParent(writing, is_watched=True)
+    with told.doing("measuring"), stage(Stage.NOISE):
         advance(1, 2, "cells")
+    told.done("measured", "measured: 60 noisy counts")
     os.close(writing)
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "progress: ",
-        "progress: entered",
-        "progress: entered NOISE 1",
-        "progress: entered READING 1 1",
-        "progress: entered NOISE 1 1 4271",
-        "progress: advanced 1 2 persons",
-        "progress: advanced 1 2 cells 34,Female",
-        "progress: advanced -1 2 cells",
-        "progress: advan",
+        b"",
+        b"34,Female",
+        b"{}",
+        b"null",
+        b'{"entered": []}',
+        b'{"entered": ["NOISE", 1]}',
+        b'{"entered": ["READING", 1, 1]}',
+        b'{"entered": ["NOISE", 1, 1, 4271]}',
+        b'{"entered": ["NOISE", "34", "Female"]}',
+        b'{"advanced": [1, 2, "persons"]}',
+        b'{"advanced": [1, 2, "cells", "34,Female"]}',
+        b'{"advanced": [-1, 2, "cells"]}',
+        b'{"advanced": [3, 2, "cells"]}',
+        b'{"advanced": [1, 2, "cel',
+        b'{"line": "34,Female"}',
+        b'{"line": {"stage": "measured"}}',
+        b'{"failed": "34,Female"}',
     ],
 )
 def test_a_garbled_report_reaches_nobody(line):
-    log, heard = Lines(), Recorder()
-    pass_on(line, log, heard)
+    log, heard = RecordedLog(), Recorder()
+    assert pass_on(line, log, heard) is None
     assert (log.lines, heard.heard) == ([], [])
 
 
 def test_a_log_never_shows_reports():
-    log = Lines()
-    pass_on("progress: entered NOISE 1 1", log, None)
-    pass_on("measured: 60 noisy counts", log, None)
-    assert log.lines == ["measured: 60 noisy counts"]
+    log = RecordedLog()
+    pass_on(b'{"entered": ["NOISE", 1, 1]}', log, None)
+    pass_on(b'{"advanced": [1, 2, "cells"]}', log, None)
+    assert log.lines == []
 
 
 class Terminal(io.StringIO):
@@ -217,8 +220,8 @@ def test_a_terminal_shows_stages_figures_and_the_lines_of_the_log():
         with stage(Stage.NOISE, part=2, parts=3):
             advance(250_000, 1_000_000, "cells")
             live._progress.refresh()
-        log.done("reserved: epsilon 1 of nobody")
-    log.done("published: small")
+        log.done("reserved", "reserved: epsilon 1 of nobody")
+    log.done("published", "published: small")
     text = terminal.plain()
     assert "adding noise (2 of 3)" in text
     assert "250,000 of 1,000,000 cells" in text
@@ -257,7 +260,7 @@ def test_without_a_terminal_nothing_is_drawn():
     with log.doing("measuring"), stage(Stage.NOISE):
         assert progress.current_watcher() is None
         advance(1, 2, "cells")
-    log.done("measured: 60 noisy counts")
+    log.done("measured", "measured: 60 noisy counts")
     assert stream.getvalue() == "measured: 60 noisy counts\n"
 
 
@@ -322,7 +325,7 @@ def test_a_whole_run_on_a_terminal(project):
 
 def progress_words(drawn):
     """Lines of the fixed vocabulary, which only parent and child exchange."""
-    return set(re.findall("progress: .*", drawn))
+    return set(re.findall('"(?:line|entered|advanced|failed)".*', drawn))
 
 
 @pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])

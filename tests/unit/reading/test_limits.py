@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth.cli.errors_command import _render
+from synth.cli.release_commands import _render
 from synth.domain import Attribute, Margin, Universe
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance

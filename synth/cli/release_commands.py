@@ -1,4 +1,4 @@
-"""`synth errors`: what can be said of any count of the raw table, from a release alone."""
+"""The commands about a release folder: they need neither source nor ledger."""
 
 from __future__ import annotations
 
@@ -7,11 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synth.cli.exit_code import print_json
-from synth.cli.options import AsJson
+from synth.cli.exit_code import command_log, print_json, time_limit
+from synth.cli.options import AsJson, LogJson, Timeout
 
 if TYPE_CHECKING:
     from synth.reading import Answer
+
+
+def verify(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    key: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PUBLIC.pem", help="It must be signed by this key, or by one of these."
+        ),
+    ] = None,
+    timeout: Timeout = None,
+    log_json: LogJson = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check a release: rebuild its rows from its measurements. Needs no source, no ledger."""
+    log = command_log("verify", log_json=log_json)
+    time_limit.start(timeout)
+    from synth.job import pipeline
+
+    with log.doing("verifying"):
+        report = pipeline.verify(release, keys=key or ())
+    if log_json:
+        log.release = report.release_id
+        log.done("verified", f"verified: {report.release_id}")
+    if as_json:
+        print_json(report.to_plain())
+    else:
+        print(report)
 
 
 def errors(

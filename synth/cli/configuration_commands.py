@@ -1,0 +1,194 @@
+"""The commands about a configuration: none of them opens raw data."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from synth.cli.exit_code import print_json
+from synth.cli.options import AsJson, ConfigPath, Period, PolicyPath
+from synth.errors import VerificationError
+
+
+def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+    """Report every problem of a configuration; print its universe. Opens no data."""
+    from synth.config import describe, load_config, warnings
+    from synth.plan import plan_events, plan_schedule
+
+    accepted = load_config(config, period=period)
+    plan_events(accepted)  # both refuse noise that is too wide to be drawn
+    plan_schedule(accepted)
+    if as_json:
+        print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
+        return
+    from synth.config.summary import render
+
+    render(accepted)
+
+
+def plan(
+    config: ConfigPath,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Compare budgets: a comma-separated list, as 0.5,1,2.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw it to this file: FILE.png or FILE.svg.")
+    ] = None,
+    period: Period = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a run would measure and how exact it would be. Opens no data, spends nothing."""
+    from synth.config import load_config
+    from synth.plan import compare
+    from synth.plan.printed import render, to_json
+
+    accepted = load_config(config, period=period)
+    budgets = [accepted.privacy.epsilon] if epsilon is None else _epsilons(epsilon)
+    forecasts = compare(accepted, budgets, with_alternatives=True)
+    if plot is not None:
+        from synth.plan.plot import write_plot
+
+        write_plot(forecasts, plot)
+    if as_json:
+        print(to_json(forecasts))
+    else:
+        render(forecasts)
+
+
+def _epsilons(text: str) -> list[Fraction]:
+    from synth.config import parse_epsilon
+
+    return [parse_epsilon(part) for part in text.split(",")]
+
+
+def explain(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+    """Say in plain words what the guarantee means, for a board or a committee. Opens no data."""
+    from synth.config import load_config
+    from synth.job.explanation import explain as explain_configuration
+    from synth.job.explanation import render_explanation
+
+    explanation = explain_configuration(load_config(config, period=period))
+    if as_json:
+        print_json(explanation.to_plain())
+    else:
+        print(render_explanation(explanation))
+
+
+def audit(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
+    """Attack counting, noise and choices with made-up records; exit code 5 if a claim fails."""
+    from synth.audit import audit as audit_configuration
+    from synth.audit import render
+    from synth.config import load_config
+    from synth.job.log import StageLog
+
+    accepted = load_config(config, period=period)
+    with StageLog().doing("auditing"):
+        report = audit_configuration(accepted)
+    if as_json:
+        print_json(report.to_plain())
+    else:
+        print(render(report))
+    if report.exceeded:
+        raise typer.Exit(VerificationError.exit_code)
+
+
+def schema(
+    policy: Annotated[bool, typer.Option("--policy", help="That of a policy instead.")] = False,
+) -> None:
+    """Print the JSON Schema of the configuration, for editors."""
+    from synth.config import json_schema
+    from synth.policy import policy_schema
+
+    print_json(policy_schema() if policy else json_schema())
+
+
+class LedgerAction(StrEnum):
+    """What can be done to a ledger besides looking at it."""
+
+    VOID = "void"
+
+
+def ledger(
+    config: ConfigPath,
+    action: Annotated[LedgerAction | None, typer.Argument(help="Free a charge.")] = None,
+    release_id: Annotated[str, typer.Argument(metavar="[RUN]", help="The run to void.")] = "",
+    reason: Annotated[str, typer.Option(help="Why it is voided; kept in the ledger.")] = "",
+    release: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="Check that it holds what this release states of it."),
+    ] = None,
+    period: Period = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was spent, on what, and what is left; or `void RUN --reason TEXT`."""
+    from rich.console import Console
+
+    from synth.config import load_config
+    from synth.job.account import open_ledger, require_anchored, void
+    from synth.ledger.statement import ledger_report, render_ledger
+
+    accepted = load_config(config, period=period)
+    if action is LedgerAction.VOID:
+        void(accepted, release_id, reason)
+    opened, population = open_ledger(accepted)
+    with opened:
+        require_anchored(opened, release or ())
+        if as_json:
+            print_json(ledger_report(opened, population))
+        else:
+            render_ledger(opened, population, Console())
+            for folder in release or ():
+                print(f"{folder.name}: its reservation is in the chain, as published.")
+
+
+def keygen(
+    private: Annotated[
+        Path, typer.Argument(metavar="PRIVATE.pem", help="The file of the private key to make.")
+    ],
+    passphrase: Annotated[
+        bool, typer.Option("--passphrase", help="Ask for a passphrase that protects the key.")
+    ] = False,
+) -> None:
+    """Make a key pair for approving and signing: PRIVATE.pem (mode 0600) and PRIVATE.pub.pem."""
+    from synth.signatures import write_key_pair
+
+    secret = None
+    if passphrase:
+        secret = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True).encode()
+    public_path, public = write_key_pair(private, passphrase=secret)
+    print(f"private key:  {private} (keep it secret)")
+    print(f"public key:   {public_path}")
+    print(f"key id:       {public.key_id}")
+    print(f"for a policy: public_key: {public.line}")
+
+
+def approve(
+    config: ConfigPath,
+    key: Annotated[
+        Path,
+        typer.Option("--key", metavar="PRIVATE.pem", help="Your private key.", show_default=False),
+    ],
+    period: Period = None,
+    policy: PolicyPath = None,
+) -> None:
+    """Approve a configuration: print what it means, sign its hash, write CONFIG.approval."""
+    from synth.config import load_config
+    from synth.job import authorisation
+    from synth.policy import in_plain_words
+    from synth.signatures import read_private_key
+
+    accepted = load_config(config, period=period)
+    print(in_plain_words(accepted), flush=True)
+    private = read_private_key(
+        key, passphrase=lambda: typer.prompt("Passphrase", hide_input=True, err=True).encode()
+    )
+    if sys.stdin.isatty():
+        typer.confirm(f"Approve it with the key {private.public.key_id}?", abort=True, err=True)
+    path, ids = authorisation.approve(accepted, private, policy=policy)
+    print(f"approved by the key {private.public.key_id}")
+    print(f"{path}: {len(ids)} approval{'' if len(ids) == 1 else 's'} of this configuration")
