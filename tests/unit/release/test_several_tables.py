@@ -18,6 +18,7 @@ import pytest
 
 from synth.config import config_from_public
 from synth.domain import Margin
+from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.plan import forecast
 from synth.privacy import SelectionEvent
@@ -194,7 +195,8 @@ def test_the_prediction_has_an_entry_for_every_query_or_says_that_there_is_none(
     changes = {"strategy": {"tables": [["age"], ["sex", "town"]]}, "workload": asked | ranges}
     made = measured(**(hierarchical | changes))
     planned = forecast(made.config)
-    counts = np.zeros(made.config.universe.size, dtype=np.int64)
+    universe = made.config.universe
+    counts = Counts.of_all(np.zeros(universe.size, dtype=np.int64), universe.shape)
     figures = build_figures(made.config, planned, made.measurements, counts)
     assert [(each.kind, each.attributes) for each in figures] == [
         ("marginal", ("age",)),
