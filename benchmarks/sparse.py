@@ -30,7 +30,7 @@ from synth.domain import Attribute, Universe
 from synth.domain.cell_words import cell_order, cell_words, new_cells
 from synth.domain.counts import Counts
 from synth.estimate import estimate_whole
-from synth.estimate.sparse.estimate import estimate_sparse
+from synth.estimate.listed.estimate import estimate_listed
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 
@@ -225,7 +225,7 @@ def compare(columns: int, records: int, epsilon: Fraction, pairs: int, seed: int
     universe, measurements = measured(rows, epsilon, pairs, dense=False, seed=seed)
     config = config_of(universe, epsilon)
     start, used = time.perf_counter(), time.process_time()
-    fitted = estimate_sparse(measurements, config, seed=seed)
+    fitted = estimate_listed(measurements, config, seed=seed)
     counts = fitted.round(seed)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     listing = measurements.tables[0]
@@ -259,7 +259,7 @@ def against_dense(columns: int, records: int, epsilon: Fraction, pairs: int, see
         if name == "dense":
             counts = estimate_whole(measurements, config).round(seed)
         else:
-            counts = estimate_sparse(measurements, config, seed=seed).round(seed)
+            counts = estimate_listed(measurements, config, seed=seed).round(seed)
         one, two = distances(rows, counts.columns, counts.values)
         joint = cell_error(rows, counts, universe.shape)
         print(

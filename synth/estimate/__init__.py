@@ -3,9 +3,8 @@
 from synth.estimate.any_size import Estimate, draws_cells, estimate, moved_records
 from synth.estimate.gate import judge
 from synth.estimate.gate_repair import PublicSeeds, gated
-from synth.estimate.raking import rake, required_atoms
-from synth.estimate.rounding import round_counts
-from synth.estimate.whole import estimate_whole
+from synth.estimate.rounding import rake, required_atoms, round_counts
+from synth.estimate.whole.estimate import estimate_whole
 
 __all__ = [
     "Estimate",

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from synth.config import Config
 from synth.domain import DENSE_LIMIT_CELLS
 from synth.domain.counts import Counts
-from synth.estimate.blockwise import estimate_blockwise
-from synth.estimate.sparse.estimate import estimate_sparse
-from synth.estimate.sparse.support import Support
-from synth.estimate.whole import estimate_whole
+from synth.estimate.blocks.estimate import estimate_blocks
+from synth.estimate.listed.estimate import estimate_listed
+from synth.estimate.listed.support import Support
+from synth.estimate.whole.estimate import estimate_whole
 from synth.measurements import Measurements
 from synth.plan.costs import LARGE_CELLS
 
@@ -45,9 +45,9 @@ def estimate(measurements: Measurements, config: Config, *, drawn_seed: int) -> 
     Raises: BugError if there is no table, or one does not have the size of its margin.
     """
     if draws_cells(measurements, config):
-        return estimate_sparse(measurements, config, seed=drawn_seed)
+        return estimate_listed(measurements, config, seed=drawn_seed)
     if config.universe.size > LARGE_CELLS:
-        return estimate_blockwise(measurements, config)
+        return estimate_blocks(measurements, config)
     return estimate_whole(measurements, config)
 
 
@@ -67,7 +67,7 @@ def moved_records(
     `rounding` are the public seeds.
     """
     if draws_cells(measurements, config):
-        estimated = estimate_sparse(measurements, config, seed=drawn)
+        estimated = estimate_listed(measurements, config, seed=drawn)
         return estimated.moved(published, rounding, config.universe.shape)
     if config.universe.size > LARGE_CELLS:
         return None

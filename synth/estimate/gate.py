@@ -36,7 +36,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +46,11 @@ from synth.domain import Margin, PublicTotal, Universe
 from synth.domain.counts import Counts
 from synth.domain.nested_sums import nested_sums, nested_sums_by_block
 from synth.estimate.gate_limits import rounding_allowance, spread_limit, sum_limit, too_few
-from synth.estimate.raking import required_totals
+from synth.estimate.rounding import required_totals
+from synth.measurements import MeasuredTable, Measurements
 from synth.plan.listed import expected_false_cells
 from synth.plan.noise_sums import noise_variance
-
-if TYPE_CHECKING:
-    from synth.measurements import MeasuredTable, Measurements
-    from synth.privacy import TableEvent
+from synth.privacy import TableEvent
 
 Ints: TypeAlias = "NDArray[np.int64]"
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,16 @@ from synth.domain.cell_words import cell_order, cell_words, new_cells
 from synth.domain.counts import Counts, is_possible, margin_cells
 from synth.errors import ContradictionError
 from synth.estimate.any_size import Estimate
-from synth.estimate.cell_table import cell_table
 from synth.estimate.gate import Sums, Verdict, constraints_contradict, judge
-from synth.estimate.raking import rake, required_totals
-from synth.estimate.sparse.estimate import SparseEstimate, estimate_listed
-from synth.estimate.sparse.support import Support
-from synth.estimate.sparse.tables import sums_of
-from synth.estimate.sparse.totals import with_atoms
+from synth.estimate.listed.estimate import ListedEstimate, estimate_from_list
+from synth.estimate.listed.support import Support, with_atoms
+from synth.estimate.listed.tables import sums_of
+from synth.estimate.rounding import rake, required_totals
+from synth.estimate.sums import cell_table
+from synth.measurements import MeasuredTable, Measurements
 from synth.noise import DiscreteLaplace
 from synth.noise.survivors import smallest_threshold
 from synth.plan.listed import allowed_false_cells
-
-if TYPE_CHECKING:
-    from synth.measurements import MeasuredTable, Measurements
 
 Floats = NDArray[np.float64]
 
@@ -239,7 +236,7 @@ def _rebuild(
         if table.codes is None
         for each in sums_of(table, universe)
     ]
-    estimate = estimate_listed(listing, tables, config, seed=seeds.drawn)
+    estimate = estimate_from_list(listing, tables, config, seed=seeds.drawn)
     mended = estimate.round(seeds.rounding)
     found = judge(mended, measurements, config)
     if not found.passes:
@@ -271,4 +268,4 @@ def _rounded(support: Support, config: Config, seeds: PublicSeeds) -> Counts:
     values = support.values
     if atoms is not None:
         values, _ = rake(values, atoms, np.ones(values.size))
-    return SparseEstimate(support.columns, values, atoms, {}).round(seeds.rounding)
+    return ListedEstimate(support.columns, values, atoms, {}).round(seeds.rounding)

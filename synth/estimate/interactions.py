@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
-from synth.estimate.axis_basis import AxisBasis
-from synth.estimate.helmert import contrasts, expand, squared_contrasts
+from synth.estimate.axis_basis import AxisBasis, contrasts, expand, squared_contrasts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from math import prod, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Universe
-
-if TYPE_CHECKING:
-    from synth.measurements import Measurements
-    from synth.privacy import TableEvent
+from synth.measurements import Measurements
+from synth.privacy import TableEvent
 
 Floats = NDArray[np.float64]
 

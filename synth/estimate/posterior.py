@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-
-from synth.estimate import prior
+from scipy.special import gammaln
 
 Floats = NDArray[np.float64]
 
@@ -45,8 +44,8 @@ class CellPosterior:
         """
         self.decay = min(decay, _LARGEST_DECAY)
         self.cut = max(64, math.ceil(20.0 / self.decay))
-        spike = prior.spike_weight(noisy_counts.size if cells is None else cells)
-        self._weights = np.array([(1.0 - spike) * w for w in prior.WEIGHTS] + [spike])
+        spike = spike_weight(noisy_counts.size if cells is None else cells)
+        self._weights = np.array([(1.0 - spike) * w for w in WEIGHTS] + [spike])
         self._large = np.flatnonzero(noisy_counts > self.cut)
         self._large_counts = noisy_counts[self._large].astype(np.float64)
         self._rows, starts, self._mean = self._tabulate()
@@ -90,9 +89,9 @@ class CellPosterior:
         lengths = np.diff(starts)
         count = (starts[:-1] + 0.5 * (lengths - 1))[:, None]
         log = np.full((lengths.size, rows), -np.inf)
-        for shape, weight in zip(prior.SHAPES, self._weights, strict=False):
-            np.logaddexp(log, prior.log_probability(count, grid, shape) + math.log(weight), out=log)
-        spike = prior.log_spike(count[1:]) + math.log(self._weights[-1])
+        for shape, weight in zip(SHAPES, self._weights, strict=False):
+            np.logaddexp(log, log_probability(count, grid, shape) + math.log(weight), out=log)
+        spike = log_spike(count[1:]) + math.log(self._weights[-1])
         np.logaddexp(log[1:], spike, out=log[1:])
         log += np.log(lengths)[:, None]
         log -= log.max(axis=0)
@@ -110,12 +109,12 @@ class CellPosterior:
         noise_variance = 0.5 / math.sinh(0.5 * self.decay) ** 2  # 2 a / (1 - a)^2
         half = 0.5 * self.decay
         logs, means = [], []
-        for shape in prior.SHAPES:
+        for shape in SHAPES:
             wide = 1.0 / (1.0 / shape + noise_variance / (y * y))
-            logs.append(prior.log_probability(y, log_mean, wide))
-            tilt = np.clip(prior.slope(y, log_mean, shape), -half, half)
+            logs.append(log_probability(y, log_mean, wide))
+            tilt = np.clip(slope(y, log_mean, shape), -half, half)
             means.append(y + noise_variance * tilt)
-        logs.append(prior.log_spike(y))
+        logs.append(log_spike(y))
         means.append(y)
         _, share = _mix(np.stack(logs), self._weights[:, None])
         share *= np.stack(means)
@@ -164,3 +163,45 @@ def blur(weights: Floats, fading: Floats, values: int) -> Floats:
         below += weights[y]
         out[y] += below
     return out
+
+
+# The prior of one count, given its mean under the model: a mixture of simple laws.
+
+
+SHAPES = (math.inf, 32.0, 8.0, 2.0, 0.5)
+"""The shapes r of the negative-binomial components: variance m + m^2 / r, Poisson for infinity."""
+
+WEIGHTS = (0.9, 0.05, 0.03, 0.015, 0.005)
+"""What each shape weighs: mostly Poisson, with enough of the others not to distrust a cell that the
+model expected too low."""
+
+
+def spike_weight(cells: int) -> float:
+    """The weight of the spike: about one cell of a universe is beyond any model, 1 % at most."""
+    return 1.0 / (cells + 100.0)
+
+
+def log_probability(count: Floats, log_mean: Floats, shape: float | Floats) -> Floats:
+    """Log P(count) of the negative binomial with this mean and shape (Poisson for infinity).
+
+    P(x) = Gamma(x + r) / (x! Gamma(r)) (1 + m / r)^-r (m / (m + r))^x.
+    """
+    mean = np.exp(log_mean)
+    if isinstance(shape, float) and math.isinf(shape):
+        return np.asarray(count * log_mean - mean - gammaln(count + 1.0), dtype=np.float64)
+    log = gammaln(count + shape) - gammaln(count + 1.0) - gammaln(shape)
+    log = log - shape * np.log1p(mean / shape) + count * (log_mean - np.log(mean + shape))
+    return np.asarray(log, dtype=np.float64)
+
+
+def slope(count: Floats, log_mean: Floats, shape: float) -> Floats:
+    """The derivative of log P with respect to the count, for counts well above 1."""
+    mean = np.exp(log_mean)
+    rise = np.log1p((count - 0.5) / shape) - np.log(count + 0.5)
+    tilt = log_mean - np.log1p(mean / shape) + rise
+    return np.asarray(tilt, dtype=np.float64)
+
+
+def log_spike(count: Floats) -> Floats:
+    """The spike: P(x) = 1 / (x (x + 1)) for x >= 1, whatever the mean; no scale of its own."""
+    return np.asarray(-np.log(count * (count + 1.0)), dtype=np.float64)

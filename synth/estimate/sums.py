@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.estimate.interactions import Interactions
-from synth.estimate.one_way import added_up, one_way_sums
-from synth.measurements import MeasuredTable
+from synth.measurements import MeasuredTable, Measurements
+from synth.privacy.accounting import LAPLACE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,7 +24,7 @@ _OUTLIER = 4.0
 """A squared difference beyond this many times what is expected says no more of other components."""
 _LONGEST = 500
 """The codes of an attribute for whose one-way table a matrix of its basis is used."""
-_LEAST_VARIANCE = 1e-12
+LEAST_VARIANCE = 1e-12
 """Stands for the noise of a budget so large that there is none, where it is divided by."""
 
 
@@ -176,7 +176,7 @@ def noisy_coefficients(
         margin = Margin(table.event.table, table.event.coarsening)
         resolutions = interactions.resolutions(margin, universe)
         places = interactions.margin_places(resolutions)
-        noise = interactions.margin_noise(resolutions) * max(table.variance, _LEAST_VARIANCE)
+        noise = interactions.margin_noise(resolutions) * max(table.variance, LEAST_VARIANCE)
         values = interactions.margin_forward(resolutions, table.noisy_counts)
         weighted[places] += values / noise
         precision[places] += 1.0 / noise
@@ -194,3 +194,37 @@ def noisy_coefficients(
 def _inside(margin: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether a margin says nothing that another, different one does not."""
     return margin != other and all(a <= b for a, b in zip(margin, other, strict=True))
+
+
+# One-way sums: what tables of single attributes need, without a transform of the universe.
+
+
+def one_way_sums(cells: Floats, shape: tuple[int, ...]) -> list[Floats]:
+    """The sums over the codes of every attribute, by halving: two passes over the cells."""
+    if len(shape) == 1:
+        return [cells.reshape(-1)]
+    middle = len(shape) // 2
+    first, second = shape[:middle], shape[middle:]
+    table = cells.reshape(math.prod(first), math.prod(second))
+    return one_way_sums(table.sum(axis=1), first) + one_way_sums(table.sum(axis=0), second)
+
+
+def added_up(parts: list[Floats]) -> Floats:
+    """For every cell the sum of one number per attribute, chosen by its code; flat, C order."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    first, second = added_up(parts[:middle]), added_up(parts[middle:])
+    return np.add.outer(first, second).reshape(-1)
+
+
+# The cell table: Laplace noise on every cell of the universe, used count by count.
+
+
+def cell_table(measurements: Measurements, universe: Universe) -> MeasuredTable | None:
+    """The table with Laplace noise on every cell of the universe, if there is one."""
+    for table in measurements.tables:
+        finest = table.event.table == universe.names and not any(table.event.coarsening)
+        if finest and table.event.mechanism == LAPLACE and table.event.threshold is None:
+            return table
+    return None

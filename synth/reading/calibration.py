@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.estimate.helmert import contrasts as along
-from synth.estimate.helmert import expand
+from synth.estimate.axis_basis import contrasts as along
+from synth.estimate.axis_basis import expand
 
 KNOWN_TO = 0.5
 """The common ratio is taken from as few orders as give it with this standard error."""

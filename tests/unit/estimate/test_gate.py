@@ -16,7 +16,7 @@ from synth.errors import ContradictionError
 from synth.estimate import PublicSeeds, estimate_whole, gate_repair
 from synth.estimate.gate import MISS, constraints_contradict
 from synth.estimate.gate_limits import spread_limit, sum_limit, too_few
-from synth.estimate.whole import WholeEstimate
+from synth.estimate.whole.estimate import WholeEstimate
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import DiscreteLaplace, noise_variance
 from synth.plan.listed import listing_event

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.estimate import helmert
+from synth.estimate import axis_basis
 
 
 @pytest.mark.parametrize("name", ["contrasts", "expand", "squared_contrasts"])
@@ -11,15 +11,15 @@ from synth.estimate import helmert
 def test_a_long_axis_gives_the_bytes_of_one_code_after_another(name, shape, axis, monkeypatch):
     table = np.random.default_rng(1).normal(size=shape) * 1e3
     given = table.copy()
-    assert shape[axis] > helmert.LONG_AXIS
-    whole = getattr(helmert, name)(table, axis)
-    monkeypatch.setattr(helmert, "LONG_AXIS", shape[axis])
-    one_by_one = getattr(helmert, name)(table, axis)
+    assert shape[axis] > axis_basis.LONG_AXIS
+    whole = getattr(axis_basis, name)(table, axis)
+    monkeypatch.setattr(axis_basis, "LONG_AXIS", shape[axis])
+    one_by_one = getattr(axis_basis, name)(table, axis)
     assert np.array_equal(whole, one_by_one)
     assert np.array_equal(table, given)
 
 
 def test_the_function_of_the_coefficients_is_the_table():
     table = np.random.default_rng(2).normal(size=(2, 900))
-    again = helmert.expand(helmert.contrasts(table, 1), 1)
+    again = axis_basis.expand(axis_basis.contrasts(table, 1), 1)
     assert np.allclose(again, table, rtol=0, atol=1e-12)

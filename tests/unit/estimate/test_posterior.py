@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth.estimate import prior
+from synth.estimate import posterior as laws
 from synth.estimate.posterior import CellPosterior
 
 NOISE = [0.25, 1.0, 3.0]
 
 
 def prior_by_hand(count: np.ndarray, mean: float, cells: int) -> np.ndarray:
-    spike = prior.spike_weight(cells)
+    spike = laws.spike_weight(cells)
     total = np.zeros(count.size)
-    for shape, weight in zip(prior.SHAPES, prior.WEIGHTS, strict=True):
+    for shape, weight in zip(laws.SHAPES, laws.WEIGHTS, strict=True):
         if math.isinf(shape):
             law = stats.poisson.pmf(count, mean)
         else:
@@ -33,14 +33,14 @@ def posterior_by_hand(y: int, mean: float, decay: float, cells: int, last: int) 
 
 
 def test_the_weights_of_the_prior_are_a_distribution() -> None:
-    assert sum(prior.WEIGHTS) == pytest.approx(1.0)
-    assert prior.spike_weight(900) == pytest.approx(0.001)
+    assert sum(laws.WEIGHTS) == pytest.approx(1.0)
+    assert laws.spike_weight(900) == pytest.approx(0.001)
 
 
-@pytest.mark.parametrize("shape", prior.SHAPES)
+@pytest.mark.parametrize("shape", laws.SHAPES)
 def test_components_have_the_stated_mean_and_variance(shape: float) -> None:
     count, mean = np.arange(4000, dtype=float), 7.0
-    law = np.exp(prior.log_probability(count, np.full(count.size, math.log(mean)), shape))
+    law = np.exp(laws.log_probability(count, np.full(count.size, math.log(mean)), shape))
     assert law.sum() == pytest.approx(1.0)
     assert (law * count).sum() == pytest.approx(mean)
     assert (law * (count - mean) ** 2).sum() == pytest.approx(mean + mean**2 / shape)
@@ -48,17 +48,17 @@ def test_components_have_the_stated_mean_and_variance(shape: float) -> None:
 
 def test_the_spike_is_a_distribution_on_the_counts_above_zero() -> None:
     count = np.arange(1.0, 1e6)
-    assert np.exp(prior.log_spike(count)).sum() == pytest.approx(1.0, abs=2e-6)
+    assert np.exp(laws.log_spike(count)).sum() == pytest.approx(1.0, abs=2e-6)
 
 
-@pytest.mark.parametrize("shape", prior.SHAPES)
+@pytest.mark.parametrize("shape", laws.SHAPES)
 def test_slope_is_the_derivative_in_the_count(shape: float) -> None:
     count, log_mean = np.linspace(50.0, 500.0, 10), np.full(10, math.log(100.0))
     step = 1e-3
-    ahead = prior.log_probability(count + step, log_mean, shape)
-    behind = prior.log_probability(count - step, log_mean, shape)
+    ahead = laws.log_probability(count + step, log_mean, shape)
+    behind = laws.log_probability(count - step, log_mean, shape)
     numeric = (ahead - behind) / (2 * step)
-    assert np.allclose(prior.slope(count, log_mean, shape), numeric, atol=2e-3)
+    assert np.allclose(laws.slope(count, log_mean, shape), numeric, atol=2e-3)
 
 
 @pytest.mark.parametrize("decay", NOISE)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Universe
-from synth.estimate.blockwise import estimate_blockwise
-from synth.estimate.sparse.estimate import estimate_sparse
+from synth.estimate.blocks.estimate import estimate_blocks
+from synth.estimate.listed.estimate import estimate_listed
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 from synth.progress import Stage, Step, advance, stage, watched_by
@@ -55,7 +55,7 @@ def test_fits_of_a_large_universe_tell_iterations_and_passes_cells(
     noisy = draw_table(SHAPE, 3000, 1) + draw_noise(CELLS, decay=1.0, seed=2)
     measurements = make_measurements(make_config(SHAPE), noisy)
     with recorded(Stage.ESTIMATION) as heard:
-        found = estimate_blockwise(measurements, make_config(SHAPE), block_cells=7)
+        found = estimate_blocks(measurements, make_config(SHAPE), block_cells=7)
     for part in (1, 2, 3, 4):
         figures = heard.of(part, 4)
         assert figures[0][0] == 0
@@ -81,7 +81,7 @@ def test_a_universe_that_cannot_be_held_tells_tables_and_drawn_cells(make_config
         tables.append(MeasuredTable(event, generator.integers(0, 60, 100), 8.0))
     config = replace(make_config((2,)), universe=universe)
     with recorded(Stage.ESTIMATION) as heard:
-        estimate_sparse(Measurements("t", "0", tuple(tables)), config, seed=1)
+        estimate_listed(Measurements("t", "0", tuple(tables)), config, seed=1)
     assert (5, 11, "tables") in heard.of(1, 3)
     drawn = heard.of(2, 3)
     assert drawn[-1][0] == drawn[-1][1] > 1_000

@@ -1,0 +1,261 @@
+"""The model of a large universe: log-linear, its interactions inside pairs of groups."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth import progress
+from synth.estimate.blocks.cells import Cells
+from synth.estimate.blocks.groups import PairTables
+from synth.estimate.blocks.scores import (
+    Term,
+    information_score,
+    mean_score,
+    on_grid,
+    variance_score,
+)
+from synth.estimate.blocks.sums import (
+    PairPart,
+    PairSums,
+    coefficients_of,
+    function_of,
+    squares_of,
+)
+from synth.estimate.evidence import joint_information, prior_variance, weigh_evidence
+from synth.estimate.solver import solve
+
+Floats = NDArray[np.float64]
+
+_FIRST_SPREAD = (3.0, 2.0, 0.2, 0.05)
+_STAGES = ((1, 12), (2, 16), (3, 6))
+"""Up to how many attributes interact, and how many iterations are made, stage after stage."""
+_EVIDENCE_ITERATIONS = 20
+MODEST_SIZE = 50_000_000
+"""Above this number of cells the iterations are cut in proportion, at most to half of them."""
+_TOLERANCE = 0.1
+_DISCOUNT = 0.3
+_LARGEST_DISCOUNT = 5.0
+_SHAPE = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class BlocksFit:
+    """The fitted log means, and the same less what their uncertainty exaggerates."""
+
+    log_mean: PairTables
+    discounted: PairTables
+
+
+class BlocksModel:
+    """log m = base + f(o, p) + g(o, q) + h(p, q), each a sum of interactions of few attributes.
+
+    Priors, spreads set by the evidence, the discount and the way noisy sums move the expected
+    counts are those of `loglinear.LogLinearModel`, whose equations are solved; the slope needs
+    the cells only through sums over pairs of groups, and a pass over the cells gives those.
+    """
+
+    def __init__(
+        self,
+        cells: Cells,
+        parts: tuple[PairPart, ...],
+        sums: PairSums | None,
+        *,
+        base: float,
+        noise_variance: float,
+    ) -> None:
+        """`noise_variance` is that of the cells, if they were measured; `sums` may be None."""
+        self.cells, self.parts, self.sums, self.base = cells, parts, sums, base
+        self._mean = mean_score()
+        self._information = information_score(noise_variance)
+        self._pull = None if cells.noisy is None else cells.noisy.pull_score()
+        self.expected_score = self._mean if cells.noisy is None else cells.noisy.mean_score()
+        self._variance = self._mean
+        if cells.noisy is not None:
+            self._variance = variance_score(noise_variance, _SHAPE)
+        self._weights: list[Floats | None] | None = None
+        self._discount: PairTables | None = None
+        self.steps: list[dict[str, Any]] = []
+
+    def fit(self, start: PairTables) -> BlocksFit:
+        """Main effects, pairs, triples; then spreads and a discount set by the evidence, once.
+
+        `start` is a first guess of the log means, but for their base.
+        """
+        orders = [part.orders() for part in self.parts]
+        spreads = [{c: _FIRST_SPREAD[k] for c, k in each.items()} for each in orders]
+        theta = coefficients_of(self.parts, start)
+        effort = min(1.0, max(0.5, MODEST_SIZE / math.prod(self.cells.groups.sizes)))
+        largest = max((k for each in orders for k in each.values()), default=0)
+        stages = [stage for stage in _STAGES if stage[0] <= max(largest, 1)]
+        parts = len(stages) + 1
+        for part, (order, iterations) in enumerate(stages, start=1):
+            active = [
+                {c: value for c, value in spread.items() if own[c] <= order}
+                for spread, own in zip(spreads, orders, strict=True)
+            ]
+            name = f"fit interactions of up to {order} attributes"
+            with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
+                theta = self._solve(theta, active, round(iterations * effort), name)
+        spreads = self._weigh_evidence(theta, spreads)
+        iterations = round(_EVIDENCE_ITERATIONS * effort)
+        with progress.stage(progress.Stage.ESTIMATION, part=parts, parts=parts):
+            theta = self._solve(theta, spreads, iterations, "spreads set by the evidence")
+        log_mean = self._log_mean(theta)
+        return BlocksFit(log_mean, self._discounted(log_mean))
+
+    def variances(self, log_mean: PairTables) -> PairTables:
+        """Sums over pairs of the variances of the counts, once their noisy counts are known."""
+        return self.cells.sums([Term(self._variance, on_grid(log_mean))])
+
+    def _log_mean(self, theta: Floats) -> PairTables:
+        return function_of(self.cells.groups, self.parts, theta).shifted(self.base)
+
+    def _discounted(self, log_mean: PairTables) -> PairTables:
+        return log_mean if self._discount is None else log_mean.minus(self._discount)
+
+    def _field(self, log_mean: PairTables) -> PairTables:
+        """Sums over pairs of expected count, moved by the noisy sums, less mean."""
+        grid = on_grid(log_mean)
+        if self._pull is not None and self._discount is None and self._weights is None:
+            return self.cells.sums([Term(self._pull, grid)])
+        lowered = on_grid(self._discounted(log_mean))
+        terms = [Term(self.expected_score, lowered)]
+        if self._weights is not None and self.sums is not None:
+            gaps = self.sums.gaps(self.cells.sums(terms))
+            weighted = [
+                None if gap is None or weight is None else gap * weight
+                for gap, weight in zip(gaps, self._weights, strict=True)
+            ]
+            moves = self.sums.expand(weighted)
+            terms.append(Term(self._variance, lowered, weight=moves))
+        if self._pull is None and self._discount is None:
+            return self.cells.sums(terms[1:])
+        return self.cells.sums([*terms, Term(self._mean, grid, sign=-1)])
+
+    def _weigh_sums(self, log_mean: PairTables) -> None:
+        """Renew how a difference in the noisy sums moves the expected counts."""
+        if self.sums is None:
+            return
+        if self.cells.noisy is None:
+            self._weights = [
+                None if each is None else each.precision for each in self.sums.coefficients
+            ]
+            return
+        lowered = self._discounted(log_mean)
+        expected = self.cells.sums([Term(self.expected_score, on_grid(lowered))])
+        gaps = self.sums.gaps(expected)
+        spreads = self.sums.spreads(self.variances(lowered))
+        firm = self.sums.trusted(gaps, spreads)
+        self._weights = [
+            None if each is None or spread is None else 1.0 / (spread + 1.0 / each.precision)
+            for each, spread in zip(firm.coefficients, spreads, strict=True)
+        ]
+
+    def _known(self, grid: PairTables) -> PairTables | None:
+        if self.cells.noisy is None:
+            return None
+        return self.cells.sums([Term(self._information, grid)])
+
+    def _curvature(self, log_mean: PairTables) -> Floats:
+        grid = on_grid(log_mean)
+        self._weigh_sums(log_mean)
+        known = self._known(grid)
+        size = sum(part.places.size for part in self.parts)
+        information = np.zeros(size) if known is None else squares_of(self.parts, known)
+        if self.sums is None:
+            return information
+        mean = squares_of(self.parts, self.cells.sums([Term(self._mean, grid)]))
+        end = 0
+        for part, each in zip(self.parts, self.sums.coefficients, strict=True):
+            if each is not None:
+                places = end + np.searchsorted(part.places, each.places)
+                information[places] = joint_information(
+                    mean[places], information[places], each.precision
+                )
+            end += part.places.size
+        return information
+
+    def _solve(
+        self, theta: Floats, spreads: list[dict[int, float]], iterations: int, name: str
+    ) -> Floats:
+        scales = []
+        for part, spread in zip(self.parts, spreads, strict=True):
+            variance = np.zeros(part.interactions.component_count)
+            for component, value in spread.items():
+                variance[component] = prior_variance(part.interactions, component, value)
+            scales.append(np.sqrt(variance)[part.interactions.component[part.places]])
+        scale = np.concatenate(scales)
+        active = np.flatnonzero(scale)
+        unit = scale[active]
+
+        def coefficients(point: Floats) -> Floats:
+            full = np.zeros(theta.size)
+            full[active] = point * unit
+            return full
+
+        def field(point: Floats) -> Floats:
+            pull = coefficients_of(self.parts, self._field(self._log_mean(coefficients(point))))
+            return np.asarray(pull[active] * unit - point)
+
+        def curvature(point: Floats) -> Floats:
+            information = self._curvature(self._log_mean(coefficients(point)))
+            return np.asarray(1.0 + unit * unit * information[active])
+
+        solution = solve(
+            field,
+            theta[active] / unit,
+            curvature,
+            max_iterations=iterations,
+            tolerance=_TOLERANCE,
+        )
+        self.steps.append(
+            {
+                "step": name,
+                "coefficients": int(active.size),
+                "iterations": solution.iterations,
+                "stop": solution.stop,
+                "promised_gain_nats": solution.promise,
+            }
+        )
+        return coefficients(solution.point)
+
+    def _weigh_evidence(
+        self, theta: Floats, spreads: list[dict[int, float]]
+    ) -> list[dict[int, float]]:
+        """Renew every spread, and the discount of every cell."""
+        log_mean = self._log_mean(theta)
+        grid = on_grid(log_mean)
+        mean, known = self.cells.sums([Term(self._mean, grid)]), self._known(grid)
+        renewed: list[dict[int, float]] = []
+        tables: list[Floats | None] = [None, None, None]
+        end = 0
+        for number, (part, spread) in enumerate(zip(self.parts, spreads, strict=True)):
+            full = np.zeros(part.interactions.size)
+            full[part.places] = theta[end : end + part.places.size]
+            end += part.places.size
+            expected = np.asarray(mean.tables[part.pair])
+            informed = np.zeros(expected.shape) if known is None else known.tables[part.pair]
+            evidence = weigh_evidence(
+                part.interactions,
+                full,
+                spread,
+                mean=expected.reshape(-1),
+                information=np.asarray(informed).reshape(-1),
+                sums=None if self.sums is None else self.sums.coefficients[number],
+            )
+            renewed.append(evidence.spread)
+            lowered = 0.5 * _DISCOUNT * evidence.uncertainty.reshape(expected.shape)
+            tables[part.pair] = np.minimum(lowered, _LARGEST_DISCOUNT)
+        if self.cells.noisy is not None:
+            # the discount of all means together is made up for, so that their total stays
+            discount = PairTables((tables[0], tables[1], tables[2]))
+            lowered_mean = self.cells.sums([Term(self._mean, on_grid(log_mean.minus(discount)))])
+            before, after = mean.total(), lowered_mean.total()
+            shift = math.log(after / before) if before > 0.0 and after > 0.0 else 0.0
+            self._discount = discount.shifted(shift)
+        return renewed

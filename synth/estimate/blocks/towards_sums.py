@@ -1,0 +1,223 @@
+"""Anchoring of a large universe: where the estimate contradicts the noisy sums, move to them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth import progress
+from synth.estimate.blocks.cells import Cells
+from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
+from synth.estimate.blocks.scores import Score, Term, Tilt
+from synth.estimate.blocks.sums import PairSums
+from synth.estimate.solver import solve
+from synth.estimate.whole.towards_sums import (
+    FALSE_ALARM_TABLES,
+    FALSE_ALARM_TOTAL,
+    share_of,
+)
+
+Floats = NDArray[np.float64]
+
+_SWEEPS = 4
+
+
+def anchor(
+    cells: Cells, term: Term, noisy: PairTables, possible: PairTables, *, noise_variance: float
+) -> tuple[Term, dict[str, Any]]:
+    """Rake to the total and the one-way sums that the expected counts contradict.
+
+    The rule is that of `anchoring.NoisySums.anchor`; `noisy` and `possible` hold the sums of the
+    noisy counts and the numbers of possible cells. All tables are raked at once, a few times.
+    """
+    groups = cells.groups
+    now = cells.sums([term])
+    total, noisy_total = now.total(), noisy.total()
+    noise = math.sqrt(noise_variance * max(1.0, possible.total()))
+    gap = (noisy_total - total) / noise
+    share = share_of(np.array([gap]), FALSE_ALARM_TOTAL)
+    wanted_total = max(0.0, total + share * gap * noise)
+    scale = wanted_total / total if total > 0.0 else 1.0
+    aims: dict[int, Floats] = {}
+    shares: dict[str, float] = {}
+    for axis, size in enumerate(groups.universe.shape):
+        if size < 2:
+            continue
+        fitted = scale * one_way(groups, now, axis)
+        count = one_way(groups, possible, axis)
+        deviation = np.sqrt(noise_variance * np.maximum(count, 1.0))
+        gaps = (one_way(groups, noisy, axis) - fitted) / deviation
+        gaps[count == 0.0] = 0.0
+        part = share_of(gaps, FALSE_ALARM_TABLES / len(groups.universe.shape))
+        aim = np.maximum(fitted + part * gaps * deviation, 0.0)
+        if part > 0.0 and aim.sum() > 0.0:
+            aims[axis] = aim * (wanted_total / float(aim.sum()))
+            shares[str(axis)] = part
+    logs = {axis: np.zeros(aim.size) for axis, aim in aims.items()}
+    raked = _raked(groups, term, logs, scale)
+    kept, least, power = (logs, raked), math.inf, 1.0
+    steps = logs
+    for sweep in range(_SWEEPS + 1 if aims else 0):
+        reached = cells.sums([raked])
+        scale *= wanted_total / reached.total() if reached.total() > 0.0 else 1.0
+        raked = _raked(groups, term, logs, scale)
+        left = {axis: _log_ratio(aim, one_way(groups, reached, axis)) for axis, aim in aims.items()}
+        worst = max(float(np.abs(gap).max()) for gap in left.values())
+        if worst < least:
+            kept, least, steps = (logs, raked), worst, left
+        else:  # all tables at once went too far
+            logs, power = kept[0], 0.5 * power
+        if sweep < _SWEEPS:
+            logs = {axis: log + power * steps[axis] for axis, log in logs.items()}
+            raked = _raked(groups, term, logs, scale)
+    raked = kept[1]
+    report = {
+        "step": "anchor to noisy sums that the fit contradicts",
+        "total_factor": scale,
+        "total_share": share,
+        "one_way_shares": shares,
+    }
+    return raked, report
+
+
+def one_way(groups: Groups, sums: PairTables, axis: int) -> Floats:
+    """The one-way table of an attribute, from sums over pairs of groups."""
+    pair = groups.own_pair(frozenset({axis}))
+    if pair is None:
+        return np.zeros(groups.universe.shape[axis])
+    axes = groups.pair_axes(pair)
+    table = np.asarray(sums.tables[pair]).reshape([groups.universe.shape[a] for a in axes])
+    rest = tuple(i for i, a in enumerate(axes) if a != axis)
+    return np.asarray(table.sum(axis=rest), dtype=np.float64)
+
+
+def one_way_function(groups: Groups, functions: dict[int, Floats]) -> PairTables:
+    """The sum of one function for each of some attributes, as tables of pairs of groups."""
+    tables: list[Floats | None] = [None, None, None]
+    for pair, modelled in enumerate(groups.is_modelled):
+        if not modelled:
+            continue
+        axes = groups.pair_axes(pair)
+        table = np.zeros([groups.universe.shape[a] for a in axes])
+        for place, axis in enumerate(axes):
+            if axis in functions and groups.own_pair(frozenset({axis})) == pair:
+                table += functions[axis].reshape(
+                    [-1 if i == place else 1 for i in range(len(axes))]
+                )
+        i, j = PAIRS[pair]
+        tables[pair] = table.reshape(groups.sizes[i], groups.sizes[j])
+    return PairTables((tables[0], tables[1], tables[2]))
+
+
+def _log_ratio(aim: Floats, fitted: Floats) -> Floats:
+    """The log of the factors from one table's shares to another's; 0 where there is no share."""
+    both = (aim > 0.0) & (fitted > 0.0)
+    ratio = np.divide(aim, fitted, out=np.ones(aim.size), where=both)
+    total = float(fitted.sum()) / float(aim.sum()) if both.any() else 1.0
+    return np.where(both, np.log(ratio * total), 0.0)
+
+
+def _raked(groups: Groups, term: Term, logs: dict[int, Floats], scale: float) -> Term:
+    """The term times the scale and one factor for every code of these attributes."""
+    if not logs and scale == 1.0:
+        return term
+    exponents = one_way_function(groups, logs).shifted(math.log(max(scale, 1e-300)))
+    return replace(term, factor=exponents.of_each(np.exp).single())
+
+
+# The tilt of a large universe: expected counts that agree with the noisy sums.
+
+
+SHAPE = 20.0
+_ITERATIONS = 60
+_TOLERANCE = 1e-2
+_PASSES = 2
+
+
+def tilt(
+    cells: Cells,
+    sums: PairSums,
+    term: Term,
+    variances: PairTables,
+    *,
+    noise_variance: float | None,
+) -> tuple[Term, dict[str, Any]]:
+    """Move expected counts with these variances towards the noisy sums; see `tilt.tilt`.
+
+    The equations are the same; `variances` are sums over pairs of groups, and `noise_variance` is
+    that of the cells, None where they were not measured.
+    """
+    spreads = sums.spreads(variances)
+    gaps = sums.gaps(cells.sums([term]))
+    powers: list[Floats | None] = [None if gap is None else np.zeros(gap.size) for gap in gaps]
+    iterations, stop, promise = 0, "", 0.0
+    firm = sums
+    for _ in range(1 if noise_variance is None else _PASSES):
+        firm = sums if noise_variance is None else sums.trusted(gaps, spreads)
+        units = [None if each is None else np.sqrt(each.precision) for each in firm.coefficients]
+        unit = _joined(units)
+        spread = _joined(spreads)
+
+        def field(point: Floats, firm: PairSums = firm, unit: Floats = unit) -> Floats:
+            tilted = _tilted(term, firm, point * unit, noise_variance)
+            return np.asarray(unit * _joined(firm.gaps(cells.sums([tilted]))) - point)
+
+        def curvature(
+            point: Floats, firm: PairSums = firm, unit: Floats = unit, spread: Floats = spread
+        ) -> Floats:
+            if noise_variance is None:  # then the variance of a count is its mean
+                tilted = _tilted(term, firm, point * unit, None)
+                spread = _joined(firm.spreads(cells.sums([tilted])))
+            return np.asarray(1.0 + unit * unit * spread)
+
+        with progress.stage(progress.Stage.ESTIMATION):
+            solution = solve(
+                field,
+                _joined(powers) / unit,
+                curvature,
+                max_iterations=_ITERATIONS,
+                tolerance=_TOLERANCE,
+                overshoot=0.0,
+            )
+        iterations += solution.iterations
+        stop, promise = solution.stop, solution.promise
+        powers = firm.split(solution.point * unit)
+        left = sums.gaps(cells.sums([_tilted(term, firm, _joined(powers), noise_variance)]))
+        gaps = [
+            None
+            if gap is None or each is None or own is None
+            else gap * (1.0 + own * each.precision)
+            for gap, each, own in zip(left, firm.coefficients, spreads, strict=True)
+        ]
+    report = {
+        "step": "tilt towards the noisy sums",
+        "coefficients": int(_joined(powers).size),
+        "iterations": iterations,
+        "stop": stop,
+        "promised_gain_nats": promise,
+    }
+    return _tilted(term, firm, _joined(powers), noise_variance), report
+
+
+def _tilted(term: Term, sums: PairSums, powers: Floats, noise_variance: float | None) -> Term:
+    def ratio_of(mean: Floats) -> Floats:
+        """The variance of a count over its mean, once the noisy count is known."""
+        if noise_variance is None:
+            return np.ones(mean.shape)
+        prior = mean + mean * mean / SHAPE
+        return np.asarray((1.0 + mean / SHAPE) * (noise_variance / (prior + noise_variance)))
+
+    ratio = None
+    if noise_variance is not None:
+        values = ratio_of(term.score.values.astype(np.float64)).astype(np.float32)
+        ratio = Score(values, by_count=term.score.by_count)
+    exponent = sums.expand(sums.split(powers)).single()
+    return Term(term.score, term.log_mean, tilt=Tilt(ratio, ratio_of, exponent))
+
+
+def _joined(parts: list[Floats | None]) -> Floats:
+    return np.concatenate([part for part in parts if part is not None])

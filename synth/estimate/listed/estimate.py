@@ -1,0 +1,269 @@
+"""The estimate of a universe that cannot be held: heavy cells by their counts, others by a tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth import progress
+from synth.config import Config
+from synth.domain import Universe
+from synth.domain.counts import Counts, is_possible
+from synth.domain.totals import Atoms
+from synth.estimate.gate_limits import sum_limit
+from synth.estimate.listed.posterior import ThresholdPosterior
+from synth.estimate.listed.raking import rake_to_tables
+from synth.estimate.listed.support import Support, spread, with_atoms
+from synth.estimate.listed.tables import SumTable, noisy_total
+from synth.estimate.listed.tree import Branch, Tree, fit_tree
+from synth.estimate.rounding import moved_by_last_digits, rake, required_totals, round_counts
+from synth.measurements import MeasuredTable, Measurements
+from synth.plan.listed import expected_false_cells
+
+Floats = NDArray[np.float64]
+Columns = tuple[NDArray[Any], ...]
+
+ROUNDS = 3
+"""How often the tree and the listed cells are judged by each other."""
+REAL = 0.5
+"""A listed cell is kept if it is at least this likely not to be empty."""
+_CENSORED_ROUNDS = 4
+_REAL_BEYOND_DOUBT = 0.999
+_SURELY = 1e-6
+"""No noise of the universe reaches a count that one does with this chance, over all its cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class ListedEstimate:
+    """An `Estimate` that holds the values of some cells; every other cell is empty.
+
+    Shapes and units: `columns[j]` is the code of attribute j of every cell; cells ascend, each
+    once, all possible. `values` is float64, records. `atoms` are those of the required totals on
+    these cells, which hold to floating point.
+    """
+
+    columns: Columns
+    values: Floats
+    atoms: Atoms | None
+    report: dict[str, Any]
+
+    def round(self, seed: int) -> Counts:
+        """Whole counts; see `rounding.round_counts`."""
+        counts = round_counts(self.values, self.atoms, seed)
+        kept = np.flatnonzero(counts)
+        return Counts(tuple(column[kept] for column in self.columns), counts[kept])
+
+    def support(self) -> Support:
+        """The cells with their values."""
+        return Support(self.columns, self.values, np.zeros(self.values.size, dtype=bool))
+
+    def moved(self, published: Counts, seed: int, shape: Sequence[int]) -> int | None:
+        """How many records last digits moved, if that is all that happened."""
+        found = published.at(self.columns, shape)
+        if int(found.sum()) != published.total:
+            return None
+        return moved_by_last_digits(self.values, self.atoms, seed, found)
+
+
+def estimate_listed(measurements: Measurements, config: Config, *, seed: int) -> ListedEstimate:
+    """Counts over a support of listed and drawn cells that fit all noisy tables.
+
+    Privacy: post-processing of the measurements and the public configuration; `seed` is public.
+    Ensures: the same bytes for the same input, whatever the number of threads.
+    """
+    listing = next((table for table in measurements.tables if table.codes is not None), None)
+    tables = [SumTable.of(t, config.universe) for t in measurements.tables if t.codes is None]
+    return estimate_from_list(listing, tables, config, seed=seed)
+
+
+def estimate_from_list(
+    listing: MeasuredTable | None, tables: list[SumTable], config: Config, *, seed: int
+) -> ListedEstimate:
+    """The same from a list of heavy cells, if there is one, and tables of sums."""
+    universe = config.universe
+    steps: list[dict[str, Any]] = []
+    declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
+    with progress.stage(progress.Stage.ESTIMATION, part=1, parts=3):
+        columns, counts, tree = _heavy_cells(listing, tables, universe, declared, steps)
+    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
+        support = spread(tree, universe, seed, listed=columns, counts=counts)
+    rest = [table for table in tables if len(table.axes)]
+    steps.append(
+        {
+            "step": "draw cells from the tree",
+            "attributes": len(tree.branches),
+            "edges": tree.edges,
+            "records": tree.total,
+            "cells": int((~support.listed).sum()),
+        }
+    )
+    if listing is not None:
+        support = _censored(support, ThresholdPosterior(listing.event))
+    with progress.stage(progress.Stage.ESTIMATION, part=3, parts=3):
+        support, raked = rake_to_tables(support, rest, universe)
+    steps.append(raked)
+    support, atoms = with_atoms(support, config)
+    values = support.values
+    if atoms is not None:
+        values, whole = rake(values, atoms, np.where(support.listed, 0.0, 1.0))
+        steps.append(
+            {
+                "step": "rake to the required totals",
+                "totals": int(atoms.totals.size),
+                "atoms": atoms.count,
+                "total": int(whole.sum()),
+            }
+        )
+    return ListedEstimate(support.columns, values, atoms, {"steps": steps})
+
+
+def _heavy_cells(
+    listing: MeasuredTable | None,
+    tables: list[SumTable],
+    universe: Universe,
+    declared: int | None,
+    steps: list[dict[str, Any]],
+) -> tuple[Columns, Floats, Tree]:
+    """The listed cells that are kept, their mean counts, and the tree of all other records.
+
+    The tree is fitted to the tables less the listed cells; what it expects of the listed cells
+    tells real ones from empty ones. Each is done again with the other's outcome.
+    """
+    if listing is None or listing.codes is None:
+        tree = _tree(tables, universe, declared, ((), np.zeros(0)))
+        return tuple(np.zeros(0, dtype=np.int64) for _ in universe.shape), np.zeros(0), tree
+    columns: Columns = tuple(np.ascontiguousarray(c) for c in listing.codes.T)
+    noisy = listing.noisy_counts
+    possible = is_possible(columns, universe)
+    posterior = ThresholdPosterior(listing.event)
+    counts = np.zeros(noisy.size)
+    keep = np.zeros(noisy.size, dtype=bool)
+    for _ in range(ROUNDS):
+        known = tuple(column[keep] for column in columns), counts[keep]
+        tree = _tree(tables, universe, declared, known)
+        judged = posterior.listed(
+            noisy,
+            tree.log_probability(columns),
+            total=tree.total,
+            log_cells=math.log(universe.size),
+        )
+        keep = possible & (judged.real >= REAL)
+        keep &= _most_certain(judged.real, noisy.size - (expected_false_cells(listing.event) or 0))
+        keep &= has_room(
+            columns, judged.mean, keep, noisy, tables, universe, variance=listing.variance,
+            certain=sum_limit(listing.event, 1, _SURELY / listing.event.cells),
+        )  # fmt: skip
+        counts = np.where(keep, judged.real * judged.mean, 0.0)
+    known = tuple(column[keep] for column in columns), counts[keep]
+    tree = _tree(tables, universe, declared, known)
+    steps.append(
+        {
+            "step": "keep listed cells that are likely to be real",
+            "listed_cells": int(noisy.size),
+            "kept_cells": int(keep.sum()),
+            "kept_records": float(known[1].sum()),
+            "rounds": ROUNDS,
+        }
+    )
+    return known[0], known[1], tree
+
+
+def _most_certain(real: Floats, most: float) -> NDArray[np.bool_]:
+    """The cells that are likeliest to be real, about as many as noise has not listed in vain."""
+    kept = np.zeros(real.size, dtype=bool)
+    kept[np.argsort(-real, kind="stable")[: max(0, math.ceil(most))]] = True
+    return kept | (real >= _REAL_BEYOND_DOUBT)
+
+
+def _tree(
+    tables: list[SumTable],
+    universe: Universe,
+    declared: int | None,
+    known: tuple[Columns, Floats],
+) -> Tree:
+    """The tree of the records outside the known cells.
+
+    Without any table of sums, the declared number of records is spread like the known cells.
+    """
+    columns, counts = known
+    left = [table.less(columns, counts, universe) for table in tables]
+    total = noisy_total(left)
+    if declared is not None:
+        total = declared - float(counts.sum())
+    if tables or not counts.size:
+        return fit_tree(left, universe, max(0.0, total or 0.0))
+    shares = tuple(
+        np.asarray(np.bincount(column, weights=counts, minlength=size) + 0.5, dtype=np.float64)
+        for column, size in zip(columns, universe.shape, strict=True)
+    )
+    shares = tuple(share / float(share.sum()) for share in shares)
+    branches = tuple(Branch(axis, None, share[None, :]) for axis, share in enumerate(shares))
+    return Tree(branches, max(0.0, total or 0.0), shares)
+
+
+def _censored(support: Support, posterior: ThresholdPosterior) -> Support:
+    """Lower the weights that are too large for cells that are not listed, raise the others."""
+    free = ~support.listed
+    weights = support.values[free]
+    total = float(weights.sum())
+    if total <= 0.0:
+        return support
+    likely, scale = weights, 1.0
+    for _ in range(_CENSORED_ROUNDS):
+        likely = posterior.unlisted_mean(weights * scale)
+        scale *= total / max(float(likely.sum()), 1e-300)
+    values = support.values.copy()
+    values[free] = likely * (total / max(float(likely.sum()), 1e-300))
+    return support.with_values(values)
+
+
+# Room for listed cells: what the tables of sums leave for them, as far as their noise can tell.
+
+
+ALLOWANCE = 4.0
+"""Standard deviations by which listed cells may exceed what a table has for them."""
+
+
+def has_room(
+    columns: Sequence[NDArray[Any]],
+    counts: Floats,
+    keep: NDArray[np.bool_],
+    noisy: NDArray[np.int64],
+    tables: Sequence[SumTable],
+    universe: Universe,
+    *,
+    variance: float,
+    certain: float,
+) -> NDArray[np.bool_]:
+    """Which of the cells to `keep` fit into every table, the larger noisy counts first.
+
+    A cell of a table has room for as many records as its noisy count says, and for `ALLOWANCE`
+    standard deviations of its noise and that of the listed cells in it (`variance` each). The
+    first cells that fit into it stay; a cell that comes when it is full is left to the model.
+    A list alone cannot tell a heavy cell from the largest of ten thousand noises; where no table
+    knows of its records, it was noise. A noisy count beyond `certain`, which no noise reaches,
+    stays whatever the tables say.
+    """
+    kept = keep.copy()
+    for table in tables:
+        places = np.flatnonzero(kept)
+        if not places.size:
+            break
+        group = table.cells([column[places] for column in columns], universe)
+        order = np.lexsort((places, -noisy[places], group))
+        places, group = places[order], group[order]
+        first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        lengths = np.diff(np.r_[first, group.size])
+        rank = np.arange(1, group.size + 1) - np.repeat(first, lengths)
+        running = np.cumsum(counts[places])
+        before = np.r_[0.0, running][first]
+        within = running - np.repeat(before, lengths)
+        room = table.values.reshape(-1)[group]
+        allowed = room + ALLOWANCE * np.sqrt(table.variance + rank * variance)
+        kept[places[(within > allowed) & (noisy[places] <= certain)]] = False
+    return kept

@@ -1,0 +1,217 @@
+"""Tables of sums beside a universe that cannot be held: what is left of them for the model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth import progress
+from synth.domain import Margin, Universe
+from synth.domain.counts import margin_cells, margin_sums
+from synth.domain.nested_sums import nested_sums_by_block
+from synth.estimate.sums import LEAST_VARIANCE
+from synth.measurements import MeasuredTable
+
+Floats = NDArray[np.float64]
+Columns = Sequence[NDArray[Any]]
+
+
+LARGEST_SUMMED = 20_000_000
+"""Sums over two attributes are taken of tables of at most so many cells."""
+LARGEST_PAIR = 1_000_000
+"""And held if they have at most so many."""
+
+View = tuple[int, int]
+"""An attribute and how many steps of its hierarchy it is above its codes."""
+
+
+@dataclass(frozen=True, eq=False)
+class SumTable:
+    """One noisy table in which every cell is measured.
+
+    Shapes and units: `values` is float64 with one axis per attribute of the margin, in records;
+    `variance` is that of the noise in every cell; `axes` are numbers of attributes.
+    """
+
+    margin: Margin
+    axes: tuple[int, ...]
+    values: Floats
+    variance: float
+
+    @staticmethod
+    def of(table: MeasuredTable, universe: Universe) -> SumTable:
+        """The table as measured."""
+        margin = Margin(table.event.table, table.event.coarsening)
+        values = table.noisy_counts.astype(np.float64).reshape(margin.shape(universe))
+        variance = max(table.variance, LEAST_VARIANCE)
+        return SumTable(margin, universe.axes(margin.names), values, variance)
+
+    def less(self, columns: Columns, counts: Floats, universe: Universe) -> SumTable:
+        """What the table says of the other cells, if these ones hold these counts."""
+        if not counts.size:
+            return self
+        known = margin_sums(columns, counts, universe, self.margin).reshape(self.values.shape)
+        return replace(self, values=self.values - known)
+
+    def cells(self, columns: Columns, universe: Universe) -> NDArray[np.int64]:
+        """The number of the table's cell of every given cell of the universe."""
+        return margin_cells(columns, universe, self.margin)
+
+    def summed_to(self, places: Sequence[int]) -> tuple[Floats, float]:
+        """The sums over the attributes at these places of the margin, and their variance."""
+        rest = tuple(place for place in range(self.values.ndim) if place not in places)
+        sums = self.values.sum(axis=rest)
+        return sums, self.variance * (self.values.size / max(1, sums.size))
+
+
+def sums_of(table: MeasuredTable, universe: Universe) -> Iterator[SumTable]:
+    """A measured table of one or two attributes, or the sums of a larger one over each and two.
+
+    Sums over two attributes are left out where they, or the table, are large.
+    """
+    margin = Margin(table.event.table, table.event.coarsening)
+    shape = margin.shape(universe)
+    if len(shape) <= 2:
+        yield SumTable.of(table, universe)
+        return
+    small = table.event.cells <= LARGEST_SUMMED
+    chosen = [
+        kept
+        for order in ((1, 2) if small else (1,))
+        for kept in combinations(range(len(shape)), order)
+        if math.prod(shape[i] for i in kept) <= LARGEST_PAIR
+    ]
+
+    def part(start: int, stop: int) -> NDArray[Any]:
+        return table.noisy_counts[start:stop]
+
+    for kept, sums in nested_sums_by_block(part, shape, chosen).items():
+        names = tuple(margin.names[i] for i in kept)
+        steps = tuple(margin.coarsening[i] for i in kept)
+        variance = max(table.variance, LEAST_VARIANCE) * (table.event.cells // sums.size)
+        values = sums.astype(np.float64)
+        yield SumTable(Margin(names, steps), universe.axes(names), values, variance)
+
+
+def noisy_total(tables: Sequence[SumTable]) -> float | None:
+    """The inverse-variance mean of the totals of all tables, or None if there is none."""
+    weights = [1.0 / (table.variance * table.values.size) for table in tables]
+    if not tables:
+        return None
+    totals = [float(table.values.sum()) for table in tables]
+    return sum(w * t for w, t in zip(weights, totals, strict=True)) / sum(weights)
+
+
+def combined(
+    tables: Sequence[SumTable], order: int
+) -> Iterator[tuple[tuple[View, ...], Floats, float]]:
+    """All sums over `order` attributes that the tables give, those alike taken together.
+
+    Sums of one kind from several tables are combined by inverse-variance means.
+    """
+    found: dict[tuple[View, ...], tuple[Floats, float]] = {}
+    for number, table in enumerate(tables):
+        progress.advance(number, len(tables), "tables")
+        for places in combinations(range(len(table.axes)), order):
+            view = tuple((table.axes[p], table.margin.coarsening[p]) for p in places)
+            sums, variance = table.summed_to(places)
+            if view in found:
+                weighted, precision = found[view]
+                found[view] = weighted + sums / variance, precision + 1.0 / variance
+            else:
+                found[view] = sums / variance, 1.0 / variance
+    for view, (weighted, precision) in sorted(found.items(), key=lambda entry: entry[0]):
+        yield view, weighted / precision, 1.0 / precision
+
+
+def groups_of(universe: Universe, view: View) -> NDArray[np.int64]:
+    """The group of every code of an attribute at this resolution."""
+    axis, step = view
+    return np.asarray(universe.attributes[axis].groups(step), dtype=np.int64)
+
+
+def simplex(values: Floats, total: float) -> Floats:
+    """The nearest numbers >= 0 with this sum: all lowered alike and cut at zero."""
+    if total <= 0.0:
+        return np.zeros(values.size)
+    falling = -np.sort(-values)
+    excess = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+    last = int(np.flatnonzero(falling > excess)[-1])
+    return np.asarray(np.maximum(values - excess[last], 0.0))
+
+
+def one_way(tables: Sequence[SumTable], universe: Universe, total: float) -> list[Floats]:
+    """For every attribute the share of each code.
+
+    The sums at the codes and at coarser levels are combined from fine to coarse: a group's gap
+    is spread evenly over its codes, by the share that their common noise leaves it. Then they
+    are brought to the total and projected onto the numbers >= 0. An attribute of which no table
+    speaks is even.
+    """
+    views: dict[int, list[tuple[int, Floats, float]]] = {}
+    for ((axis, step),), sums, variance in combined(tables, 1):
+        views.setdefault(axis, []).append((step, sums, variance))
+    shares = []
+    for axis, size in enumerate(universe.shape):
+        values = np.full(size, max(total, 0.0) / size)
+        noise = math.inf
+        for step, sums, variance in views.get(axis, []):
+            group = groups_of(universe, (axis, step))
+            members = np.bincount(group)
+            gap = sums - np.bincount(group, weights=values)
+            gain = 1.0 if math.isinf(noise) else members * noise / (members * noise + variance)
+            values = values + (gap * gain / members)[group]
+            noise = min(noise, variance / float(members.mean()))
+        values = simplex(values + (total - float(values.sum())) / size, total)
+        mass = float(values.sum())
+        shares.append(values / mass if mass > 0.0 else np.full(size, 1.0 / size))
+    return shares
+
+
+# Noise taken out of a table of two attributes by shrinking its singular values.
+
+
+LARGEST_SIDE = 64
+"""Larger tables are shrunk by one factor. Up to here the singular values are found by one thread,
+so that no digit depends on how many there are."""
+
+
+def shrunk(residual: Floats, noise: float) -> Floats:
+    """The part of a residual from independence that is not noise, about.
+
+    The sums along both axes are taken off first. A dependence between two attributes usually
+    has few dimensions: with noise of standard deviation s in every cell, a singular value y s
+    sqrt(n) of an m x n table becomes sqrt((y^2 - b - 1)^2 - 4 b) / y, b = m / n <= 1, or zero where
+    y <= 1 + sqrt(b): the best shrinkage for squared errors (Gavish, Donoho 2017). Tables of other
+    orders, and large ones, are multiplied by the share of their squares that noise does not
+    explain (James, Stein).
+    """
+    if residual.ndim != 2 or max(residual.shape) > LARGEST_SIDE or min(residual.shape) < 2:
+        return residual * kept_share(residual, noise)
+    centred = residual - residual.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    left, values, right = np.linalg.svd(centred, full_matrices=False)
+    small, large = sorted(size - 1 for size in residual.shape)
+    ratio = small / large
+    unit = noise * math.sqrt(large)
+    y = values / unit
+    inner = np.maximum((y * y - ratio - 1.0) ** 2 - 4.0 * ratio, 0.0)
+    kept = np.where(y > 1.0 + math.sqrt(ratio), np.sqrt(inner) / np.maximum(y, 1e-300), 0.0)
+    out = np.zeros(residual.shape)
+    for rank in np.flatnonzero(kept):
+        out += (kept[rank] * unit) * np.multiply.outer(left[:, rank], right[rank])
+    return out
+
+
+def kept_share(residual: Floats, noise: float) -> float:
+    """The share of the squares that noise of this standard deviation does not explain."""
+    squares = float((residual * residual).sum())
+    if squares <= 0.0:
+        return 0.0
+    return max(0.0, 1.0 - noise * noise * residual.size / squares)

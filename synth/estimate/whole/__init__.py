@@ -1,0 +1,1 @@
+"""A universe that is held as one table: every cell is fitted at once."""

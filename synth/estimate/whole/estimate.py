@@ -1,0 +1,283 @@
+"""The estimate of a universe that is held as one table: every cell at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.config import Config
+from synth.domain import Margin, Universe
+from synth.domain.counts import Counts
+from synth.domain.totals import Atoms
+from synth.errors import BugError
+from synth.estimate.interactions import Interactions
+from synth.estimate.listed.support import Support
+from synth.estimate.posterior import CellPosterior
+from synth.estimate.rounding import (
+    moved_by_last_digits,
+    rake,
+    rake_one_way,
+    required_atoms,
+    round_counts,
+)
+from synth.estimate.sums import LEAST_VARIANCE, cell_table, noisy_coefficients
+from synth.estimate.whole.loglinear import MODEST_SIZE, LogLinearFit, LogLinearModel
+from synth.estimate.whole.top_down import has_hierarchies, top_down
+from synth.estimate.whole.towards_sums import NoisySums, tilt
+from synth.measurements import Measurements
+
+Floats = NDArray[np.float64]
+
+DISCOUNTS = (0.3, 0.0)
+"""Shares of the variance of a cell's log mean to discount: the second is tried where the sums of
+the first contradict the noisy sums; see docs/estimation.md."""
+
+
+@dataclass(frozen=True, eq=False)
+class WholeEstimate:
+    """An `Estimate` that holds the value of every cell.
+
+    Shapes and units: `values` is float64, flat in cell order, records; never negative, exactly 0
+    on impossible cells, with every public total met to floating point.
+    """
+
+    values: Floats
+    config: Config
+    report: dict[str, Any]
+
+    def round(self, seed: int) -> Counts:
+        """Whole counts; see `rounding.round_counts`."""
+        rounded = round_counts(self.values, required_atoms(self.config), seed)
+        return Counts.of_all(rounded, self.config.universe.shape)
+
+    def support(self) -> Support:
+        """The cells with a value."""
+        cells = np.flatnonzero(self.values > 0)
+        columns = tuple(self.config.universe.codes(cells))
+        return Support(columns, self.values[cells], np.zeros(cells.size, dtype=bool))
+
+    def moved(self, published: Counts, seed: int) -> int | None:
+        """How many records last digits moved, if that is all that happened."""
+        found = published.of_every_cell(self.config.universe.shape)
+        return moved_by_last_digits(self.values, required_atoms(self.config), seed, found)
+
+
+def estimate_whole(measurements: Measurements, config: Config) -> WholeEstimate:
+    """Fit one non-negative table of counts to the noisy tables.
+
+    Privacy: post-processing of the measurements and the public configuration.
+    Ensures: the same bytes for the same input, whatever the number of threads.
+    Raises: BugError if there is no table, or one does not have the size of its margin.
+    """
+    universe = config.universe
+    require_sizes(measurements, universe)
+    possible = universe.possible()
+    steps: list[dict[str, Any]] = []
+    if possible.any():
+        everybody = (entry.total for entry in config.public_totals if not entry.where.codes)
+        values, fallback = _fit(measurements, universe, possible, steps, next(everybody, None))
+    else:
+        values = np.zeros(universe.size)
+        fallback = values
+    atoms = required_atoms(config)
+    if atoms is not None:
+        values, whole = rake(values, atoms, fallback)
+        steps.append(
+            {
+                "step": "rake to the required totals",
+                "totals": int(atoms.totals.size),
+                "atoms": atoms.count,
+                "total": int(whole.sum()),
+            }
+        )
+    if config.workload.cells:
+        values = _sharpen(values, atoms, universe.shape, keep_sums=len(measurements.tables) > 1)
+        steps.append(
+            {"step": "sharpen", "strength": STRENGTH, "block_records": BLOCK_RECORDS},
+        )
+    report = {"steps": steps, "residuals": _residuals(measurements, config, values)}
+    return WholeEstimate(values, config, report)
+
+
+def _fit(
+    measurements: Measurements,
+    universe: Universe,
+    possible: NDArray[np.bool_],
+    steps: list[dict[str, Any]],
+    total_of_all: int | None,
+) -> tuple[Floats, Floats]:
+    """The posterior means of the cells, and the means that the model gives them.
+
+    `total_of_all` is the public number of all records, if there is one.
+    """
+    interactions = Interactions.of(universe)
+    full = cell_table(measurements, universe)
+    sums = noisy_coefficients(
+        [table for table in measurements.tables if table is not full], interactions, universe
+    )
+    posterior, noisy_sums, group_sums = None, None, None
+    variance = math.inf
+    total = 0.0
+    if full is not None:
+        noisy = np.asarray(full.noisy_counts, dtype=np.int64)
+        seen = np.where(possible, noisy, 0)
+        variance = max(full.variance, LEAST_VARIANCE)
+        noisy_sums = NoisySums(interactions, seen.astype(np.float64), possible, variance)
+        posterior = CellPosterior(noisy, decay=float(1 / full.event.noise_scale_records))
+        total = float(seen.sum())
+        if has_hierarchies(interactions):
+            cells = replace(full, noisy_counts=seen)
+            every = [cells if table is full else table for table in measurements.tables]
+            group_sums = noisy_coefficients(every, interactions, universe)
+    if sums is not None:
+        total = float(sums.values[0]) * math.sqrt(interactions.size)
+    base = math.log(max(total, 1.0) / int(possible.sum()))
+    best: tuple[float, LogLinearFit, Floats, LogLinearModel] | None = None
+    discounts = DISCOUNTS if interactions.size <= 2 * MODEST_SIZE else DISCOUNTS[:1]
+    for discount in discounts if full is not None else (0.0,):
+        model = LogLinearModel(
+            interactions,
+            posterior,
+            sums,
+            possible,
+            noise_variance=variance,
+            base=base,
+            discount=discount,
+        )
+        fit = model.fit()
+        log_mean = fit.discounted
+        steps.extend({**step, "discount": discount} for step in fit.steps)
+        values = model.expected(log_mean)
+        uncertainty = model.posterior_variance(log_mean)
+        if group_sums is not None:
+            values, uncertainty, moved = top_down(
+                group_sums, values, uncertainty, possible, total=total_of_all
+            )
+            steps.append(moved)
+        if sums is not None:
+            tilted, step = tilt(sums, values, uncertainty, weigh=noisy_sums is not None)
+            if noisy_sums is not None and _contradicts(noisy_sums, tilted, values):
+                tilted, step = tilt(sums, values, uncertainty, weigh=False)
+            values = tilted
+            steps.append(step)
+        misfit = 0.0 if noisy_sums is None else noisy_sums.misfit(values)
+        limit = math.inf if noisy_sums is None else noisy_sums.misfit_limit()
+        steps.append(
+            {
+                "step": "posterior mean of every cell",
+                "discount": discount,
+                "misfit": misfit,
+                "misfit_limit": limit if math.isfinite(limit) else None,
+            }
+        )
+        if best is None or misfit < best[0]:
+            best = misfit, fit, values, model
+        if misfit <= limit:
+            break
+    if best is None:
+        raise BugError("no model was fitted")
+    values = best[2]
+    if noisy_sums is not None and sums is None and group_sums is None:
+        uncertainty = best[3].posterior_variance(best[1].discounted)
+        values, anchored = noisy_sums.anchor(values, uncertainty)
+        steps.append(anchored)
+    means = np.exp(best[1].log_mean)
+    means[~possible] = 0.0
+    return values, means
+
+
+def _contradicts(noisy_sums: NoisySums, tilted: Floats, values: Floats) -> bool:
+    """Whether counts that were tilted to other sums contradict these, and did not before.
+
+    Then the others, which are known less well, were given weight that is not theirs.
+    """
+    misfit = noisy_sums.misfit(tilted)
+    return misfit > noisy_sums.misfit_limit() and misfit > noisy_sums.misfit(values)
+
+
+def _sharpen(
+    values: Floats, atoms: Atoms | None, shape: tuple[int, ...], *, keep_sums: bool
+) -> Floats:
+    """Sharpen in cell order, inside every atom of the required totals.
+
+    With `keep_sums` the one-way tables are then made what they were, unless totals are required.
+    """
+    if atoms is None:
+        sharper = sharpen(values)
+        return rake_one_way(sharper, values, shape) if keep_sums else sharper
+    sharper = np.zeros(values.size)
+    for cells in atoms.cells():
+        sharper[cells] = sharpen(values[cells])
+    return sharper
+
+
+def require_sizes(measurements: Measurements, universe: Universe) -> None:
+    """Refuse measurements without a table, or with one that has not the size of its margin."""
+    if not measurements.tables:
+        raise BugError("there is no measured table to estimate from")
+    for table in measurements.tables:
+        margin = Margin(table.event.table, table.event.coarsening)
+        if table.noisy_counts.size != margin.cells(universe):
+            raise BugError("a measured table does not have the size of its margin")
+
+
+def _residuals(measurements: Measurements, config: Config, values: Floats) -> list[dict[str, Any]]:
+    """How far the estimate is from each noisy table, in standard deviations of the noise."""
+    universe = config.universe
+    found: list[dict[str, Any]] = []
+    for table in measurements.tables:
+        fitted = Margin(table.event.table, table.event.coarsening).sums(universe, values)
+        residual = table.noisy_counts - fitted
+        cells = max(1, residual.size)
+        found.append(
+            {
+                "table": list(table.event.table),
+                "cells": int(residual.size),
+                "noise_standard_deviation": math.sqrt(table.variance),
+                "root_mean_square_residual": math.sqrt(float((residual**2).sum()) / cells),
+                "total_residual": float(residual.sum()),
+                "total_noise_standard_deviation": math.sqrt(table.variance * cells),
+            }
+        )
+    return found
+
+
+# Sharpening: gather the mass of tiny cells where it most likely belongs.
+
+
+STRENGTH = 0.5
+BLOCK_RECORDS = 16.0
+
+
+def sharpen(values: Floats) -> Floats:
+    """Move every value half-way to a whole number, within blocks of neighbouring cells.
+
+    A posterior mean of 0.1 in each of ten cells says that one record lies in one of them. For
+    the error of a single cell it is best to publish the nearest whole numbers; for sums it is
+    best to keep the fractions. This goes half-way. Cells in order are cut into blocks whose
+    fractional parts sum to about 16. In a block the largest fractional parts are rounded up and
+    the others down, so that the block keeps its sum but for less than one record, which the next
+    block makes up; the mean of that and the values is returned.
+
+    Ensures: every value stays between its floor and its ceiling; any run of whole blocks keeps its
+    sum to within a quarter of a record.
+    """
+    if not values.size:
+        return values.copy()
+    floor = np.floor(values)
+    fraction = values - floor
+    running = np.cumsum(fraction)
+    block = np.floor(running / BLOCK_RECORDS).astype(np.int64)
+    sums = np.bincount(block, weights=fraction)
+    ups = np.diff(np.floor(np.cumsum(sums) + 0.5), prepend=0.0)
+    order = np.lexsort((np.arange(values.size), -fraction, block))
+    sizes = np.bincount(block)
+    rank = np.arange(values.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    up = np.zeros(values.size)
+    up[order] = rank < np.repeat(ups, sizes)
+    up[fraction == 0.0] = 0.0
+    return np.asarray(floor + fraction + STRENGTH * (up - fraction), dtype=np.float64)

@@ -1,0 +1,223 @@
+"""Anchoring: where the estimate contradicts the noisy sums, move towards them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from synth.estimate.interactions import Interactions
+from synth.estimate.solver import Solution, solve
+from synth.estimate.sums import NoisyCoefficients, trusted
+
+Floats = NDArray[np.float64]
+
+_SWEEPS = 20
+_LARGEST = 30.0
+"""The largest logarithm of a factor in one step."""
+_LEAST_SHARE = 1e-3
+"""Where the values of a sum are surer than this, it is not moved all the way."""
+_SETTLED = 1e-9
+_MISFIT_DEVIATIONS = 4.0
+"""A mean square this many standard deviations above its expectation is a misfit."""
+FALSE_ALARM_TOTAL = 0.05
+FALSE_ALARM_TABLES = 0.01
+"""How often true sums would be taken for a contradiction: the total, and any of the tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisySums:
+    """The noisy table as it is seen by its sums: 0 on impossible cells, equal noise elsewhere."""
+
+    interactions: Interactions
+    noisy: Floats
+    possible: NDArray[np.bool_]
+    noise_variance: float
+
+    def misfit(self, values: Floats) -> float:
+        """Mean square of the differences in all sums over up to two attributes, in noise units.
+
+        Measured on the orthonormal coefficients, where the noise of every sum is independent and
+        has the variance of a cell: about 1 if the values have the true sums.
+        """
+        low = self.interactions.order <= 2
+        gap = self.interactions.forward(self.noisy - values)[low]
+        share = max(1.0 / self.possible.size, float(self.possible.mean()))
+        return float((gap * gap).mean()) / (self.noise_variance * share)
+
+    def misfit_limit(self) -> float:
+        """What the misfit of true sums exceeds only by a rare accident."""
+        coefficients = int((self.interactions.order <= 2).sum())
+        return 1.0 + _MISFIT_DEVIATIONS * math.sqrt(2.0 / coefficients)
+
+    def anchor(
+        self, values: Floats, variance: Floats | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Rake to the total and the one-way sums that the values contradict.
+
+        For a table of k sums with differences d from the noisy ones, in units of their noise, the
+        sum of d^2 is about chi-square with k degrees of freedom for true sums. If it is so large
+        that this would happen by chance in one of a hundred universes (in any of its tables; one in
+        twenty for the total, whose move changes no share), what the mean of d^2 has above 1 is
+        taken for the error of the values, t^2, and the sums move towards the noisy ones by the
+        share t^2 / (t^2 + 1).
+
+        A value x with variance w is moved by a factor exp(t w / x), the same t for all values of
+        a sum: uncertain values bear the difference, certain ones stay (see `tilt`). Without
+        variances they are taken to be as large as the values.
+        """
+        shape = self.interactions.shape
+        ratio = np.ones(values.size)
+        if variance is not None:
+            np.divide(variance, values, out=ratio, where=values > 0.0)
+        tables: list[tuple[int, Floats, float]] = []
+        scaled, share = self._anchor_total(values, ratio)
+        for axis, size in enumerate(shape):
+            if size < 2:
+                continue
+            wanted, weight = self._wanted(scaled, axis)
+            if weight > 0.0:
+                tables.append((axis, wanted, weight))
+        table = scaled.reshape(shape).copy()
+        slope = ratio.reshape(shape)
+        for _ in range(_SWEEPS if tables else 0):
+            largest = 0.0
+            for axis, wanted, _ in tables:
+                largest = max(largest, _step(table, slope, wanted, axis))
+            if largest < _SETTLED:
+                break
+        report = {
+            "step": "anchor to noisy sums that the fit contradicts",
+            "total_factor": float(scaled.sum()) / (float(values.sum()) or 1.0),
+            "total_share": share,
+            "one_way_shares": {str(axis): weight for axis, _, weight in tables},
+        }
+        return table.reshape(-1), report
+
+    def _anchor_total(self, values: Floats, ratio: Floats) -> tuple[Floats, float]:
+        now = float(values.sum())
+        noise = math.sqrt(self.noise_variance * max(1, int(self.possible.sum())))
+        gap = (float(self.noisy.sum()) - now) / noise
+        share = share_of(np.array([gap]), FALSE_ALARM_TOTAL)
+        wanted = np.array([max(0.0, now + share * gap * noise)])
+        moved = values.reshape(1, -1).copy()
+        for _ in range(_SWEEPS if share > 0.0 else 0):
+            if _step(moved, ratio.reshape(1, -1), wanted, 0) < _SETTLED:
+                break
+        return moved.reshape(-1), share
+
+    def _wanted(self, values: Floats, axis: int) -> tuple[Floats, float]:
+        shape = self.interactions.shape
+        now = _one_way(values.reshape(shape), axis)
+        cells = _one_way(self.possible.reshape(shape).astype(np.float64), axis)
+        noise = np.sqrt(self.noise_variance * np.maximum(cells, 1.0))
+        gap = (_one_way(self.noisy.reshape(shape), axis) - now) / noise
+        gap[cells == 0.0] = 0.0
+        share = share_of(gap, FALSE_ALARM_TABLES / len(shape))
+        wanted = np.maximum(now + share * gap * noise, 0.0)
+        total = float(wanted.sum())
+        if total <= 0.0:
+            return now, 0.0
+        return wanted * (float(now.sum()) / total), share
+
+
+def _one_way(table: Floats, axis: int) -> Floats:
+    rest = tuple(i for i in range(table.ndim) if i != axis)
+    return np.asarray(table.sum(axis=rest), dtype=np.float64)
+
+
+def _step(table: Floats, ratio: Floats, wanted: Floats, axis: int) -> float:
+    """One step of Newton, in place, towards the wanted sums; how far they were off, relatively.
+
+    For equal ratios the step of a logarithm is exact.
+    """
+    now = _one_way(table, axis)
+    slope = _one_way(table * ratio, axis)
+    share = np.divide(slope, now, out=np.ones(now.size), where=now > 0.0)
+    aim = np.divide(wanted, now, out=np.ones(now.size), where=now > 0.0)
+    if not np.any(aim != 1.0):
+        return 0.0
+    with np.errstate(divide="ignore"):
+        step = np.clip(np.log(aim) / np.maximum(share, _LEAST_SHARE), -_LARGEST, _LARGEST)
+    step = step.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+    table *= np.exp(np.clip(step * ratio, -_LARGEST, _LARGEST))
+    return float(np.abs(aim - 1.0).max())
+
+
+def share_of(gap: Floats, false_alarm: float) -> float:
+    """How far to move: 0, or the share of the squared gap that noise does not explain."""
+    square = float((gap * gap).sum())
+    limit = float(chdtri(gap.size, false_alarm))
+    mean = square / gap.size
+    return (mean - 1.0) / mean if square > limit else 0.0
+
+
+# The tilt: expected counts that agree with noisy sums as far as both are known.
+
+
+_ITERATIONS = 200
+_TOLERANCE = 1e-5
+_PASSES = 4
+
+
+def tilt(
+    sums: NoisyCoefficients, mean: Floats, variance: Floats, *, weigh: bool = True
+) -> tuple[Floats, dict[str, Any]]:
+    """Move counts with these means and variances towards the noisy sums.
+
+    If a noisy sum with precision p differs by d from the true one, its likelihood is exp(-p d^2/2).
+    At the most probable sums this acts on every count x like the factor exp(t x), with
+    t = p (noisy sum - expected sum). That moves a mean by t times the variance; here by the
+    factor exp(t variance / mean), which is the same for small t, exact for Poisson counts, and
+    never negative. The coefficients of t solve t / p = noisy - expected(t).
+    """
+    ratio = np.divide(variance, mean, out=np.zeros(mean.size), where=mean > 0.0)
+    spread = sums.interactions.squares(variance)[sums.places]
+    gap = sums.values - sums.of(mean)
+    point = np.zeros(sums.places.size)
+    for _ in range(_PASSES if weigh else 1):
+        firm = trusted(sums, gap, spread) if weigh else sums
+        solution = _solve(firm, mean, ratio, point / np.sqrt(firm.precision))
+        point = solution.point * np.sqrt(firm.precision)
+        left = sums.values - sums.of(_tilted(firm, mean, ratio, point))
+        gap = left * (1.0 + spread * firm.precision)
+    report = {
+        "step": "tilt towards the noisy sums",
+        "coefficients": int(sums.places.size),
+        "iterations": solution.iterations,
+        "stop": solution.stop,
+        "promised_gain_nats": solution.promise,
+    }
+    return _tilted(sums, mean, ratio, point), report
+
+
+def _tilted(sums: NoisyCoefficients, mean: Floats, ratio: Floats, power: Floats) -> Floats:
+    exponent = sums.expand(power) * ratio
+    return np.asarray(mean * np.exp(np.clip(exponent, -_LARGEST, _LARGEST)))
+
+
+def _solve(sums: NoisyCoefficients, mean: Floats, ratio: Floats, start: Floats) -> Solution:
+    unit = np.sqrt(sums.precision)
+
+    def field(point: Floats) -> Floats:
+        tilted = _tilted(sums, mean, ratio, point * unit)
+        return np.asarray(unit * (sums.values - sums.of(tilted)) - point)
+
+    def curvature(point: Floats) -> Floats:
+        tilted = _tilted(sums, mean, ratio, point * unit)
+        return np.asarray(
+            1.0 + sums.precision * sums.interactions.squares(tilted * ratio)[sums.places]
+        )
+
+    return solve(
+        field,
+        start,
+        curvature,
+        max_iterations=_ITERATIONS,
+        tolerance=_TOLERANCE,
+        overshoot=0.0,
+    )

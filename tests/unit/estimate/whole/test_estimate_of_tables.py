@@ -1,0 +1,323 @@
+"""The estimator with tables of sums: slow solvers where the answer is known, promises elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from synth.config import Config
+from synth.domain import Margin, Universe
+from synth.estimate import estimate_whole, required_atoms, round_counts
+from synth.estimate.whole import loglinear, towards_sums
+from synth.measurements import MeasuredTable, Measurements
+
+MakeConfig = Callable[..., Config]
+MakeUniverse = Callable[..., Universe]
+Measure = Callable[..., MeasuredTable]
+Draw = Callable[..., NDArray[np.int64]]
+Tables = tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
+
+DEEP = [
+    (6, ((0, 0, 0, 0, 1, 1), (0, 0, 1, 1, 2, 3))),
+    (3, ()),
+    (4, ((0, 0, 1, 1),)),
+]
+SHAPE = (6, 3, 4)
+NAMES = ("a0", "a1", "a2")
+ONE_WAY: Tables = tuple(((name,), (0,)) for name in NAMES)
+PAIRS: Tables = tuple((pair, (0, 0)) for pair in combinations(NAMES, 2))
+COARSE: Tables = (
+    (("a0", "a1"), (2, 0)),
+    (("a0", "a2"), (1, 1)),
+    (("a0",), (0,)),
+    (("a1", "a2"), (0, 1)),
+)
+FULL: Tables = ((NAMES, (0, 0, 0)),)
+IMPOSSIBLE = [{"a0": (1,), "a2": (0, 3)}]
+NO_NOISE = Fraction(10**9)
+
+
+@pytest.fixture(name="deep")
+def _deep(make_deep_universe: MakeUniverse) -> Universe:
+    return make_deep_universe(DEEP, IMPOSSIBLE)
+
+
+@pytest.fixture(name="counts")
+def _counts(deep: Universe, draw_table: Draw) -> NDArray[np.int64]:
+    return (draw_table(SHAPE, 3000, 1) + 2) * deep.possible()
+
+
+@pytest.fixture(name="config")
+def _config(make_config: MakeConfig, deep: Universe) -> Config:
+    return replace(make_config((2, 2), cells=False), universe=deep)
+
+
+@pytest.fixture(name="exact")
+def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(towards_sums, "_TOLERANCE", 1e-14)
+    monkeypatch.setattr(towards_sums, "_ITERATIONS", 2000)
+    monkeypatch.setattr(loglinear, "_TOLERANCE", 1e-14)
+
+
+def family(
+    universe: Universe, counts: NDArray[np.int64], tables: Tables, measure: Measure, **noise: object
+) -> list[MeasuredTable]:
+    return [
+        measure(universe, names, counts, coarsening=steps, **{"seed": i, **noise})
+        for i, (names, steps) in enumerate(tables)
+    ]
+
+
+def run(config: Config, *tables: MeasuredTable) -> NDArray[np.float64]:
+    return estimate_whole(Measurements("t", "0" * 64, tables), config).values
+
+
+def largest_entropy(
+    universe: Universe, counts: NDArray[np.int64], tables: Tables
+) -> NDArray[np.float64]:
+    """Iterative proportional fitting, until nothing moves: slow, and exact."""
+    cells = np.eye(universe.size)
+    found = universe.possible().astype(float)
+    matrices = [
+        np.array([Margin(*table).sums(universe, cell) for cell in cells]).T for table in tables
+    ]
+    for _ in range(20_000):
+        before = found.copy()
+        for matrix in matrices:
+            now = matrix @ found
+            factor = np.divide(matrix @ counts, now, out=np.ones(now.size), where=now > 0.0)
+            found = found * (factor @ matrix)
+        if np.abs(found - before).max() < 1e-12:
+            break
+    return found
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("tables", [ONE_WAY, PAIRS, COARSE, ONE_WAY + COARSE])
+def test_tables_without_noise_give_the_table_of_largest_entropy(
+    tables: Tables, deep: Universe, counts: NDArray[np.int64], config: Config, measure: Measure
+) -> None:
+    exact = family(deep, counts, tables, measure, rho=NO_NOISE, seed=None)
+    wanted = largest_entropy(deep, counts, tables)
+    assert run(config, *exact) == pytest.approx(wanted, rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.usefixtures("exact")
+def test_a_gaussian_table_of_the_universe_without_noise_is_given_back(
+    deep: Universe, counts: NDArray[np.int64], config: Config, measure: Measure
+) -> None:
+    (exact,) = family(deep, counts, FULL, measure, rho=NO_NOISE, seed=None)
+    assert run(config, exact) == pytest.approx(counts, abs=0.01)
+
+
+@pytest.mark.parametrize("levels", [(), ((0, 0, 0, 1, 1, 1),)])
+def test_several_levels_without_a_possible_cell(
+    levels: tuple[tuple[int, ...], ...],
+    make_deep_universe: MakeUniverse,
+    make_config: MakeConfig,
+    draw_table: Draw,
+    measure: Measure,
+) -> None:
+    """A contrast between two such levels is nothing on every possible cell."""
+    axes = [(6, levels), (4, ((0, 0, 1, 1),) if levels else ())]
+    universe = make_deep_universe(axes, [{"a0": (0, 1, 2)}])
+    counts = draw_table((6, 4), 3000, 1) * universe.possible()
+    config = replace(make_config((2, 2), cells=True), universe=universe)
+    noise = {"epsilon": Fraction(1, 2)}
+    for tables in (
+        ((("a0", "a1"), (0, 0)), (("a0",), (0,))),
+        ((("a0",), (0,)), (("a1",), (0,))),
+    ):
+        values = run(config, *family(universe, counts, tables, measure, **noise))
+        assert np.isfinite(values).all()
+        assert np.all(values[~universe.possible()] == 0.0)
+        assert values.sum() == pytest.approx(counts.sum(), rel=0.05)
+
+
+def test_only_the_variance_of_a_table_of_sums_matters(
+    deep: Universe, counts: NDArray[np.int64], config: Config, measure: Measure
+) -> None:
+    laplace = family(deep, counts, ONE_WAY, measure, epsilon=Fraction(1, 2))
+    gaussian = [
+        replace(table, event=other.event)
+        for table, other in zip(
+            laplace, family(deep, counts, ONE_WAY, measure, rho=Fraction(1, 7)), strict=True
+        )
+    ]
+    assert np.array_equal(run(config, *laplace), run(config, *gaussian))
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1)])
+def test_sums_that_are_known_are_those_of_the_whole_counts(
+    cells: bool,
+    epsilon: Fraction,
+    counts: NDArray[np.int64],
+    deep: Universe,
+    config: Config,
+    measure: Measure,
+) -> None:
+    config = replace(config, workload=replace(config.workload, cells=cells))
+    full = measure(deep, NAMES, counts, epsilon=epsilon, seed=9)
+    known = family(deep, counts, ONE_WAY, measure, rho=Fraction(10**4), seed=None)
+    result = estimate_whole(Measurements("t", "0" * 64, (full, *known)), config)
+    whole = round_counts(result.values, required_atoms(config), 5)
+    fraction = result.values - np.floor(result.values)
+    for name, steps in ONE_WAY:
+        margin = Margin(name, steps)
+        aim = margin.sums(deep, counts)
+        assert margin.sums(deep, result.values) == pytest.approx(aim, abs=0.05)
+        # Rounding gives a cell with fraction f the variance f (1 - f).
+        rounding = np.sqrt(margin.sums(deep, fraction * (1.0 - fraction)))
+        assert np.all(np.abs(margin.sums(deep, whole) - aim) <= 0.05 + 4.0 * rounding)
+
+
+@pytest.mark.parametrize("tables", [ONE_WAY, PAIRS, COARSE, FULL, FULL + COARSE])
+@pytest.mark.parametrize("with_cells", [False, True])
+@pytest.mark.parametrize("records", [0, 3000])
+def test_any_tables_give_counts_that_keep_every_promise(
+    tables: Tables,
+    with_cells: bool,
+    records: int,
+    deep: Universe,
+    config: Config,
+    measure: Measure,
+    draw_table: Draw,
+) -> None:
+    counts = draw_table(SHAPE, records, 3) * deep.possible()
+    noisy = family(deep, counts, tables, measure, rho=Fraction(1, 50))
+    if with_cells:
+        noisy.append(measure(deep, NAMES, counts, epsilon=Fraction(1, 3), seed=8))
+    config = replace(config, workload=replace(config.workload, cells=True))
+    result = estimate_whole(Measurements("t", "0" * 64, tuple(noisy)), config)
+    assert np.all(np.isfinite(result.values))
+    assert np.all(result.values >= 0.0)
+    assert np.all(result.values[~deep.possible()] == 0.0)
+    json.dumps(result.report, allow_nan=False)
+    assert len(result.report["residuals"]) == len(noisy)
+    assert "tilt towards the noisy sums" in [step["step"] for step in result.report["steps"]]
+    whole = round_counts(result.values, required_atoms(config), 4)
+    assert np.all(np.abs(whole - result.values) < 1.0)
+
+
+@pytest.mark.parametrize("with_cells", [False, True])
+def test_public_totals_hold_exactly_beside_noisy_sums(
+    with_cells: bool, make_config: MakeConfig, measure: Measure, draw_table: Draw
+) -> None:
+    config = make_config(
+        SHAPE,
+        impossible=IMPOSSIBLE,
+        totals=[({}, 3000), ({"a0": (0, 1)}, 1234), ({"a1": (1,)}, 17), ({"a2": (2,)}, 0)],
+    )
+    universe = config.universe
+    possible = universe.possible()
+    counts = draw_table(SHAPE, 3000, 2) * possible
+    noisy = family(universe, counts, ONE_WAY + PAIRS, measure, rho=Fraction(1, 20))
+    if with_cells:
+        noisy.append(measure(universe, NAMES, counts, epsilon=Fraction(1, 2), seed=7))
+    result = estimate_whole(Measurements("t", "0" * 64, tuple(noisy)), config)
+    whole = round_counts(result.values, required_atoms(config), 6)
+    assert np.all(whole[~possible] == 0)
+    for total in config.public_totals:
+        members = universe.members(total.where)
+        assert result.values[members].sum() == pytest.approx(total.total, rel=1e-12, abs=1e-9)
+        assert whole[members].sum() == total.total
+
+
+def test_a_universe_without_possible_cells_stays_empty(
+    make_deep_universe: MakeUniverse, config: Config, measure: Measure
+) -> None:
+    universe = make_deep_universe(DEEP, [{"a1": (0, 1, 2)}])
+    nothing = np.zeros(universe.size, dtype=np.int64)
+    noisy = family(universe, nothing, ONE_WAY, measure, rho=Fraction(1, 20))
+    assert np.array_equal(run(replace(config, universe=universe), *noisy), nothing)
+
+
+def test_noisy_sums_make_sums_better_and_cells_no_worse(
+    make_config: MakeConfig, measure: Measure, draw_table: Draw
+) -> None:
+    shape = (8, 6, 5, 4)
+    config = make_config(shape, cells=False)
+    universe = config.universe
+    counts = draw_table(shape, 2000, 4)
+    alone, beside = np.zeros(2), np.zeros(2)
+
+    def errors(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        margins = [Margin((name,), (0,)) for name in universe.names]
+        sums = sum(np.abs(margin.sums(universe, values - counts)).sum() for margin in margins)
+        return np.array([sums, np.abs(values - counts).sum()])
+
+    for seed in range(4):
+        full = measure(universe, universe.names, counts, epsilon=Fraction(1, 10), seed=10 * seed)
+        tables = [
+            measure(universe, (name,), counts, epsilon=Fraction(1, 10), seed=10 * seed + i)
+            for i, name in enumerate(universe.names, start=1)
+        ]
+        alone += errors(run(config, full))
+        beside += errors(run(config, full, *tables))
+    assert beside[0] < 0.6 * alone[0]
+    assert beside[1] < 1.05 * alone[1]
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import conftest
+print(conftest.digest_of_estimates())
+"""
+
+
+def test_the_same_bytes_with_any_number_of_threads(digest_of_estimates: Callable[[], str]) -> None:
+    def in_subprocess(threads: str) -> str:
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(Path(__file__).parents[1])],
+            env={**os.environ, **dict.fromkeys(names, threads)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    assert in_subprocess("1") == in_subprocess("4") == digest_of_estimates()
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 4), (4, 1), (1, 1, 3)])
+@pytest.mark.parametrize("names", [(), ("a0",)])
+def test_the_total_and_attributes_of_one_level_can_be_measured(
+    shape: tuple[int, ...], names: tuple[str, ...], make_config: MakeConfig, measure: Measure
+) -> None:
+    config = make_config(shape, cells=False)
+    counts = np.full(config.universe.size, 20)
+    full = measure(config.universe, config.universe.names, counts, epsilon=Fraction(1, 5), seed=1)
+    known = measure(config.universe, names, counts, rho=Fraction(10**4), seed=None)
+    assert run(config, full, known).sum() == pytest.approx(counts.sum(), abs=0.5)
+    assert run(config, known).sum() == pytest.approx(counts.sum(), abs=0.5)
+
+
+def test_tables_that_noise_drowned_do_not_move_cells_that_are_known(
+    make_deep_universe: MakeUniverse, make_config: MakeConfig, measure: Measure
+) -> None:
+    """Noise that is a little larger than usual is no sign that five known records are twelve."""
+    halves = [(0,) * 32 + (1,) * 33, (0, 0, 1, 1)]
+    universe = make_deep_universe([(65, (halves[0],)), (4, (halves[1],))])
+    config = replace(make_config((2, 2), cells=False), universe=universe)
+    counts = np.zeros(universe.size, dtype=np.int64)
+    counts[[36, 80, 93, 121, 196]] = 1
+    cells = measure(universe, ("a0", "a1"), counts, epsilon=Fraction(8), seed=None)
+    for seed in range(8):
+        drowned = [
+            measure(universe, (name,), counts, epsilon=Fraction(1, 2), seed=seed)
+            for name in universe.names
+        ]
+        assert run(config, cells, *drowned).sum() == pytest.approx(5.0, abs=0.5)
