@@ -15,7 +15,7 @@ from synth.errors import (
     PublishedDifferentlyError,
 )
 from synth.ledger import ChargeRequest, Ledger, RunState
-from synth.ledger.run_directory import run_directory_of
+from synth.ledger.run_directory import MEASUREMENTS, run_directory_of
 from synth.privacy import Budget, Promise, TableEvent
 
 ZERO = Fraction(0)
@@ -262,3 +262,12 @@ def test_only_the_day_is_kept(ledger, reserve):
     reserve("a")
     assert ledger.state("a").reserved_on == "2026-01-31"
     assert {event.day for event in ledger.history()} == {"2026-01-31"}
+
+
+def test_measurements_that_were_not_charged_here_are_not_taken_over(path, ledger, reserve):
+    directory = run_directory_of(path, "a")
+    directory.mkdir(parents=True, mode=0o700)
+    (directory / MEASUREMENTS).write_bytes(b"")
+    with pytest.raises(OutputError, match="holds measurements that this ledger did not charge"):
+        reserve("a")
+    assert ledger.state("a") is None
