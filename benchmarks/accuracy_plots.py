@@ -45,6 +45,8 @@ LOOKS = {
     "opendp-identity": ("clipped noise (OpenDP)", "#999999", "x:"),
 }
 """Name, colour and line of every way that is drawn (colours of Okabe and Ito 2008)."""
+SHORT = {"MST (dpmm)": "MST*", "clipped noise (OpenDP)": "clipped"}
+"""Names in the comparison; the others are known by their first word."""
 LOWEST = 1e-5
 """Smaller errors are drawn here."""
 LEAST_BUDGETS = 3
@@ -192,7 +194,7 @@ def draw_shares(figures: list[Figures]) -> None:
 
 
 def cell(figures: list[Figures], measure: int) -> str:
-    """Our error (auto) and that of the best peer, with `+` if ours is smaller, `-` if larger."""
+    """Our error (auto) and that of the best peer, the smaller one in bold."""
     known = [one for one in figures if one.errors[measure] is not None]
     ours = next(one for one in known if one.way == "auto" and one.delta == "0").errors[measure]
     others = [
@@ -201,9 +203,11 @@ def cell(figures: list[Figures], measure: int) -> str:
         if one.way in LOOKS and one.way not in ("auto", "identity")
     ]
     least, whose = min(others)
-    both = [f"{error:.{4 if max(ours, least) > HARDLY_ANY else 5}f}" for error in (ours, least)]
-    mark = "=" if both[0] == both[1] else "+" if ours < least else "-"
-    return f"{mark} {both[0].lstrip('0')} / {both[1].lstrip('0')} {whose}"
+    digits = 4 if max(ours, least) > HARDLY_ANY else 5
+    both = [f"{error:.{digits}f}".lstrip("0") for error in (ours, least)]
+    if both[0] != both[1]:
+        both[ours > least] = f"**{min(both)}**"
+    return f"{both[0]} {both[1]} {SHORT.get(whose, whose.split(' (')[0])}"
 
 
 def print_markdown(figures: list[Figures]) -> None:
