@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synth import progress
 from synth.estimate.blocks.cells import Cells
 from synth.estimate.blocks.groups import PairTables
 from synth.estimate.blocks.scores import (
@@ -26,21 +24,24 @@ from synth.estimate.blocks.sums import (
     function_of,
     squares_of,
 )
-from synth.estimate.evidence import joint_information, prior_variance, weigh_evidence
-from synth.estimate.solver import solve
+from synth.estimate.evidence import joint_information, weigh_evidence
+from synth.estimate.loglinear import (
+    LARGEST_DISCOUNT,
+    LogLinear,
+    Schedule,
+    Spreads,
+    component_deviations,
+    first_spreads,
+)
 
 Floats = NDArray[np.float64]
 
-_FIRST_SPREAD = (3.0, 2.0, 0.2, 0.05)
 _STAGES = ((1, 12), (2, 16), (3, 6))
 """Up to how many attributes interact, and how many iterations are made, stage after stage."""
 _EVIDENCE_ITERATIONS = 20
 MODEST_SIZE = 50_000_000
 """Above this number of cells the iterations are cut in proportion, at most to half of them."""
-_TOLERANCE = 0.1
 _DISCOUNT = 0.3
-_LARGEST_DISCOUNT = 5.0
-_SHAPE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +52,12 @@ class BlocksFit:
     discounted: PairTables
 
 
-class BlocksModel:
+class BlocksModel(LogLinear):
     """log m = base + f(o, p) + g(o, q) + h(p, q), each a sum of interactions of few attributes.
 
-    Priors, spreads set by the evidence, the discount and the way noisy sums move the expected
-    counts are those of `loglinear.LogLinearModel`, whose equations are solved; the slope needs
-    the cells only through sums over pairs of groups, and a pass over the cells gives those.
+    The equations are those of `LogLinear`, and noisy sums move the expected counts as in
+    `whole.model`; the slope needs the cells only through sums over pairs of groups, and a pass over
+    the cells gives those.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class BlocksModel:
         noise_variance: float,
     ) -> None:
         """`noise_variance` is that of the cells, if they were measured; `sums` may be None."""
+        super().__init__()
         self.cells, self.parts, self.sums, self.base = cells, parts, sums, base
         self._mean = mean_score()
         self._information = information_score(noise_variance)
@@ -76,35 +78,23 @@ class BlocksModel:
         self.expected_score = self._mean if cells.noisy is None else cells.noisy.mean_score()
         self._variance = self._mean
         if cells.noisy is not None:
-            self._variance = variance_score(noise_variance, _SHAPE)
+            self._variance = variance_score(noise_variance)
         self._weights: list[Floats | None] | None = None
         self._discount: PairTables | None = None
-        self.steps: list[dict[str, Any]] = []
 
     def fit(self, start: PairTables) -> BlocksFit:
         """Main effects, pairs, triples; then spreads and a discount set by the evidence, once.
 
         `start` is a first guess of the log means, but for their base.
         """
-        orders = [part.orders() for part in self.parts]
-        spreads = [{c: _FIRST_SPREAD[k] for c, k in each.items()} for each in orders]
-        theta = coefficients_of(self.parts, start)
+        spreads = [first_spreads(part.interactions, part.components) for part in self.parts]
+        largest = max([1, *(part.largest_order for part in self.parts)])
         effort = min(1.0, max(0.5, MODEST_SIZE / math.prod(self.cells.groups.sizes)))
-        largest = max((k for each in orders for k in each.values()), default=0)
-        stages = [stage for stage in _STAGES if stage[0] <= max(largest, 1)]
-        parts = len(stages) + 1
-        for part, (order, iterations) in enumerate(stages, start=1):
-            active = [
-                {c: value for c, value in spread.items() if own[c] <= order}
-                for spread, own in zip(spreads, orders, strict=True)
-            ]
-            name = f"fit interactions of up to {order} attributes"
-            with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
-                theta = self._solve(theta, active, round(iterations * effort), name)
-        spreads = self._weigh_evidence(theta, spreads)
-        iterations = round(_EVIDENCE_ITERATIONS * effort)
-        with progress.stage(progress.Stage.ESTIMATION, part=parts, parts=parts):
-            theta = self._solve(theta, spreads, iterations, "spreads set by the evidence")
+        schedule = Schedule(
+            [(order, round(number * effort)) for order, number in _STAGES if order <= largest],
+            [round(_EVIDENCE_ITERATIONS * effort)],
+        )
+        theta = self.climb(coefficients_of(self.parts, start), spreads, schedule)
         log_mean = self._log_mean(theta)
         return BlocksFit(log_mean, self._discounted(log_mean))
 
@@ -161,7 +151,21 @@ class BlocksModel:
             return None
         return self.cells.sums([Term(self._information, grid)])
 
-    def _curvature(self, log_mean: PairTables) -> Floats:
+    def deviations(self, spreads: Spreads, order: int | None) -> Floats:
+        """By coefficient, those of all parts one after another; see `LogLinear`."""
+        scales = []
+        for part, spread in zip(self.parts, spreads, strict=True):
+            by_component = component_deviations(part.interactions, spread, order)
+            scales.append(by_component[part.interactions.component[part.places]])
+        return np.concatenate(scales)
+
+    def pull(self, theta: Floats) -> Floats:
+        """Expected counts, moved by the noisy sums, less means; see `LogLinear`."""
+        return coefficients_of(self.parts, self._field(self._log_mean(theta)))
+
+    def information(self, theta: Floats) -> Floats:
+        """Of the cells and the noisy sums together; see `LogLinear`."""
+        log_mean = self._log_mean(theta)
         grid = on_grid(log_mean)
         self._weigh_sums(log_mean)
         known = self._known(grid)
@@ -180,58 +184,12 @@ class BlocksModel:
             end += part.places.size
         return information
 
-    def _solve(
-        self, theta: Floats, spreads: list[dict[int, float]], iterations: int, name: str
-    ) -> Floats:
-        scales = []
-        for part, spread in zip(self.parts, spreads, strict=True):
-            variance = np.zeros(part.interactions.component_count)
-            for component, value in spread.items():
-                variance[component] = prior_variance(part.interactions, component, value)
-            scales.append(np.sqrt(variance)[part.interactions.component[part.places]])
-        scale = np.concatenate(scales)
-        active = np.flatnonzero(scale)
-        unit = scale[active]
-
-        def coefficients(point: Floats) -> Floats:
-            full = np.zeros(theta.size)
-            full[active] = point * unit
-            return full
-
-        def field(point: Floats) -> Floats:
-            pull = coefficients_of(self.parts, self._field(self._log_mean(coefficients(point))))
-            return np.asarray(pull[active] * unit - point)
-
-        def curvature(point: Floats) -> Floats:
-            information = self._curvature(self._log_mean(coefficients(point)))
-            return np.asarray(1.0 + unit * unit * information[active])
-
-        solution = solve(
-            field,
-            theta[active] / unit,
-            curvature,
-            max_iterations=iterations,
-            tolerance=_TOLERANCE,
-        )
-        self.steps.append(
-            {
-                "step": name,
-                "coefficients": int(active.size),
-                "iterations": solution.iterations,
-                "stop": solution.stop,
-                "promised_gain_nats": solution.promise,
-            }
-        )
-        return coefficients(solution.point)
-
-    def _weigh_evidence(
-        self, theta: Floats, spreads: list[dict[int, float]]
-    ) -> list[dict[int, float]]:
+    def weigh_evidence(self, theta: Floats, spreads: Spreads) -> Spreads:
         """Renew every spread, and the discount of every cell."""
         log_mean = self._log_mean(theta)
         grid = on_grid(log_mean)
         mean, known = self.cells.sums([Term(self._mean, grid)]), self._known(grid)
-        renewed: list[dict[int, float]] = []
+        renewed: Spreads = []
         tables: list[Floats | None] = [None, None, None]
         end = 0
         for number, (part, spread) in enumerate(zip(self.parts, spreads, strict=True)):
@@ -250,7 +208,7 @@ class BlocksModel:
             )
             renewed.append(evidence.spread)
             lowered = 0.5 * _DISCOUNT * evidence.uncertainty.reshape(expected.shape)
-            tables[part.pair] = np.minimum(lowered, _LARGEST_DISCOUNT)
+            tables[part.pair] = np.minimum(lowered, LARGEST_DISCOUNT)
         if self.cells.noisy is not None:
             # the discount of all means together is made up for, so that their total stays
             discount = PairTables((tables[0], tables[1], tables[2]))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.estimate.blocks.groups import PairTables
+from synth.estimate.loglinear import left_variance, noisy_information
 from synth.estimate.posterior import CellPosterior
 
 Floats = NDArray[np.float64]
@@ -46,17 +47,14 @@ def mean_score() -> Score:
 
 
 def information_score(noise_variance: float) -> Score:
-    """About what a noisy cell says of its log mean: m^2 / (m + noise variance)."""
-    mean = np.exp(grid())
-    return Score((mean * (mean / (mean + noise_variance))).astype(np.float32), by_count=False)
+    """What a noisy cell says of its log mean."""
+    information = noisy_information(np.exp(grid()), noise_variance)
+    return Score(information.astype(np.float32), by_count=False)
 
 
-def variance_score(noise_variance: float, shape: float) -> Score:
-    """The variance of a count with this mean, once its noisy count is known."""
-    mean = np.exp(grid())
-    prior = mean + mean * mean / shape
-    variance = prior * (noise_variance / (prior + noise_variance))
-    return Score(variance.astype(np.float32), by_count=False)
+def variance_score(noise_variance: float) -> Score:
+    """The variance of a count, once its noisy count is known."""
+    return Score(left_variance(np.exp(grid()), noise_variance).astype(np.float32), by_count=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from synth.domain import Margin, Universe
 from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
 from synth.estimate.interactions import Interactions
+from synth.estimate.loglinear import MAX_ORDER
 from synth.estimate.sums import LEAST_VARIANCE, NoisyCoefficients, noisy_coefficients, trusted
 from synth.measurements import MeasuredTable
 
@@ -159,9 +160,6 @@ def _only(sums: NoisyCoefficients, places: NDArray[np.int64]) -> NoisyCoefficien
 
 Ints = NDArray[np.int64]
 
-MAX_ORDER = 3
-"""Interactions of up to this many attributes enter the model."""
-
 
 @dataclass(frozen=True, eq=False)
 class PairPart:
@@ -180,14 +178,15 @@ class PairPart:
         """The components of this part."""
         return [int(c) for c in np.unique(self.interactions.component[self.places])]
 
+    @property
+    def largest_order(self) -> int:
+        """The most attributes that a component of this part has."""
+        return max(map(self.interactions.component_order, self.components), default=0)
+
     def only(self, components: set[int]) -> PairPart:
         """The same part with these components alone."""
         kept = np.isin(self.interactions.component[self.places], sorted(components))
         return replace(self, places=self.places[kept])
-
-    def orders(self) -> dict[int, int]:
-        """The number of attributes of every component."""
-        return {c: self.interactions.component_order(c) for c in self.components}
 
 
 def parts_of(groups: Groups) -> tuple[PairPart, ...]:

@@ -14,6 +14,7 @@ from synth.estimate.blocks.cells import Cells
 from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
 from synth.estimate.blocks.scores import Score, Term, Tilt
 from synth.estimate.blocks.sums import PairSums
+from synth.estimate.loglinear import SHAPE
 from synth.estimate.solver import solve
 from synth.estimate.whole.towards_sums import (
     FALSE_ALARM_TABLES,
@@ -132,7 +133,6 @@ def _raked(groups: Groups, term: Term, logs: dict[int, Floats], scale: float) ->
 # The tilt of a large universe: expected counts that agree with the noisy sums.
 
 
-SHAPE = 20.0
 _ITERATIONS = 60
 _TOLERANCE = 1e-2
 _PASSES = 2

@@ -25,7 +25,7 @@ from synth.estimate.rounding import (
     round_counts,
 )
 from synth.estimate.sums import LEAST_VARIANCE, cell_table, noisy_coefficients
-from synth.estimate.whole.loglinear import MODEST_SIZE, LogLinearFit, LogLinearModel
+from synth.estimate.whole.model import MODEST_SIZE, LogLinearFit, WholeModel
 from synth.estimate.whole.top_down import has_hierarchies, top_down
 from synth.estimate.whole.towards_sums import NoisySums, tilt
 from synth.measurements import Measurements
@@ -136,10 +136,10 @@ def _fit(
     if sums is not None:
         total = float(sums.values[0]) * math.sqrt(interactions.size)
     base = math.log(max(total, 1.0) / int(possible.sum()))
-    best: tuple[float, LogLinearFit, Floats, LogLinearModel] | None = None
+    best: tuple[float, LogLinearFit, Floats, WholeModel] | None = None
     discounts = DISCOUNTS if interactions.size <= 2 * MODEST_SIZE else DISCOUNTS[:1]
     for discount in discounts if full is not None else (0.0,):
-        model = LogLinearModel(
+        model = WholeModel(
             interactions,
             posterior,
             sums,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from synth.config import Config
 from synth.domain import Margin, Universe
-from synth.estimate import estimate_whole, required_atoms, round_counts
-from synth.estimate.whole import loglinear, towards_sums
+from synth.estimate import estimate_whole, loglinear, required_atoms, round_counts
+from synth.estimate.whole import towards_sums
 from synth.measurements import MeasuredTable, Measurements
 
 MakeConfig = Callable[..., Config]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from synth.domain import Universe
 from synth.estimate.interactions import Interactions
 from synth.estimate.sums import NoisyCoefficients, noisy_coefficients, trusted
-from synth.estimate.whole import loglinear
-from synth.estimate.whole.loglinear import joint_gain, plain_gain
+from synth.estimate.whole import model as whole_model
+from synth.estimate.whole.model import joint_gain, plain_gain
 from synth.measurements import MeasuredTable
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ def test_else_the_matrix_is_replaced_by_its_diagonal(
     if more:
         sums = several
     else:
-        monkeypatch.setattr(loglinear, "_SMALL_MATRIX", sums.places.size - 1)
+        monkeypatch.setattr(whole_model, "_SMALL_MATRIX", sums.places.size - 1)
     variance = 0.5 * expected
     matrix = explicit(sums)
     gap = sums.values - matrix @ expected
@@ -140,4 +140,4 @@ def test_sums_alone_move_by_the_slope_of_their_likelihood(
 def test_the_inverse_is_the_inverse(size: int) -> None:
     half = np.random.default_rng(7).normal(size=(size, size))
     matrix = half @ half.T + np.eye(size)
-    assert np.allclose(loglinear._inverse(matrix) @ matrix, np.eye(size))
+    assert np.allclose(whole_model._inverse(matrix) @ matrix, np.eye(size))

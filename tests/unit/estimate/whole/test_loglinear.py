@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.optimize import root
 
+from synth.estimate import loglinear
 from synth.estimate.interactions import Interactions
 from synth.estimate.posterior import CellPosterior
-from synth.estimate.whole import loglinear
-from synth.estimate.whole.loglinear import LogLinearModel
+from synth.estimate.whole import model as whole_model
+from synth.estimate.whole.model import WholeModel
 
 Draw = Callable[..., NDArray[np.int64]]
 VARIANCE = 0.5 / np.sinh(0.5) ** 2
@@ -21,8 +22,8 @@ VARIANCE = 0.5 / np.sinh(0.5) ** 2
 @pytest.fixture(name="exact")
 def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loglinear, "_TOLERANCE", 1e-16)
-    monkeypatch.setattr(loglinear, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
-    monkeypatch.setattr(loglinear, "_EVIDENCE_ITERATIONS", 2000)
+    monkeypatch.setattr(whole_model, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
+    monkeypatch.setattr(whole_model, "_EVIDENCE_ITERATIONS", 2000)
 
 
 def make_model(
@@ -31,9 +32,9 @@ def make_model(
     possible: NDArray[np.bool_] | None = None,
     *,
     decay: float = 1.0,
-) -> LogLinearModel:
+) -> WholeModel:
     allowed = np.ones(noisy.size, dtype=bool) if possible is None else possible
-    return LogLinearModel(
+    return WholeModel(
         Interactions(shape),
         CellPosterior(noisy, decay=decay),
         None,
@@ -54,7 +55,7 @@ def fitted_counts(shape: tuple[int, ...], noisy: NDArray[np.int64]) -> NDArray[n
 def test_fit_is_the_solution_of_a_slow_solver(
     shape: tuple[int, ...], draw_table: Draw, draw_noise: Draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loglinear, "_EVIDENCE_ROUNDS", 0)
+    monkeypatch.setattr(whole_model, "_EVIDENCE_ROUNDS", 0)
     size = int(np.prod(shape))
     noisy = draw_table(shape, 300, 4) + draw_noise(size, decay=1.0, seed=5)
     possible = np.ones(size, dtype=bool)
@@ -71,7 +72,9 @@ def test_fit_is_the_solution_of_a_slow_solver(
             for codes in np.ndindex(*shape)
         ]
     )
-    spread = np.array([loglinear._FIRST_SPREAD.get(order, 0.0) for order in orders])
+    spread = np.array(
+        [dict(enumerate(loglinear._FIRST_SPREAD)).get(order, 0.0) for order in orders]
+    )
     kept = np.flatnonzero(orders <= 3)
     unit = (spread * np.sqrt(size / dimension))[kept]
     posterior = CellPosterior(noisy, decay=1.0)
@@ -105,10 +108,18 @@ def test_effects_that_the_noise_cannot_show_are_shrunk_by_the_evidence(draw_nois
     model = make_model(shape, noisy)
     theta_start = np.zeros(64)
     spread = {int(s): 1.0 for s in np.unique(model.interactions.component)}
-    theta = model._solve(theta_start, spread, 200, "all")
-    renewed = model._weigh_evidence(theta, spread)
-    mains = [value for subset, value in renewed.items() if model._order(subset) == 1]
-    triples = [value for subset, value in renewed.items() if model._order(subset) == 3]
+    theta = model._solve(theta_start, model.deviations([spread], None), 200, "all")
+    [renewed] = model.weigh_evidence(theta, [spread])
+    mains = [
+        value
+        for subset, value in renewed.items()
+        if model.interactions.component_order(subset) == 1
+    ]
+    triples = [
+        value
+        for subset, value in renewed.items()
+        if model.interactions.component_order(subset) == 3
+    ]
     assert min(mains) > 2 * max(triples)
 
 
@@ -117,8 +128,8 @@ def test_total_of_the_discounted_means_stays(draw_table: Draw, draw_noise: Draw)
     noisy = draw_table(shape, 200, 9) + draw_noise(60, decay=1.0, seed=10)
     model = make_model(shape, noisy)
     spread = {int(s): 0.5 for s in np.unique(model.interactions.component)}
-    theta = model._solve(np.zeros(60), spread, 50, "all")
-    model._weigh_evidence(theta, spread)
+    theta = model._solve(np.zeros(60), model.deviations([spread], None), 50, "all")
+    model.weigh_evidence(theta, [spread])
     log_mean = model._log_mean(theta)
     lowered = np.exp(log_mean - model._discount)
     assert lowered.sum() == pytest.approx(np.exp(log_mean).sum())

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from scipy.optimize import root
 
 from synth.domain import Universe
+from synth.estimate import loglinear
 from synth.estimate.interactions import Interactions
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.sums import NoisyCoefficients, noisy_coefficients
-from synth.estimate.whole import loglinear
-from synth.estimate.whole.loglinear import LogLinearModel
+from synth.estimate.whole import model as whole_model
+from synth.estimate.whole.model import WholeModel
 from synth.measurements import MeasuredTable
 
 Floats = NDArray[np.float64]
@@ -30,8 +31,8 @@ SIZE, BASE, VARIANCE = 30, 0.8, 0.5 / np.sinh(0.5) ** 2
 @pytest.fixture(name="exact", autouse=True)
 def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loglinear, "_TOLERANCE", 1e-16)
-    monkeypatch.setattr(loglinear, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
-    monkeypatch.setattr(loglinear, "_EVIDENCE_ROUNDS", 0)
+    monkeypatch.setattr(whole_model, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
+    monkeypatch.setattr(whole_model, "_EVIDENCE_ROUNDS", 0)
 
 
 @pytest.fixture(name="possible")
@@ -81,9 +82,9 @@ def units(interactions: Interactions, kept: NDArray[np.int64]) -> Floats:
 
 def make_model(
     sums: NoisyCoefficients, posterior: CellPosterior | None, possible: NDArray[np.bool_]
-) -> LogLinearModel:
+) -> WholeModel:
     variance = np.inf if posterior is None else VARIANCE
-    return LogLinearModel(
+    return WholeModel(
         sums.interactions,
         posterior,
         sums,
@@ -152,7 +153,7 @@ def test_fit_to_cells_and_sums_is_the_solution_of_a_slow_solver(
     assert np.abs(field(slow.x)).max() < 1e-8
     assert np.allclose(log_mean(slow.x), fitted.log_mean, atol=1e-3)
     # The sums had something to say.
-    alone = LogLinearModel(
+    alone = WholeModel(
         sums.interactions,
         posterior,
         None,
@@ -183,7 +184,7 @@ def test_variances_of_counts_with_and_without_a_cell_table(
     assert alone == pytest.approx((counts + 0.5) * possible)
     model = make_model(sums, CellPosterior(counts, decay=1.0), possible)
     expected = model.expected(log_mean)
-    prior = expected + expected**2 / loglinear._SHAPE
+    prior = expected + expected**2 / loglinear.SHAPE
     beside = model.posterior_variance(log_mean)
     assert beside == pytest.approx(prior * VARIANCE / (prior + VARIANCE))
     assert np.all(beside <= VARIANCE)

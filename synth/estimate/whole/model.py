@@ -1,4 +1,4 @@
-"""The model: a log-linear mean for every cell, its interactions shrunk by the evidence."""
+"""The log-linear model of a table that is held, every cell with its mean."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth import progress
-from synth.estimate.evidence import joint_information, prior_variance, weigh_evidence
+from synth.estimate.evidence import joint_information, weigh_evidence
 from synth.estimate.interactions import Interactions
+from synth.estimate.loglinear import (
+    LARGEST_DISCOUNT,
+    MAX_ORDER,
+    LogLinear,
+    Schedule,
+    Spreads,
+    component_deviations,
+    first_spreads,
+    left_variance,
+    noisy_information,
+)
 from synth.estimate.posterior import CellPosterior
-from synth.estimate.solver import Map, solve
+from synth.estimate.solver import Map
 from synth.estimate.sums import NoisyCoefficients, one_way_sums, trusted
 from synth.estimate.whole.towards_sums import tilt
 
 Floats = NDArray[np.float64]
 
-MAX_ORDER = 3
-"""Interactions of up to this many attributes enter the model."""
-
-_FIRST_SPREAD = {0: 3.0, 1: 2.0, 2: 0.2, 3: 0.05}
-"""Standard deviation of an interaction's effect on the log mean, before any evidence."""
 _STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
 _EVIDENCE_ROUNDS = 2
 _WIDE_DECAY = 0.1
@@ -33,12 +38,8 @@ narrows them further (docs/estimation.md)."""
 _WIDE_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 80, 3: 120}
 _WIDE_EVIDENCE_ROUNDS = 1
 _EVIDENCE_ITERATIONS = 120
-_TOLERANCE = 0.1
 MODEST_SIZE = 500_000
 """Above this number of cells the iterations are cut in proportion, to bound the time."""
-_SHAPE = 20.0
-"""About the shape of the prior's mixture: a count varies around its mean by 1 / sqrt(20) more."""
-_LARGEST_DISCOUNT = 5.0
 _LOG_MEAN_RANGE = (-60.0, 60.0)
 
 
@@ -51,16 +52,8 @@ class LogLinearFit:
     steps: tuple[dict[str, Any], ...]
 
 
-class LogLinearModel:
-    """log m = base + sum over interactions of order at most MAX_ORDER; see docs/estimation.md.
-
-    The coefficients of the interaction of attributes A are independent normal, with mean zero and
-    such a variance that the effect on log m has standard deviation spread(A). They solve
-
-        forward(E(y, m exp(-discount)) - m) = coefficient / prior variance:
-
-    the table of means has the sums of the table of posterior means, but for the shrinkage.
-    """
+class WholeModel(LogLinear):
+    """The fit to a table that is held: sums over its cells are transforms of it."""
 
     def __init__(
         self,
@@ -74,6 +67,7 @@ class LogLinearModel:
         discount: float,
     ) -> None:
         """Set up; `discount` is the share of the uncertainty that is discounted (see `fit`)."""
+        super().__init__()
         self.interactions = interactions
         self.posterior = posterior
         self.sums = sums
@@ -81,44 +75,33 @@ class LogLinearModel:
         self.impossible = np.flatnonzero(~possible)
         self.noise_variance = noise_variance
         self.base = base
-        self.max_order = max((self._order(c) for c in self._components()), default=0)
+        self.max_order = max(map(interactions.component_order, self._components()), default=0)
         self._share = discount
         self._discount: Floats | float = 0.0
-        self._steps: list[dict[str, Any]] = []
         self._effort = min(1.0, MODEST_SIZE / interactions.size)
 
     def fit(self) -> LogLinearFit:
-        """Main effects first, then pairs, then triples; then spreads set by the evidence.
-
-        Spread by the evidence (MacKay 1992): spread^2 = |coefficients|^2 / gamma, where gamma
-        counts the coefficients that the noisy table, not the prior, determines. With it comes the
-        discount: the mean that the posterior of a cell is given is lowered by a share of the
-        variance of its log mean, since the most probable log mean of an uncertain cell
-        exaggerates what its noise suggests; all are then raised so that their total stays.
-        """
-        spread = {c: _FIRST_SPREAD[min(self._order(c), MAX_ORDER)] for c in self._components()}
+        """Start from the noisy sums, and climb."""
         theta = self._start()
-        first = min(1, self.max_order) if self.sums is None else min(2, self.max_order)
+        first = min(1 if self.sums is None else 2, self.max_order)
         is_wide = self.posterior is not None and self.posterior.decay <= _WIDE_DECAY
         is_wide = is_wide and self.max_order > 1
-        stage_iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS
+        iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS
         rounds = _WIDE_EVIDENCE_ROUNDS if is_wide else _EVIDENCE_ROUNDS
-        rounds = rounds if self.max_order else 0
-        orders = range(first, self.max_order + 1)
-        parts = len(orders) + rounds
-        for part, order in enumerate(orders, start=1):
-            stage = {c: value for c, value in spread.items() if self._order(c) <= order}
-            name = f"fit interactions of up to {order} attributes"
-            iterations = stage_iterations[min(order, MAX_ORDER)]
-            with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
-                theta = self._solve(theta, stage, iterations, name)
-        for part in range(len(orders) + 1, parts + 1):
-            with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
-                spread = self._weigh_evidence(theta, spread)
-                name = "spreads set by the evidence"
-                theta = self._solve(theta, spread, _EVIDENCE_ITERATIONS, name)
+        schedule = Schedule(
+            [
+                (order, self._bounded(iterations[min(order, MAX_ORDER)]))
+                for order in range(first, self.max_order + 1)
+            ],
+            [self._bounded(_EVIDENCE_ITERATIONS)] * (rounds if self.max_order else 0),
+        )
+        spread = first_spreads(self.interactions, self._components())
+        theta = self.climb(theta, [spread], schedule)
         log_mean = self._log_mean(theta)
-        return LogLinearFit(log_mean, log_mean - self._discount, tuple(self._steps))
+        return LogLinearFit(log_mean, log_mean - self._discount, tuple(self.steps))
+
+    def _bounded(self, iterations: int) -> int:
+        return max(5, round(iterations * self._effort))
 
     def _start(self) -> Floats:
         """The coefficients of the table of largest entropy that fits the noisy sums."""
@@ -136,7 +119,7 @@ class LogLinearModel:
             precision=np.maximum(self.sums.precision, enough)[low],
         )
         fitted, report = tilt(firm, even, even, weigh=False)
-        self._steps.append({**report, "step": "start from the noisy sums"})
+        self.steps.append({**report, "step": "start from the noisy sums"})
         ratio = np.divide(fitted, even, out=np.ones(even.size), where=even > 0.0)
         return self.interactions.forward(np.log(np.maximum(ratio, 1e-12)))
 
@@ -148,9 +131,6 @@ class LogLinearModel:
             every = np.unique(interactions.component[interactions.order <= MAX_ORDER])
             measured |= set(every)
         return sorted(int(c) for c in measured)
-
-    def _order(self, component: int) -> int:
-        return self.interactions.component_order(component)
 
     def _log_mean(self, theta: Floats) -> Floats:
         log_mean = self.interactions.inverse(theta)
@@ -171,18 +151,16 @@ class LogLinearModel:
         return expected
 
     def _information(self, mean: Floats) -> Floats:
-        """About what a noisy cell says of its log mean: m^2 / (m + noise variance)."""
+        """What a noisy cell says of its log mean; nothing where cells were not measured."""
         if self.posterior is None:
             return np.zeros(mean.size)
-        return np.asarray(mean * (mean / (mean + self.noise_variance)))
+        return noisy_information(mean, self.noise_variance)
 
     def posterior_variance(self, log_mean: Floats) -> Floats:
         """The variance of every count, once its noisy count is known."""
         if self.posterior is None:
             return self._mean(log_mean)
-        mean = self.expected(log_mean)
-        prior = mean + mean * mean / _SHAPE
-        return np.asarray(prior * (self.noise_variance / (prior + self.noise_variance)))
+        return left_variance(self.expected(log_mean), self.noise_variance)
 
     def _weigh_sums(self, log_mean: Floats) -> None:
         """Renew how a difference in the noisy sums moves the expected counts."""
@@ -195,61 +173,37 @@ class LogLinearModel:
         else:
             self._gain = joint_gain(self.sums, expected, self.posterior_variance(log_mean))
 
-    def _solve(self, theta: Floats, spread: dict[int, float], iterations: int, name: str) -> Floats:
-        interactions, sums = self.interactions, self.sums
-        variance = np.zeros(interactions.component_count)
-        for component, value in spread.items():
-            variance[component] = prior_variance(interactions, component, value)
-        scale = np.sqrt(variance)[interactions.component]
-        active = np.flatnonzero(scale)
-        unit = scale[active]
+    def deviations(self, spreads: Spreads, order: int | None) -> Floats:
+        """By coefficient; see `LogLinear`."""
+        [spread] = spreads
+        by_component = component_deviations(self.interactions, spread, order)
+        return by_component[self.interactions.component]
 
-        def coefficients(point: Floats) -> Floats:
-            full = np.zeros(interactions.size)
-            full[active] = point * unit
-            return full
+    def pull(self, theta: Floats) -> Floats:
+        """Expected counts, moved by the noisy sums, less means; see `LogLinear`."""
+        log_mean = self._log_mean(theta)
+        mean = self._mean(log_mean)
+        expected = self.expected(log_mean - self._discount)
+        if self._gain is not None:
+            expected = self._gain.move(expected)
+        return self.interactions.forward(expected - mean)
 
-        def field(point: Floats) -> Floats:
-            log_mean = self._log_mean(coefficients(point))
-            mean = self._mean(log_mean)
-            expected = self.expected(log_mean - self._discount)
-            if self._gain is not None:
-                expected = self._gain.move(expected)
-            pull = interactions.forward(expected - mean)
-            return np.asarray(pull[active] * unit - point)
+    def information(self, theta: Floats) -> Floats:
+        """Of the cells and the noisy sums together; see `LogLinear`."""
+        log_mean = self._log_mean(theta)
+        self._weigh_sums(log_mean)
+        mean = self._mean(log_mean)
+        information = self.interactions.squares(self._information(mean))
+        if self.sums is not None:
+            places = self.sums.places
+            information[places] = joint_information(
+                self.interactions.squares(mean)[places], information[places], self.sums.precision
+            )
+        return information
 
-        def curvature(point: Floats) -> Floats:
-            log_mean = self._log_mean(coefficients(point))
-            self._weigh_sums(log_mean)
-            mean = self._mean(log_mean)
-            information = interactions.squares(self._information(mean))
-            if sums is not None:
-                places = sums.places
-                information[places] = joint_information(
-                    interactions.squares(mean)[places], information[places], sums.precision
-                )
-            return np.asarray(1.0 + unit * unit * information[active])
-
-        solution = solve(
-            field,
-            theta[active] / unit,
-            curvature,
-            max_iterations=max(5, round(iterations * self._effort)),
-            tolerance=_TOLERANCE,
-        )
-        self._steps.append(
-            {
-                "step": name,
-                "coefficients": int(active.size),
-                "iterations": solution.iterations,
-                "stop": solution.stop,
-                "promised_gain_nats": solution.promise,
-            }
-        )
-        return coefficients(solution.point)
-
-    def _weigh_evidence(self, theta: Floats, spread: dict[int, float]) -> dict[int, float]:
-        """Renew every spread, and the discount of every cell."""
+    def weigh_evidence(self, theta: Floats, spreads: Spreads) -> Spreads:
+        """Renew the spreads, and the discount of every cell; the total of all means stays."""
+        [spread] = spreads
         mean = self._mean(self._log_mean(theta))
         evidence = weigh_evidence(
             self.interactions,
@@ -259,12 +213,12 @@ class LogLinearModel:
             information=self._information(mean),
             sums=self.sums,
         )
-        discount = np.minimum(0.5 * self._share * evidence.uncertainty, _LARGEST_DISCOUNT)
+        discount = np.minimum(0.5 * self._share * evidence.uncertainty, LARGEST_DISCOUNT)
         total = float(mean.sum())
         if total > 0.0:
             discount += math.log(float((mean * np.exp(-discount)).sum()) / total)
         self._discount = discount
-        return evidence.spread
+        return [evidence.spread]
 
 
 # The gain: how a difference in the noisy sums moves the expected counts of a fit.
