@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,6 @@ import typer
 if TYPE_CHECKING:
     from synth.config import SourceConfig
     from synth.draft.records import FoundDraft
-    from synth.draft.render import Place
 
 WARNING = """\
 WARNING: this command reads raw data, without noise, ledger or guarantee. Everything that it infers
@@ -66,7 +64,7 @@ def draft(
     ] = False,
 ) -> None:
     """Draft a configuration FROM RAW DATA (private!), or from a public codebook."""
-    from synth.draft import from_codebook, render
+    from synth.draft import Place, from_codebook, render
     from synth.job.private_file import require_new, write_private
 
     require_new(output)
@@ -91,7 +89,7 @@ def draft(
         confirms_names |= found.may_lack_header
         for hint in hints:
             print(f"LOOK: {hint}", file=sys.stderr)
-    place = _place(described, output)
+    place = Place.of(described, output)
     reads_raw_data = from_datapackage is None
     text = render(
         columns, place,
@@ -139,24 +137,3 @@ def _given(written: dict[str, Any]) -> dict[str, Any]:
     """What was written on the command line, at every depth."""
     inner = {key: _given(v) if isinstance(v, dict) else v for key, v in written.items()}
     return {key: value for key, value in inner.items() if value}
-
-
-def _place(described: SourceConfig | None, output: Path) -> Place:
-    """Where the draft says that the data are, and ledger and releases: relative to the draft."""
-    from synth.config import FileSource, PostgresSource, SparkSource
-    from synth.draft import Place
-
-    home = os.path.relpath(Path.cwd(), output.absolute().parent)
-    if isinstance(described, PostgresSource):
-        return Place(None, url=described.url, table=described.table, home=home)
-    if isinstance(described, SparkSource):
-        master = described.master
-        return Place(None, spark_table=described.table, spark_master=master, home=home)
-    if not isinstance(described, FileSource):
-        return Place(None, home=home)
-    path = os.path.relpath(described.path, output.absolute().parent)
-    dialect = described.dialect
-    return Place(
-        path, delimiter=dialect.delimiter, encoding=dialect.encoding, decimal=dialect.decimal,
-        header=dialect.header, home=home,
-    )  # fmt: skip

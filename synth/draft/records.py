@@ -46,7 +46,7 @@ def from_records(
 ) -> FoundDraft:
     """Open the raw data and draft a column for each of theirs.
 
-    Privacy: none; see `curator.inference`. Every entry that comes from the data is unconfirmed.
+    Privacy: none; see `curator.not_private`. Every entry that comes from the data is unconfirmed.
     Raises: SourceError, SynthError.
     """
     table = infer(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from synth.config import PostgresSource, SourceConfig, SparkSource
 from synth.config.schema.yaml_tree import TAG
 from synth.draft.column import DraftColumn
 from synth.draft.yaml_text import flow_list, yaml_text
@@ -87,6 +90,24 @@ class Place:
     header: tuple[str, ...] | None = None
     home: str = ".."
     """The directory that is to hold ledger and releases, as seen from the draft."""
+
+    @classmethod
+    def of(cls, described: SourceConfig | None, draft: Path) -> Place:
+        """The place of a source, as a draft at this path says it: relative to itself."""
+        beside = draft.absolute().parent
+        home = os.path.relpath(Path.cwd(), beside)
+        if isinstance(described, PostgresSource):
+            return cls(None, url=described.url, table=described.table, home=home)
+        if isinstance(described, SparkSource):
+            master = described.master
+            return cls(None, spark_table=described.table, spark_master=master, home=home)
+        if described is None:
+            return cls(None, home=home)
+        dialect = described.dialect
+        return cls(
+            os.path.relpath(described.path, beside), delimiter=dialect.delimiter,
+            encoding=dialect.encoding, decimal=dialect.decimal, header=dialect.header, home=home,
+        )  # fmt: skip
 
     def under_home(self, path: str) -> str:
         """A path in that directory, as YAML."""

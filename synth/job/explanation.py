@@ -10,6 +10,7 @@ from typing import Any
 from synth.config import Config, DisjointPart, PersonUnit
 from synth.domain import format_number
 from synth.job.account import ledger_of, open_ledger
+from synth.ledger import RunState
 from synth.plan import plan_events, plan_schedule
 from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.concentrated import PRECISION, decimal
@@ -101,8 +102,6 @@ def _spending(config: Config) -> Spending:
     cap = Budget(account.epsilon_cap, account.delta_cap)
     if not account.path.exists():
         return Spending(account.population, cap, None, charged=False)
-    from synth.ledger import RunState
-
     ledger, population = open_ledger(config)
     with ledger:
         position = ledger.position(population)

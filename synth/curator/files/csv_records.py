@@ -240,7 +240,7 @@ class FieldParser:
     """How many fields a record has at least."""
     places: tuple[int, ...]
     short: int = field(default=0, init=False)
-    """How many records had too few fields. Secret; only `curator.inspection` looks at it."""
+    """How many records had too few fields. Secret; only `not_private.inspection` looks at it."""
     long: int = field(default=0, init=False)
     """How many had more fields than columns. Secret, likewise."""
     _usual: int = field(init=False)

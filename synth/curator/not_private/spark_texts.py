@@ -67,6 +67,6 @@ class SparkTexts:
 
 @contextmanager
 def spark_texts(source: SparkSource, spill: Path) -> Iterator[SparkTexts]:
-    """One Spark session for all that a draft reads; see `spark_source.spark_engine`."""
+    """One Spark session for all that a draft reads; see `spark.engine.spark_engine`."""
     with spark_process(source.master, spill) as spark:
         yield SparkTexts(spark, source)

@@ -48,7 +48,7 @@ def draft(spark, tmp_path, monkeypatch, capfd):
     def that_session(_master, _scratch):
         yield spark
 
-    for module in ("spark_source", "spark_texts"):
+    for module in ("spark.engine", "not_private.spark_texts"):
         monkeypatch.setattr(f"synth.curator.{module}.spark_process", that_session)
     monkeypatch.setattr("synth.curator.seal_process", lambda **_: None)
     monkeypatch.chdir(tmp_path)
