@@ -24,7 +24,12 @@ from synth.estimate.rounding import (
     required_atoms,
     round_counts,
 )
-from synth.estimate.sums import LEAST_VARIANCE, cell_table, noisy_coefficients
+from synth.estimate.sums import (
+    LEAST_VARIANCE,
+    NoisyCoefficients,
+    cell_table,
+    noisy_coefficients,
+)
 from synth.estimate.whole.model import MODEST_SIZE, LogLinearFit, WholeModel
 from synth.estimate.whole.top_down import has_hierarchies, top_down
 from synth.estimate.whole.towards_sums import NoisySums, tilt
@@ -103,6 +108,59 @@ def estimate_whole(measurements: Measurements, config: Config) -> WholeEstimate:
     return WholeEstimate(values, config, report)
 
 
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What the noisy tables say, in the forms in which the steps of a fit ask for it."""
+
+    interactions: Interactions
+    possible: NDArray[np.bool_]
+    posterior: CellPosterior | None
+    noisy_sums: NoisySums | None
+    """The sums of the measured cells; as `posterior`, None where no cells were measured."""
+    sums: NoisyCoefficients | None
+    group_sums: NoisyCoefficients | None
+    variance: float
+    base: float
+    """The log of the mean count of a possible cell."""
+
+    @staticmethod
+    def of(measurements: Measurements, universe: Universe, possible: NDArray[np.bool_]) -> _Seen:
+        """Look at the cells, at all other tables, and at the groups of hierarchies."""
+        interactions = Interactions.of(universe)
+        full = cell_table(measurements, universe)
+        others = [table for table in measurements.tables if table is not full]
+        sums = noisy_coefficients(others, interactions, universe)
+        posterior, noisy_sums, group_sums = None, None, None
+        variance, total = math.inf, 0.0
+        if full is not None:
+            noisy = np.asarray(full.noisy_counts, dtype=np.int64)
+            seen = np.where(possible, noisy, 0)
+            variance = max(full.variance, LEAST_VARIANCE)
+            noisy_sums = NoisySums(interactions, seen.astype(np.float64), possible, variance)
+            posterior = CellPosterior(noisy, decay=float(1 / full.event.noise_scale_records))
+            total = float(seen.sum())
+            if has_hierarchies(interactions):
+                cells = replace(full, noisy_counts=seen)
+                every = [cells if table is full else table for table in measurements.tables]
+                group_sums = noisy_coefficients(every, interactions, universe)
+        if sums is not None:
+            total = float(sums.values[0]) * math.sqrt(interactions.size)
+        base = math.log(max(total, 1.0) / int(possible.sum()))
+        return _Seen(
+            interactions, possible, posterior, noisy_sums, sums, group_sums, variance, base
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """The posterior means of the cells by one fit, and how far they are from the noisy sums."""
+
+    values: Floats
+    model: WholeModel
+    fit: LogLinearFit
+    misfit: float
+
+
 def _fit(
     measurements: Measurements,
     universe: Universe,
@@ -114,58 +172,14 @@ def _fit(
 
     `total_of_all` is the public number of all records, if there is one.
     """
-    interactions = Interactions.of(universe)
-    full = cell_table(measurements, universe)
-    sums = noisy_coefficients(
-        [table for table in measurements.tables if table is not full], interactions, universe
-    )
-    posterior, noisy_sums, group_sums = None, None, None
-    variance = math.inf
-    total = 0.0
-    if full is not None:
-        noisy = np.asarray(full.noisy_counts, dtype=np.int64)
-        seen = np.where(possible, noisy, 0)
-        variance = max(full.variance, LEAST_VARIANCE)
-        noisy_sums = NoisySums(interactions, seen.astype(np.float64), possible, variance)
-        posterior = CellPosterior(noisy, decay=float(1 / full.event.noise_scale_records))
-        total = float(seen.sum())
-        if has_hierarchies(interactions):
-            cells = replace(full, noisy_counts=seen)
-            every = [cells if table is full else table for table in measurements.tables]
-            group_sums = noisy_coefficients(every, interactions, universe)
-    if sums is not None:
-        total = float(sums.values[0]) * math.sqrt(interactions.size)
-    base = math.log(max(total, 1.0) / int(possible.sum()))
-    best: tuple[float, LogLinearFit, Floats, WholeModel] | None = None
-    discounts = DISCOUNTS if interactions.size <= 2 * MODEST_SIZE else DISCOUNTS[:1]
-    for discount in discounts if full is not None else (0.0,):
-        model = WholeModel(
-            interactions,
-            posterior,
-            sums,
-            possible,
-            noise_variance=variance,
-            base=base,
-            discount=discount,
-        )
-        fit = model.fit()
-        log_mean = fit.discounted
-        steps.extend({**step, "discount": discount} for step in fit.steps)
-        values = model.expected(log_mean)
-        uncertainty = model.posterior_variance(log_mean)
-        if group_sums is not None:
-            values, uncertainty, moved = top_down(
-                group_sums, values, uncertainty, possible, total=total_of_all
-            )
-            steps.append(moved)
-        if sums is not None:
-            tilted, step = tilt(sums, values, uncertainty, weigh=noisy_sums is not None)
-            if noisy_sums is not None and _contradicts(noisy_sums, tilted, values):
-                tilted, step = tilt(sums, values, uncertainty, weigh=False)
-            values = tilted
-            steps.append(step)
-        misfit = 0.0 if noisy_sums is None else noisy_sums.misfit(values)
-        limit = math.inf if noisy_sums is None else noisy_sums.misfit_limit()
+    seen = _Seen.of(measurements, universe, possible)
+    few = seen.interactions.size <= 2 * MODEST_SIZE
+    discounts = (0.0,) if seen.noisy_sums is None else DISCOUNTS if few else DISCOUNTS[:1]
+    limit = math.inf if seen.noisy_sums is None else seen.noisy_sums.misfit_limit()
+    attempts: list[_Attempt] = []
+    for discount in discounts:
+        attempts.append(_attempt(seen, discount, steps, total_of_all))
+        misfit = attempts[-1].misfit
         steps.append(
             {
                 "step": "posterior mean of every cell",
@@ -174,20 +188,49 @@ def _fit(
                 "misfit_limit": limit if math.isfinite(limit) else None,
             }
         )
-        if best is None or misfit < best[0]:
-            best = misfit, fit, values, model
         if misfit <= limit:
             break
-    if best is None:
-        raise BugError("no model was fitted")
-    values = best[2]
-    if noisy_sums is not None and sums is None and group_sums is None:
-        uncertainty = best[3].posterior_variance(best[1].discounted)
-        values, anchored = noisy_sums.anchor(values, uncertainty)
+    best = min(attempts, key=lambda attempt: attempt.misfit)
+    values = best.values
+    if seen.noisy_sums is not None and seen.sums is None and seen.group_sums is None:
+        uncertainty = best.model.posterior_variance(best.fit.discounted)
+        values, anchored = seen.noisy_sums.anchor(values, uncertainty)
         steps.append(anchored)
-    means = np.exp(best[1].log_mean)
+    means = np.exp(best.fit.log_mean)
     means[~possible] = 0.0
     return values, means
+
+
+def _attempt(
+    seen: _Seen, discount: float, steps: list[dict[str, Any]], total_of_all: int | None
+) -> _Attempt:
+    """Fit the model, take the posterior means, and move them to groups and sums."""
+    model = WholeModel(
+        seen.interactions,
+        seen.posterior,
+        seen.sums,
+        seen.possible,
+        noise_variance=seen.variance,
+        base=seen.base,
+        discount=discount,
+    )
+    fit = model.fit()
+    steps.extend({**step, "discount": discount} for step in fit.steps)
+    values = model.expected(fit.discounted)
+    uncertainty = model.posterior_variance(fit.discounted)
+    if seen.group_sums is not None:
+        values, uncertainty, moved = top_down(
+            seen.group_sums, values, uncertainty, seen.possible, total=total_of_all
+        )
+        steps.append(moved)
+    if seen.sums is not None:
+        tilted, step = tilt(seen.sums, values, uncertainty, weigh=seen.noisy_sums is not None)
+        if seen.noisy_sums is not None and _contradicts(seen.noisy_sums, tilted, values):
+            tilted, step = tilt(seen.sums, values, uncertainty, weigh=False)
+        values = tilted
+        steps.append(step)
+    misfit = 0.0 if seen.noisy_sums is None else seen.noisy_sums.misfit(values)
+    return _Attempt(values, model, fit, misfit)
 
 
 def _contradicts(noisy_sums: NoisySums, tilted: Floats, values: Floats) -> bool:
