@@ -18,16 +18,14 @@ from synth.domain.counts import Counts
 from synth.errors import ConfigError, VerificationError
 from synth.measurements import Measurements
 from synth.reading.queries import check_columns
-from synth.release.column_codes import ReadbackError
 from synth.release.columns import published_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
-from synth.release.readback import open_parquet
 from synth.release.verification.arithmetic import Arithmetic
 from synth.release.verification.documents import read_manifest
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.measured import read_measured
+from synth.release.verification.readback import ReadbackError, open_parquet, published_counts
 from synth.release.verification.report import Findings
-from synth.release.verification.rows_check import published_counts
 
 T = TypeVar("T")
 

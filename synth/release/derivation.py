@@ -15,6 +15,7 @@ from synth.measurements import Measurements, public_seed
 from synth.plan import Forecast, forecast
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
+from synth.release.page.summary import Summary, summarise
 
 ROUNDING = "rounding"
 DRAWN = "cells drawn from the model"
@@ -38,6 +39,11 @@ class Derivation:
     def figures(self) -> list[Figures]:
         """What was predicted and fitted of every query and noisy table."""
         return build_figures(self.config, self.forecast, self.measurements, self.counts)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What the page shows of the counts."""
+        return summarise(self.counts, self.config.universe.shape)
 
     @property
     def rows(self) -> int:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,35 +19,13 @@ from synth.measurements.durable import sync_directory, translate_write_errors
 from synth.privacy import Budget, Promise, total_budget
 from synth.progress import Stage, stage
 from synth.release.checksums import CHECKSUMS, checksum_lines, file_sha256
-from synth.release.columns import published_columns
-from synth.release.contents import (
-    CSV,
-    DATA_CARD,
-    MANIFEST,
-    MEASUREMENTS,
-    PAGE,
-    PARQUET,
-    QUALITY,
-    SIGNATURE,
-    data_files,
-    described_files,
-    listed_files,
-)
-from synth.release.csv_file import csv_chunks
-from synth.release.data_card import render_data_card
+from synth.release.contents import MANIFEST, MEASUREMENTS, SIGNATURE
 from synth.release.derivation import Derivation, Derive, derive
-from synth.release.file_list import FileFacts, build_files
-from synth.release.manifest.build import SCHEMA_FILE, attest, build_manifest, schema_file
-from synth.release.manifest.figures import write_figures
-from synth.release.metadata.documents import metadata_documents
-from synth.release.page import render_page
-from synth.release.page.summary import summarise
-from synth.release.parquet_file import write_parquet
-from synth.release.side_by_side import both_side_by_side
+from synth.release.files import FileFacts, data_writers, documents
+from synth.release.manifest.build import attest, build_manifest
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
 from synth.signatures import PrivateKey
-from synth.strict_json import write_json
 
 
 @dataclass(frozen=True)
@@ -111,23 +88,12 @@ def _write_files(
     _create(staging / MEASUREMENTS, lambda file: _copy(measurements_file, file))
     measurements = _measurements(staging / MEASUREMENTS, config, receipt)
     derived = derivation(measurements, config)
-    counts, seed = derived.counts, derived.bins_seed
-    columns = published_columns(config.universe, config.output.bins)
-    writers: dict[str, Callable[[BinaryIO], None]] = {
-        CSV: lambda file: file.writelines(csv_chunks(counts, columns, seed=seed)),
-        PARQUET: lambda file: write_parquet(file, counts, columns, seed=seed),
-    }
-    names = data_files(config)
-
-    def write_rows(part: int) -> None:
-        with stage(Stage.WRITING, part=part + 1, parts=len(names)):
-            _create(staging / names[part], writers[names[part]])
-
-    both_side_by_side(
-        [partial(write_rows, part) for part in range(len(names))],
-        # what the page shows takes a while, and is kept until the page is written
-        [partial(summarise, counts, config.universe.shape)],
-    )
+    facts = {MEASUREMENTS: _facts(staging / MEASUREMENTS)}
+    writers = data_writers(derived)
+    for part, (name, write) in enumerate(writers.items(), start=1):
+        with stage(Stage.WRITING, part=part, parts=len(writers)):
+            _create(staging / name, write)
+        facts[name] = _facts(staging / name)
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")
     if not receipt.disposal.is_possible:
@@ -143,25 +109,13 @@ def _write_files(
         signature_key_id=None if signer is None else signer.public.key_id,
     )
     manifest = build_manifest(config, measurements, derived, attested)
-    _write_bytes(staging / DATA_CARD, render_data_card(manifest))
-    _write_bytes(staging / SCHEMA_FILE, schema_file())
-    _create(staging / QUALITY, lambda file: write_figures(file, derived.figures))
-    list_files = partial(build_files, config, derived=derived)
-    facts = {name: _facts(staging / name) for name in described_files(config)}
-    manifest["files"] = list_files(facts)
-    for name, content in metadata_documents(manifest).items():
+    for name, content in documents(manifest, derived, facts, figures=derived.figures):
         _write_bytes(staging / name, content)
-    written = set(listed_files(config)) - facts.keys() - {PAGE}
-    facts |= {name: _facts(staging / name) for name in written}
-    manifest["files"] = list_files(facts)
-    _write_bytes(staging / PAGE, render_page(manifest, counts, derived.figures))
-    facts[PAGE] = _facts(staging / PAGE)
-    manifest["files"] = list_files(facts)
-    _write_bytes(staging / MANIFEST, write_json(manifest))
-    facts[MANIFEST] = _facts(staging / MANIFEST)
+        facts[name] = FileFacts.of(content)
     if signer is not None:
-        _write_bytes(staging / SIGNATURE, sign_manifest((staging / MANIFEST).read_bytes(), signer))
-        facts[SIGNATURE] = _facts(staging / SIGNATURE)
+        signature = sign_manifest((staging / MANIFEST).read_bytes(), signer)
+        _write_bytes(staging / SIGNATURE, signature)
+        facts[SIGNATURE] = FileFacts.of(signature)
     hashes = {name: entry.sha256 for name, entry in facts.items()}
     _write_bytes(staging / CHECKSUMS, checksum_lines(hashes))
     sync_directory(staging)

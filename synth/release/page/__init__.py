@@ -1,5 +1,1 @@
-"""The release page, `index.html`: what a reader sees first, made from the release alone."""
-
-from synth.release.page.render import render_page
-
-__all__ = ["render_page"]
+"""The page for people: one file that loads nothing."""

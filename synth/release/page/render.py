@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from synth.domain.counts import Counts
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.data_card import MECHANISMS
@@ -25,7 +24,7 @@ from synth.release.page.accuracy import (
     table_errors,
 )
 from synth.release.page.column_plot import plot_column, shorten
-from synth.release.page.summary import Summary, summarise
+from synth.release.page.summary import Summary
 from synth.release.page.wording import exact, is_address, printable, size, whole
 
 if TYPE_CHECKING:
@@ -39,20 +38,14 @@ MOST_COLUMNS = 40
 SHADES = 10
 
 
-def render_page(manifest: dict[str, Any], counts: Counts, figures: Sequence[Figures]) -> bytes:
-    """Render the page from the manifest, the counts of the published rows, and the figures.
+def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Figures]) -> bytes:
+    """Render the page from the manifest, a summary of the published rows, and the figures.
 
     Privacy: a function of what is published beside it.
     Requires: the manifest has its section `files`; the entry of the page itself is not read.
     Ensures: the same arguments give the same bytes, so a verifier can render it again; no text
     of the configuration can become markup; nothing is loaded from anywhere.
     """
-    shape = tuple(column["codes"] for column in manifest["domain"]["columns"])
-    return render_summary(manifest, summarise(counts, shape), figures)
-
-
-def render_summary(manifest: dict[str, Any], summary: Summary, figures: Sequence[Figures]) -> bytes:
-    """As `render_page`, where the counts were summarised before."""
     columns = manifest["domain"]["columns"]
     errors = table_errors(figures, manifest["post_processing"]["rows"]["number"])
     widths = single_half_widths(errors)

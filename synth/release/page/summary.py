@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from synth.domain.counts import Counts
 from synth.release.page.listed_pairs import listed_associations, passes, sums_by_code
@@ -32,7 +31,6 @@ class Summary:
         return len(self.associations)
 
 
-@lru_cache(maxsize=1)  # a run writes the page and then compares it, from one object
 def summarise(counts: Counts, shape: tuple[int, ...]) -> Summary:
     """Count the rows by every column, and compare the first columns pair by pair.
 

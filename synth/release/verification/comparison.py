@@ -1,10 +1,11 @@
-"""Two JSON values compared leaf by leaf; every difference is named by its path."""
+"""What was written again, compared: JSON leaf by leaf, files byte by byte."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import IO, Any
 
 SHOWN_CHARACTERS = 160
 
@@ -42,3 +43,52 @@ def shown(value: Any) -> str:
     """The value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + " ..."
+
+
+class Compared(io.RawIOBase):
+    """A stream that holds what is written into it against a file, and keeps nothing."""
+
+    def __init__(self, file: IO[bytes], *, lines: bool = False) -> None:
+        """Begin at the file's first byte; with `lines`, a difference is told with its line."""
+        file.seek(0)
+        self._file, self._place, self._line = file, 0, 1
+        self._lines, self._found = lines, ""
+
+    def writable(self) -> bool:
+        """It is written to."""
+        return True
+
+    def write(self, content: Any) -> int:
+        """Compare the next bytes; behind the first difference nothing is looked at."""
+        wanted = bytes(content)
+        if not self._found:
+            found = self._file.read(len(wanted))
+            if found != wanted:
+                self._tell(found, wanted)
+            elif self._lines:
+                self._line += wanted.count(b"\n")
+        self._place += len(wanted)
+        return len(wanted)
+
+    def _tell(self, found: bytes, wanted: bytes) -> None:
+        pairs = enumerate(zip(found, wanted, strict=False))
+        place = next((n for n, (a, b) in pairs if a != b), len(found))
+        line = f" (line {self._line + wanted[:place].count(10)})" if self._lines else ""
+        number = self._place + place + 1
+        if place == len(found):
+            self._found = f"ends before byte {number}{line}"
+        else:
+            self._found = (
+                f"byte {number}{line} is {found[place : place + 1]!r}, expected "
+                f"{wanted[place : place + 1]!r}: it is not what writing it again gives"
+            )
+
+    def tell(self) -> int:
+        """How much was written."""
+        return self._place
+
+    def findings(self) -> list[str]:
+        """The first difference, if there is any, once everything was written."""
+        if not self._found and self._file.read(1):
+            self._found = f"goes on behind its last byte, {self._place}"
+        return [self._found] if self._found else []

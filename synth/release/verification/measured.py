@@ -15,20 +15,14 @@ from synth.plan.problem import problem_of
 from synth.privacy import TableEvent, total_budget
 from synth.release.contents import MANIFEST, MEASUREMENTS
 from synth.release.manifest.guarantee import promised_budget
-from synth.release.parquet_layout import rewriting_findings
-from synth.release.parquet_pages import ParquetBounds, require_bounded
 from synth.release.verification.folder import Folder, FolderError
+from synth.release.verification.parquet_layout import rewriting_findings
 from synth.release.verification.planned import plan_findings
 from synth.release.verification.report import Findings
+from synth.release.verification.trial_reading import Limits, require_readable
 
 MAX_CELLS = 1 << 32
 """No larger table is unpacked."""
-
-BYTES_PER_ROW = 40
-"""The most that one row of the file (three whole numbers) can unpack to, with room to spare."""
-
-BYTES_PER_CODE = 8
-"""The same for every code of a table with a threshold."""
 
 LISTED_PER_BYTE = 64
 """A byte of the file holds fewer listed cells than this: each has a place and noise of its own."""
@@ -36,9 +30,6 @@ LISTED_PER_BYTE = 64
 ALWAYS_LISTED = 1 << 20
 """So many listed cells are read however small the file is: with hardly any noise, neighbouring
 cells with equal counts take next to nothing."""
-
-PAGE_BYTES = 1 << 16
-"""The most that headers, levels and dictionaries of one column in one row group add."""
 
 FIXED_COLUMNS = 3
 
@@ -63,7 +54,7 @@ def read_measured(
         return None
     try:
         with folder.open(MEASUREMENTS) as file:
-            require_bounded(file, _bounds(planned, schedule, folder.sizes[MEASUREMENTS]))
+            require_readable(file, _limits(planned, schedule, folder.sizes[MEASUREMENTS]))
             measurements = read_measurements(file, config.universe)
         if measurements.release_id != config.release.id:
             raise ValueError("belongs to another release")
@@ -117,9 +108,7 @@ def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
     ).memory_bytes
 
 
-def _bounds(
-    planned: tuple[TableEvent, ...], schedule: Schedule | None, size_bytes: int
-) -> ParquetBounds:
+def _limits(planned: tuple[TableEvent, ...], schedule: Schedule | None, size_bytes: int) -> Limits:
     """What a file with the tables of the configuration can hold.
 
     How many cells a table with a threshold lists, and which were chosen, only the file says: the
@@ -130,30 +119,9 @@ def _bounds(
     listing = [event for event in planned if event.threshold is not None]
     if listing:
         most += min(MOST_LISTED, max(ALWAYS_LISTED, LISTED_PER_BYTE * size_bytes))
-    chosen, largest = 0, 0
     if schedule is not None:
         sizes = sorted(candidate.cells for candidate in schedule.candidates)
         chosen = len(schedule.rounds)
         least, most = least + sum(sizes[:chosen]), most + sum(sizes[len(sizes) - chosen :])
-        largest = max((_name_bytes(each.margin.names) for each in schedule.candidates), default=0)
-    most = min(most, MAX_CELLS)
     codes = max((len(event.table) for event in listing), default=0)
-    names = sum(_name_bytes(event.table) for event in planned) + 2 * chosen * largest
-    tables = len(planned) + 2 * chosen
-    groups = tables + -(-most // ROWS_PER_GROUP)
-    columns = FIXED_COLUMNS + codes
-    return ParquetBounds(
-        least_rows=least,
-        most_rows=most,
-        columns=columns,
-        groups=groups,
-        rows_per_group=ROWS_PER_GROUP,
-        bytes_per_row=BYTES_PER_ROW + BYTES_PER_CODE * codes,
-        bytes_per_group=columns * PAGE_BYTES,
-        footer_bytes=(1 << 20) + 8 * names + 4096 * tables + 2048 * columns * groups,
-    )
-
-
-def _name_bytes(names: tuple[str, ...]) -> int:
-    """The bytes of names as JSON, escapes included, with what stands between them."""
-    return sum(6 * len(name.encode()) + 32 for name in names)
+    return Limits(least, min(most, MAX_CELLS), ROWS_PER_GROUP, FIXED_COLUMNS + codes)

@@ -1,52 +1,41 @@
-"""The release rebuilt from its measurements, and compared: counts, rows, manifest, card, page."""
+"""The release written again from its measurements, and compared: every byte of every file."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import IO, Any
 
 import pyarrow as pa
 
 from synth.config import Config
-from synth.domain.counts import Counts
+from synth.domain.counts import Counts, difference
 from synth.measurements import Measurements
 from synth.release.checksums import file_sha256
 from synth.release.contents import (
     CSV,
-    DATA_CARD,
     MANIFEST,
-    PAGE,
+    PARQUET,
     QUALITY,
     SIGNATURE,
     all_files,
     data_files,
-    listed_files,
+    described_files,
 )
-from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation, moved_records
-from synth.release.file_list import FileFacts, build_files
+from synth.release.files import FileFacts, data_writers, documents
 from synth.release.manifest.build import build_manifest
 from synth.release.manifest.figures import COLUMNS as FIGURE_COLUMNS
 from synth.release.manifest.figures import Figures, read_figures, write_figures
-from synth.release.metadata.documents import metadata_documents
-from synth.release.page import render_page
-from synth.release.parquet_layout import rewriting_findings
-from synth.release.side_by_side import both_side_by_side
 from synth.release.verification.arithmetic import Arithmetic
 from synth.release.verification.attested import ATTESTED_NOTE, read_attested
-from synth.release.verification.comparison import differences, same
+from synth.release.verification.comparison import Compared, differences, same
 from synth.release.verification.folder import Folder
+from synth.release.verification.parquet_layout import rewriting_findings
+from synth.release.verification.readback import published_counts
 from synth.release.verification.report import Findings
-from synth.release.verification.rows_check import (
-    count_findings,
-    csv_findings,
-    parquet_findings,
-    published_counts,
-    rule_findings,
-)
 from synth.release.verification.trial_reading import Limits, require_readable
 
 REAL_TOLERANCE = 1e-6
@@ -79,7 +68,7 @@ class Rebuild:
     def check(self) -> None:
         """Compare everything; findings and checks are recorded."""
         before = len(self.findings.found)
-        self._check_rows(data_files(self.config))
+        self._check_rows()
         expected_set = all_files(self.config)
         present = set(self.folder.sizes) - {SIGNATURE}
         self.findings.conclude(
@@ -93,62 +82,63 @@ class Rebuild:
         elif self.arithmetic.is_other and not self.findings.tolerated:
             self.findings.notes.append(self.arithmetic.note)
 
-    def _check_rows(self, names: Sequence[str]) -> None:
-        """Read the data files back, and compare each with the expansion of the counts."""
-        present = [name for name in names if name in self.folder.sizes]
-        readings = [partial(self._published, name) for name in names]
-        comparisons = [partial(self._expansion_findings, name) for name in present]
-        published, compared = both_side_by_side(readings, comparisons)
+    def _check_rows(self) -> None:
+        """Write the rows again, and compare; only where last digits may differ they are read."""
+        compared = self._rows_compared()
         moved = 0
-        if counts_read := [counts for counts, _ in published if counts is not None]:
-            moved = self._adopt(counts_read[0])
+        if any(found for found, _ in compared.values()):
+            moved = self._adopt()
         if moved:
-            compared = [compare() for compare in comparisons]
-        apart = dict(zip(present, compared, strict=True))
-        for name, (counts, problems) in zip(names, published, strict=True):
-            self.findings.conclude(f"{name}: every row is in the declared domain", problems)
-            if counts is not None:
-                self.findings.conclude(
-                    f"{name}: impossible cells are empty, public totals are met",
-                    list(rule_findings(name, counts, self.config)),
+            compared = self._rows_compared()
+        self.findings.conclude(
+            "impossible cells are empty, public totals are met",
+            list(rule_findings(self.derived.counts, self.config)),
+        )
+        for name, (found, told) in compared.items():
+            unit = "value" if told else "byte"
+            check = f"{name}: every {unit} is the expansion of the counts"
+            if moved and not found:
+                self.findings.tolerate(
+                    f"{check} rebuilt from the measurements but for {moved} that last digits moved "
+                    "by one step,"
                 )
-                check = f"{name}: the counts are those rebuilt from the measurements"
-                wrong = count_findings(name, counts, self.derived.counts, self.config.universe)
-                if moved and not wrong:
-                    self.findings.tolerate(
-                        f"{check} but for {moved} that last digits moved by one step,"
-                    )
-                else:
-                    self.findings.conclude(f"{check}, bit for bit", wrong)
-            if name in apart:
-                found, told = apart[name]
-                unit = "value" if told else "byte"
+            else:
                 self.findings.conclude(
-                    f"{name}: every {unit} is the expansion of the counts", found
+                    f"{check} rebuilt from the measurements", [f"{name}: {each}" for each in found]
                 )
-                if told:
-                    self.findings.notes.append(f"{name}: {told}")
+            if told:
+                self.findings.notes.append(f"{name}: {told}")
 
-    def _published(self, name: str) -> tuple[Counts | None, list[str]]:
-        return published_counts(self.folder, name, self.config, rows=self.derived.rows)
+    def _rows_compared(self) -> dict[str, tuple[list[str], str]]:
+        """By data file: how it differs from the rows written again, and what was not compared."""
+        compared = {}
+        for name, write in data_writers(self.derived).items():
+            if name in (CSV, PARQUET) and name in self.folder.sizes:
+                with self.folder.open(name) as file:
+                    if name == PARQUET:
+                        compared[name] = rewriting_findings(file, write)
+                    else:
+                        again = Compared(file, lines=True)
+                        write(again)
+                        compared[name] = again.findings(), ""
+        return compared
 
-    def _expansion_findings(self, name: str) -> tuple[list[str], str]:
-        counts, seed = self.derived.counts, self.derived.bins_seed
-        if name == CSV:
-            return csv_findings(self.folder, name, counts, self.config, seed=seed), ""
-        return parquet_findings(self.folder, name, counts, self.config, seed=seed)
-
-    def _adopt(self, counts: Counts) -> int:
+    def _adopt(self) -> int:
         """Take published counts as rebuilt if last digits explain them; how many they moved."""
-        if not self.arithmetic.explains_last_digits or not count_findings(
-            "", counts, self.derived.counts, self.config.universe
-        ):
+        present = [name for name in data_files(self.config) if name in self.folder.sizes]
+        if not self.arithmetic.explains_last_digits or not present:
             return 0
-        moved = moved_records(self.measurements, self.config, counts)
-        if not moved:
+        counts, problems = published_counts(
+            self.folder, present[0], self.config, rows=self.derived.rows
+        )
+        if counts is None:
+            self.findings.found += problems
             return 0
-        self.derived = replace(self.derived, counts=counts)
-        return moved
+        apart = difference(counts, self.derived.counts, self.config.universe.shape)
+        moved = len(apart.found) and moved_records(self.measurements, self.config, counts)
+        if moved:
+            self.derived = replace(self.derived, counts=counts)
+        return moved or 0
 
     def _check_manifest(self) -> None:
         try:
@@ -157,18 +147,14 @@ class Rebuild:
             self.findings.found.append(f"{MANIFEST}: a date or fraction is malformed: {error}")
             return
         expected = build_manifest(self.config, self.measurements, self.derived, attested)
-        if all(name in self.folder.sizes for name in listed_files(self.config)):
-            facts = {name: self._facts(name) for name in listed_files(self.config)}
-            expected["files"] = build_files(self.config, facts, self.derived)
-        else:
-            expected["files"] = self.manifest["files"]
+        stated = {name: value for name, value in self.manifest.items() if name != "files"}
         check = "every field of the manifest that can be rebuilt is the one rebuilt here"
-        found = list(differences(self.manifest, expected))
+        found = list(differences(stated, expected))
         is_near = bool(found) and self.arithmetic.explains_last_digits
         if is_near:
-            found = list(differences(self.manifest, expected, equal=_nearly))
+            found = list(differences(stated, expected, equal=_nearly))
         found = [f"{MANIFEST}: {finding}" for finding in found]
-        if not found and list(self.manifest) != list(expected):
+        if not found and list(self.manifest) != [*expected, "files"]:
             found = [f"{MANIFEST}: the order of its sections was changed"]
         if is_near and not found:
             self.findings.tolerate(f"{check},")
@@ -176,23 +162,25 @@ class Rebuild:
             self.findings.conclude(check, found)
         self.findings.notes.append(ATTESTED_NOTE)
         figures = self._check_figures()
-        # The card shows figures of the manifest, and their last digits were accepted above.
-        shown = expected if found else self.manifest
-        if DATA_CARD in self.folder.sizes:
-            self.findings.conclude(
-                f"{DATA_CARD} is the card of this manifest",
-                []
-                if self.folder.read(DATA_CARD) == render_data_card(shown)
-                else [f"{DATA_CARD}: is not the card that the manifest gives"],
-            )
-        self._check_metadata(shown)
-        if PAGE in self.folder.sizes:
-            self.findings.conclude(
-                f"{PAGE} is the page of this manifest and these rows",
-                []
-                if self.folder.read(PAGE) == render_page(shown, self.derived.counts, figures)
-                else [f"{PAGE}: is not the page that the manifest and the rows give"],
-            )
+        if all(name in self.folder.sizes for name in described_files(self.config)):
+            # The documents show figures of the manifest, and their last digits were accepted above.
+            self._check_documents(expected if found else stated, figures)
+
+    def _check_documents(self, manifest: dict[str, Any], figures: list[Figures]) -> None:
+        """Write the documents again, and compare their bytes; of the manifest its list of files."""
+        facts = {name: self._facts(name) for name in described_files(self.config)}
+        for name, content in documents(manifest, self.derived, facts, figures=figures):
+            if name == MANIFEST:
+                listed = json.loads(content)["files"]
+                wrong = list(differences(self.manifest["files"], listed, path="files"))
+                check = f"{name} lists every file with its bytes"
+                self.findings.conclude(check, [f"{name}: {finding}" for finding in wrong])
+            elif name in self.folder.sizes:
+                same_bytes = self.folder.read(name) == content
+                self.findings.conclude(
+                    f"{name} is the one of this manifest and these rows",
+                    [] if same_bytes else [f"{name}: is not the one that manifest and rows give"],
+                )
 
     def _check_figures(self) -> list[Figures]:
         """The figures to show: those of the file if they differ from ours by last digits alone."""
@@ -229,20 +217,28 @@ class Rebuild:
         lines = ([each.to_plain() for each in figures] for figures in (theirs, ours))
         return theirs, list(differences(*lines, path=QUALITY, equal=_nearly))
 
-    def _check_metadata(self, manifest: dict[str, Any]) -> None:
-        for name, content in metadata_documents(manifest).items():
-            if name in self.folder.sizes:
-                self.findings.conclude(
-                    f"{name} is the projection of this manifest",
-                    []
-                    if self.folder.read(name) == content
-                    else [f"{name}: is not what the manifest gives"],
-                )
-
     def _facts(self, name: str) -> FileFacts:
         with self.folder.open(name) as file:
             digest = file_sha256(file, most_bytes=self.folder.sizes[name] + 1)
             return FileFacts(file.tell(), digest)
+
+
+def rule_findings(counts: Counts, config: Config) -> Iterator[str]:
+    """Impossible cells that are not empty, public totals and row numbers that are not met."""
+    universe = config.universe
+    for rule in universe.impossible:
+        rows = counts.inside(universe, rule)
+        if rows:
+            yield f"{rows} rows are impossible ({rule.describe(universe)})"
+    for entry in config.public_totals:
+        rows = counts.inside(universe, entry.where)
+        if rows != entry.total:
+            yield (
+                f"{rows} rows with {entry.where.describe(universe)}, expected {entry.total} from "
+                "the public total"
+            )
+    if config.output.rows is not None and counts.total != config.output.rows:
+        yield f"{counts.total} rows, expected {config.output.rows} from the configuration"
 
 
 def _nearly(path: str, found: Any, expected: Any) -> bool:

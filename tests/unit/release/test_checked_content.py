@@ -1,5 +1,6 @@
 """What `verify` holds rows and measurements against, one rule at a time."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,11 @@ from synth.domain.counts import Counts
 from synth.measurements import write_measurements
 from synth.release.columns import published_columns
 from synth.release.csv_file import csv_chunks
+from synth.release.verification.comparison import Compared
 from synth.release.verification.folder import Folder
 from synth.release.verification.measured import read_measured
+from synth.release.verification.rebuild import rule_findings
 from synth.release.verification.report import Findings
-from synth.release.verification.rows_check import csv_findings, rule_findings
 
 from .conftest import BUSY
 
@@ -26,7 +28,7 @@ def rows_of(made):
 def told(made, counts, **output):
     config = replace(made.config, output=replace(made.config.output, **output))
     listed = Counts.of_all(counts, config.universe.shape)
-    return list(rule_findings("synthetic.csv", listed, config))
+    return list(rule_findings(listed, config))
 
 
 @pytest.fixture
@@ -67,18 +69,33 @@ def test_another_number_of_rows_is_told(made, more):
 
 
 @pytest.mark.parametrize("more", [b"\n", b"0", b"\x00"])
-def test_a_byte_after_the_last_row_is_told(made, tmp_path, more):
+def test_a_byte_after_the_last_row_is_told(made, more):
     """Even one that adds no row."""
     columns = published_columns(made.config.universe, made.config.output.bins)
     counts = made.derive(made.measurements, made.config).counts
     text = b"".join(map(bytes, csv_chunks(counts, columns, seed=7)))
-    for content, findings in ((text, []), (text + more, ["goes on after its last row"])):
-        (tmp_path / "release").mkdir(exist_ok=True)
-        (tmp_path / "release" / "synthetic.csv").write_bytes(content)
-        folder = Folder(tmp_path / "release")
-        found = csv_findings(folder, "synthetic.csv", counts, made.config, seed=7)
+    for content, findings in ((text, []), (text + more, ["goes on behind its last byte"])):
+        compared = Compared(io.BytesIO(content), lines=True)
+        compared.writelines(csv_chunks(counts, columns, seed=7))
+        found = compared.findings()
         assert len(found) == len(findings)
         assert all(part in whole for part, whole in zip(findings, found, strict=True))
+
+
+@pytest.mark.parametrize("place", [0, 1, 7, 100])
+@pytest.mark.parametrize("blocks", [1, 5, 1000])
+def test_the_first_other_byte_is_told_with_its_line(place, blocks):
+    content = b"a,b\n" * 30
+    other = bytearray(content)
+    other[place] ^= 1
+    compared = Compared(io.BytesIO(bytes(other)), lines=True)
+    for start in range(0, len(content), blocks):
+        compared.write(content[start : start + blocks])
+    (finding,) = compared.findings()
+    assert finding.startswith(f"byte {place + 1} (line {place // 4 + 1}) is ")
+    short = Compared(io.BytesIO(content[:place]))
+    short.write(content)
+    assert short.findings() == [f"ends before byte {place + 1}"]
 
 
 FOREIGN = {

@@ -1,6 +1,7 @@
 """The compact protocol of Thrift: what writers make is read, what attackers make is refused."""
 
 import io
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.release.compact_thrift import CompactReader, ThriftError
-from synth.release.parquet_pages import ParquetBounds, UnboundedParquetError, require_bounded
+from synth.release.verification.compact_thrift import CompactReader, ThriftError
+from synth.release.verification.parquet_layout import LayoutError, read_layout
 
 
 def test_the_footer_of_a_real_file_is_read():
@@ -58,51 +59,16 @@ def test_a_known_field_has_its_kind(content):
         CompactReader(content, 100, {(1,): 5, (2,): 6, (3,): 9, (3, 0): 5}).struct()
 
 
-BOUNDS = ParquetBounds(
-    least_rows=1,
-    most_rows=100,
-    columns=2,
-    groups=3,
-    rows_per_group=50,
-    bytes_per_row=40,
-    bytes_per_group=8_192,
-    footer_bytes=1 << 16,
-)
-
-
 @settings(max_examples=200)
 @given(st.binary(max_size=60), st.integers(0, 2**32), st.lists(st.integers(0, 255), max_size=3))
-def test_any_bytes_are_a_bounded_file_or_refused(tail, place, changes):
+def test_any_bytes_have_a_layout_or_are_refused(tail, place, changes):
     stream = io.BytesIO()
-    pq.write_table(pa.table({"a": [1, 2, 3], "b": ["x", None, "y"]}), stream)
+    table = pa.table({"a": [1, 2, 3], "b": ["x", None, "y"]})
+    pq.write_table(table, stream, compression="zstd", store_schema=False)
+    like = read_layout(stream)
     content = bytearray(stream.getvalue())
     for number, byte in enumerate(changes):
         content[(place >> number * 8) % len(content)] = byte
     for candidate in (bytes(content), tail, tail + bytes(content[-8:])):
-        file = io.BytesIO(candidate)
-        message = ""
-        try:
-            require_bounded(file, BOUNDS)
-        except UnboundedParquetError as error:
-            message = str(error)
-        assert message.isprintable()
-        assert message or file.tell() == 0
-
-
-def test_more_rows_groups_or_columns_than_the_bounds_are_refused():
-    def judged(table, **options):
-        stream = io.BytesIO()
-        pq.write_table(table, stream, **options)
-        require_bounded(stream, BOUNDS)
-
-    judged(pa.table({"a": [1, 2], "b": [1, 2]}))
-    judged(pa.table({"a": range(100), "b": range(100)}), row_group_size=50)
-    for table, options, message in (
-        (pa.table({"a": range(101), "b": range(101)}), {"row_group_size": 50}, "holds 101 rows"),
-        (pa.table({"a": range(8), "b": range(8)}), {"row_group_size": 2}, "4 row groups"),
-        (pa.table({"a": range(60), "b": range(60)}), {}, "more than 50 rows"),
-        (pa.table({"a": range(8)}), {}, "fewer than 2 columns"),
-        (pa.table({"a": ["x" * 40_000], "b": [1]}), {}, "unpacks to more than"),
-    ):
-        with pytest.raises(UnboundedParquetError, match=message):
-            judged(table, **options)
+        with suppress(LayoutError):
+            assert read_layout(io.BytesIO(candidate), like=like).page_bytes <= like.page_bytes

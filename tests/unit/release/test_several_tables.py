@@ -32,7 +32,7 @@ from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
 from synth.release.manifest.quality import build_prediction
 from synth.release.metadata.documents import metadata_documents
-from synth.release.page.render import render_summary
+from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
 from synth.strict_json import write_json
@@ -54,7 +54,7 @@ def reseal(made, manifest, derived=None):
             (made.folder / entry["path"]).write_bytes(documents[entry["path"]])
         if entry["path"] == "index.html":
             (made.folder / "index.html").write_bytes(
-                render_summary(manifest, summary, derived.figures)
+                render_page(manifest, summary, derived.figures)
             )
         content = (made.folder / entry["path"]).read_bytes()
         entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()

@@ -3,6 +3,7 @@
 import json
 import re
 from copy import deepcopy
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -14,9 +15,8 @@ from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.privacy.meaning import at_least, at_most
 from synth.release.checksums import checksum_lines
-from synth.release.page import render_page
-from synth.release.page.render import MOST_COLUMNS
-from synth.release.page.summary import MOST_COMPARED
+from synth.release.page.render import MOST_COLUMNS, render_page
+from synth.release.page.summary import MOST_COMPARED, summarise
 from synth.release.page.wording import is_address, size, whole
 from synth.release.verification import verify_folder
 
@@ -154,7 +154,7 @@ def test_characters_that_no_page_may_hold_are_replaced(released, manifest_of):
     manifest = manifest_of(made)
     manifest["identity"]["name"] = "a\x00b\x1bc"
     derived = made.derive(made.measurements, made.config)
-    page = render_page(manifest, derived.counts, derived.figures)
+    page = render_page(manifest, derived.summary, derived.figures)
     assert text_of(next(parsed(page).iter(f"{HTML}h1"))) == "a\ufffdb\ufffdc"
 
 
@@ -191,14 +191,12 @@ def test_the_bounds_of_delta_are_told_where_there_is_one(several):
 def test_the_same_release_gives_the_same_bytes_and_verify_compares_them(released, manifest_of):
     made = released()
     derived = made.derive(made.measurements, made.config)
-    assert render_page(manifest_of(made), derived.counts, derived.figures) == page_of(made)
+    assert render_page(manifest_of(made), derived.summary, derived.figures) == page_of(made)
     changed = page_of(made).replace(b"synthetic", b"authentic", 1)
     (made.folder / "index.html").write_bytes(changed)
     with pytest.raises(VerificationError) as caught:
         verify_folder(made.folder, derivation=made.derive)
-    assert (
-        "index.html: is not the page that the manifest and the rows give" in caught.value.findings
-    )
+    assert "index.html: is not the one that manifest and rows give" in caught.value.findings
 
 
 def test_the_page_depends_on_the_rows(released, manifest_of):
@@ -206,8 +204,8 @@ def test_the_page_depends_on_the_rows(released, manifest_of):
     derived = made.derive(made.measurements, made.config)
     values = derived.counts.values.copy()
     values[0] += 1
-    counts = Counts(derived.counts.columns, values)
-    assert render_page(manifest_of(made), counts, derived.figures) != page_of(made)
+    other = replace(derived, counts=Counts(derived.counts.columns, values))
+    assert render_page(manifest_of(made), other.summary, derived.figures) != page_of(made)
 
 
 def widened(manifest, columns, codes):
@@ -239,7 +237,7 @@ def test_any_number_of_columns_and_any_universe(released, manifest_of, columns, 
         tuple(codes_.astype(np.uint32) for codes_ in columns_of_cells),
         np.ones(len(columns_of_cells[0]), dtype=np.int64),
     )
-    page = render_page(manifest, counts, [])
+    page = render_page(manifest, summarise(counts, (codes,) * columns), [])
     tree = parsed(page)
     assert len(page) < MOST_BYTES
     drawn_columns = sum(1 for _ in tree.iter(f"{HTML}article"))
@@ -286,8 +284,8 @@ def test_a_page_without_predictions_says_so(released, manifest_of):
     made = released()
     manifest = manifest_of(made)
     manifest["quality"]["prediction"] |= {"queries": [], "unanswered": 2}
-    counts = made.derive(made.measurements, made.config).counts
-    text = text_of(parsed(render_page(manifest, counts, [])))
+    summary = made.derive(made.measurements, made.config).summary
+    text = text_of(parsed(render_page(manifest, summary, [])))
     assert "No table has a predicted error." in text
     assert "Of 2 tables that were asked for, no noisy table gives a figure" in text
 

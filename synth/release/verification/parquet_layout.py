@@ -10,18 +10,95 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
-from synth.release.compact_thrift import CompactReader, ThriftError
-from synth.release.parquet_pages import FOOTER_KINDS, MAGIC, PAGE_KINDS, WRITER
+import pyarrow as pa
 
-Write = Callable[[Any], None]
-"""Writes a whole Parquet file into a stream."""
+from synth.release.files import Write
+from synth.release.verification.compact_thrift import (
+    BINARY,
+    BYTE,
+    INT,
+    LIST,
+    LONG,
+    STRUCT,
+    TRUE,
+    CompactReader,
+    Path,
+    ThriftError,
+)
+from synth.release.verification.comparison import Compared
+
+MAGIC = b"PAR1"
+WRITER = b"parquet-cpp-arrow "
+"""What writes releases, before its version."""
+
+_CHUNK = (4, 0, 1, 0, 3)
+"""Where the footer tells of a column in a row group."""
+
+
+def _statistics(at: Path) -> dict[Path, int]:
+    """Of a column or a page: least and largest value, and how many values are missing."""
+    return {
+        at: STRUCT,
+        **{(*at, number): BINARY for number in (1, 2, 5, 6)},
+        (*at, 3): LONG,
+        **{(*at, number): TRUE for number in (7, 8)},
+    }
+
+
+FOOTER_KINDS: dict[Path, int] = {
+    (1,): INT,
+    **{(number,): LIST for number in (2, 4, 5, 7)},
+    **{(number, 0): STRUCT for number in (2, 4, 5, 7)},
+    **{(2, 0, number): INT for number in (1, 3, 5, 6)},
+    (2, 0, 4): BINARY,
+    (2, 0, 10): STRUCT,
+    **{(2, 0, 10, kind): STRUCT for kind in (1, 3, 10)},
+    (2, 0, 10, 10, 1): BYTE,
+    (2, 0, 10, 10, 2): TRUE,
+    (3,): LONG,
+    **{(5, 0, number): BINARY for number in (1, 2)},
+    (6,): BINARY,
+    (7, 0, 1): STRUCT,
+    **{(4, 0, number): LIST for number in (1, 4)},
+    **{(4, 0, number, 0): STRUCT for number in (1, 4)},
+    **{(4, 0, number): LONG for number in (2, 3, 5, 6)},
+    (4, 0, 1, 0, 1): BINARY,
+    (4, 0, 1, 0, 2): LONG,
+    _CHUNK: STRUCT,
+    **{(*_CHUNK, number): INT for number in (1, 4)},
+    **{(*_CHUNK, number): LONG for number in (5, 6, 7, 9, 11)},
+    **{(*_CHUNK, number): LIST for number in (2, 3, 8, 13)},
+    (*_CHUNK, 2, 0): INT,
+    (*_CHUNK, 3, 0): BINARY,
+    **_statistics((*_CHUNK, 12)),
+    **{(*_CHUNK, number, 0): STRUCT for number in (8, 13)},
+    **{(*_CHUNK, 13, 0, number): INT for number in (1, 2, 3)},
+    (*_CHUNK, 16): STRUCT,
+    (*_CHUNK, 16, 1): LONG,
+    **{(*_CHUNK, 16, number): LIST for number in (2, 3)},
+    **{(*_CHUNK, 16, number, 0): LONG for number in (2, 3)},
+    (*_CHUNK, 17, 2): LIST,
+    (*_CHUNK, 17, 2, 0): INT,
+}
+"""The kinds of all fields that the footer of a release has, and of every list in any footer; see
+https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift."""
+
+PAGE_KINDS: dict[Path, int] = {
+    **{(number,): INT for number in (1, 2, 3)},
+    **{(number,): STRUCT for number in (5, 7, 8)},
+    **{(number, inner): INT for number in (5, 7) for inner in (1, 2)},
+    **{(5, inner): INT for inner in (3, 4)},
+    **_statistics((5, 5)),
+    (7, 3): TRUE,
+    **{(8, inner): INT for inner in (1, 4)},
+}
 
 CREATED_BY = re.compile(WRITER + rb"version [0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}")
-SPOOLED_BYTES = 1 << 26
+FOOTER_GROWTH = 2
+"""Another version may write a longer footer, but not so much longer."""
 HEADER_BYTES = 1 << 16
 ZSTANDARD = 6
 _FRAME = b"\x28\xb5\x2f\xfd"
@@ -43,32 +120,45 @@ class Layout:
     created_by: bytes
     footer: dict[int, Any]
     pages: str
-    """A hash over what every page unpacks to, and its header; empty if nothing was unpacked."""
+    """A hash over what every page unpacks to, and its header."""
+    footer_bytes: int
+    page_bytes: int
+    """What the largest page unpacks to."""
 
 
-def read_layout(file: IO[bytes], *, unpack: bool = False) -> Layout:
-    """Account for every byte of a file whose sizes were looked at (`require_bounded`).
+@dataclass
+class _Pages:
+    """The hash over all pages so far, the largest of them, and the largest that there may be."""
+
+    digest: hashlib._Hash
+    largest: int = 0
+    most: int | None = None
+
+
+def read_layout(file: IO[bytes], *, like: Layout | None = None) -> Layout:
+    """Account for every byte of a file.
+
+    A stranger's must be `like` one that holds the same values: its footer is not much longer, and
+    no page unpacks to more, so that neither is read where it could hurt.
 
     Raises: LayoutError for a byte that is no page, header of a page, footer or magic, and for a
     number written with more bytes than it needs; OSError.
     """
-    import pyarrow as pa
-
     try:
-        return _layout(file, hashlib.sha256() if unpack else None)
-    except pa.ArrowException:
-        raise LayoutError("holds a page that does not unpack to what it says") from None
+        return _layout(file, like)
     except (ThriftError, KeyError, TypeError, IndexError, AttributeError):
         raise LayoutError(_HALF_READABLE) from None
 
 
-def _layout(file: IO[bytes], pages: hashlib._Hash | None) -> Layout:
+def _layout(file: IO[bytes], like: Layout | None) -> Layout:
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     length = int.from_bytes(file.read(4), "little")
     end = size - 8 - length
     if end < 4:
         raise LayoutError("does not end as a Parquet file does")
+    if like is not None and length > FOOTER_GROWTH * like.footer_bytes:
+        raise LayoutError(f"has a footer of {length} bytes, more than it can need")
     file.seek(0)
     if file.read(4) != MAGIC:
         raise LayoutError("does not begin as a Parquet file does")
@@ -78,6 +168,7 @@ def _layout(file: IO[bytes], pages: hashlib._Hash | None) -> Layout:
     if not CREATED_BY.fullmatch(created_by):
         raise LayoutError("has a writer's name that no release has")
     place = 4
+    pages = _Pages(hashlib.sha256(), most=None if like is None else like.page_bytes)
     for group in footer[4]:
         start, unpacked, packed = place, 0, 0
         for column in group[1]:
@@ -87,7 +178,7 @@ def _layout(file: IO[bytes], pages: hashlib._Hash | None) -> Layout:
             raise LayoutError("states sizes or places of a row group that are not its own")
     if place != end:
         raise LayoutError(f"holds {end - place} bytes between its last page and its footer")
-    return Layout(created_by, footer, pages.hexdigest() if pages else "")
+    return Layout(created_by, footer, pages.digest.hexdigest(), length, pages.largest)
 
 
 def _whole_struct(content: bytes, kinds: dict[Any, int]) -> dict[int, Any]:
@@ -98,12 +189,8 @@ def _whole_struct(content: bytes, kinds: dict[Any, int]) -> dict[int, Any]:
     return found
 
 
-def _column(
-    file: IO[bytes], column: dict[int, Any], place: int, pages: hashlib._Hash | None
-) -> int:
+def _column(file: IO[bytes], column: dict[int, Any], place: int, pages: _Pages) -> int:
     """Where the pages of a column end; what was checked is taken out of its entry."""
-    import pyarrow as pa
-
     codec = pa.Codec("zstd")
     chunk = column[3]
     if chunk[4] != ZSTANDARD:
@@ -123,11 +210,18 @@ def _column(
         if kind == 0 and seen_data is None:
             seen_data = at
         _require_one_frame(file, start, packed_size)
-        if pages is not None:
-            file.seek(start)
-            packed = file.read(packed_size)
+        if unpacked_size < 0 or packed_size < 0:
+            raise LayoutError("holds a page of a negative size")
+        if pages.most is not None and unpacked_size > pages.most:
+            raise LayoutError(f"unpacks a page to {unpacked_size} bytes, more than it can need")
+        pages.largest = max(pages.largest, unpacked_size)
+        file.seek(start)
+        packed = file.read(packed_size)
+        try:
             content = codec.decompress(packed, unpacked_size, asbytes=True)
-            pages.update(repr((sorted(header.items()), unpacked_size)).encode() + content)
+        except (pa.ArrowException, OSError):
+            raise LayoutError("holds a page that does not unpack to what it says") from None
+        pages.digest.update(repr((sorted(header.items()), unpacked_size)).encode() + content)
         unpacked += reader.position + unpacked_size
         at = start + packed_size
     if at != end or data != seen_data or dictionary != (None if first == data else first):
@@ -159,29 +253,25 @@ def _require_one_frame(file: IO[bytes], start: int, size: int) -> None:
 def rewriting_findings(file: IO[bytes], write: Write) -> tuple[list[str], str]:
     """What is in the file that writing its values again does not give; and how it was compared.
 
-    If the installed library wrote it, every byte must be the same, and the second text is empty.
-    Otherwise its layout must leave no room, and its footer and unpacked pages must be what the
-    installed library gives; the text then tells that this was all.
+    If every byte is the same, both are empty. If another version of the installed library wrote
+    it, its layout must leave no room, and its footer and unpacked pages must be what the installed
+    one gives; the text then tells that this was all.
     Raises: OSError.
     """
-    import pyarrow as pa
-
-    own = WRITER + f"version {pa.cpp_version}".encode()
-    try:
-        found = read_layout(file)
-    except LayoutError as error:
-        return [str(error)], ""
-    if found.created_by == own:
-        compared = _Compared(file)
-        write(compared)
-        return compared.findings(), ""
-    with tempfile.SpooledTemporaryFile(max_size=SPOOLED_BYTES) as again:
+    compared = Compared(file)
+    write(compared)
+    apart = compared.findings()
+    if not apart:
+        return [], ""
+    with tempfile.TemporaryFile() as again:
         write(again)
-        expected = read_layout(again, unpack=True)
+        expected = read_layout(again)
     try:
-        found = read_layout(file, unpack=True)
+        found = read_layout(file, like=expected)
     except LayoutError as error:
         return [str(error)], ""
+    if found.created_by == expected.created_by:
+        return apart, ""
     told = found.created_by.removeprefix(WRITER + b"version ").decode()
     if found.footer != expected.footer or found.pages != expected.pages:
         return [
@@ -192,49 +282,3 @@ def rewriting_findings(file: IO[bytes], write: Write) -> tuple[list[str], str]:
         f"was written by pyarrow {told}, not {pa.cpp_version} as installed here: all that its "
         "pages and its footer hold was compared, but not how the pages are compressed"
     )
-
-
-class _Compared:
-    """A stream that holds what is written into it against a file, and keeps nothing."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        file.seek(0)
-        self._file, self._place, self._apart = file, 0, -1
-
-    closed = False
-
-    def write(self, content: Any) -> int:
-        wanted = bytes(content)
-        if self._apart < 0:
-            found = self._file.read(len(wanted))
-            if found != wanted:
-                pairs = enumerate(zip(found, wanted, strict=False))
-                short = min(len(found), len(wanted))
-                self._apart = self._place + next((n for n, (a, b) in pairs if a != b), short)
-        self._place += len(wanted)
-        return len(wanted)
-
-    def tell(self) -> int:
-        return self._place
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def close(self) -> None:
-        """The file belongs to who opened it."""
-
-    def readable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
-
-    def findings(self) -> list[str]:
-        if self._apart < 0 and self._file.read(1):
-            self._apart = self._place
-        if self._apart < 0:
-            return []
-        return [f"byte {self._apart + 1} is not what writing its values again gives"]

@@ -1,0 +1,116 @@
+"""Every file of a release, as it is written: for who publishes it, and for who verifies it.
+
+First the data, each as a function that writes it; then the documents, which state their hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synth.release.columns import published_columns
+from synth.release.contents import (
+    CSV,
+    DATA_CARD,
+    MANIFEST,
+    MEASUREMENTS,
+    PAGE,
+    PARQUET,
+    QUALITY,
+    ROLES,
+    data_files,
+    described_files,
+)
+from synth.release.csv_file import csv_chunks
+from synth.release.data_card import render_data_card
+from synth.release.derivation import Derivation
+from synth.release.manifest.build import SCHEMA_FILE, schema_file
+from synth.release.manifest.figures import COLUMNS, Figures, write_figures
+from synth.release.metadata.documents import metadata_documents
+from synth.release.page.render import render_page
+from synth.release.parquet_file import write_parquet
+from synth.strict_json import write_json
+
+MEASUREMENT_COLUMNS = 3
+
+Write = Callable[[Any], None]
+"""Writes a whole file into a stream."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """The size and hash of one file."""
+
+    size_bytes: int
+    sha256: str
+
+    @staticmethod
+    def of(content: bytes) -> FileFacts:
+        """Those of a file with this content."""
+        return FileFacts(len(content), hashlib.sha256(content).hexdigest())
+
+
+def data_writers(derived: Derivation) -> dict[str, Write]:
+    """The data that are made of the measurements, in the order of the manifest."""
+    config, counts, seed = derived.config, derived.counts, derived.bins_seed
+    columns = published_columns(config.universe, config.output.bins)
+    writers: dict[str, Write] = {
+        CSV: lambda file: file.writelines(csv_chunks(counts, columns, seed=seed)),
+        PARQUET: lambda file: write_parquet(file, counts, columns, seed=seed),
+        QUALITY: lambda file: write_figures(file, derived.figures),
+    }
+    return {name: writers[name] for name in (*data_files(config), QUALITY)}
+
+
+def documents(
+    manifest: Mapping[str, Any],
+    derived: Derivation,
+    facts: Mapping[str, FileFacts],
+    *,
+    figures: Sequence[Figures],
+) -> Iterator[tuple[str, bytes]]:
+    """Every document, in the order of the manifest, which comes last and lists all others.
+
+    Requires: `manifest` has every section but `files`; `facts` are those of the data.
+    Ensures: the same arguments give the same bytes.
+    """
+    files = [_entry(name, facts[name], derived) for name in described_files(derived.config)]
+    listing = {**manifest, "files": files}
+    made = {
+        DATA_CARD: render_data_card(listing),
+        **metadata_documents(listing),
+        SCHEMA_FILE: schema_file(),
+    }
+    for name, content in made.items():
+        files.append(_entry(name, FileFacts.of(content), derived))
+        yield name, content
+    page = render_page(listing, derived.summary, figures)
+    files.append(_entry(PAGE, FileFacts.of(page), derived))
+    yield PAGE, page
+    yield MANIFEST, write_json(listing)
+
+
+def _entry(name: str, facts: FileFacts, derived: Derivation) -> dict[str, Any]:
+    """What the section `files` of the manifest says of a file."""
+    role, media_type, basis = ROLES[name]
+    entry: dict[str, Any] = {
+        "path": name,
+        "role": role,
+        "media_type": media_type,
+        "bytes": facts.size_bytes,
+        "sha256": facts.sha256,
+    }
+    if name in (CSV, PARQUET):
+        entry |= {"rows": derived.rows, "columns": len(derived.config.universe.attributes)}
+    if name == QUALITY:
+        entry |= {"rows": len(derived.figures), "columns": len(COLUMNS)}
+    if name == MEASUREMENTS:
+        tables = derived.measurements.tables
+        codes = sum(len(each.event.table) for each in tables if each.event.threshold is not None)
+        entry |= {
+            "rows": sum(len(each.noisy_counts) for each in tables),
+            "columns": MEASUREMENT_COLUMNS + codes,
+        }
+    return entry | {"basis": basis}
