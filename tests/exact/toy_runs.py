@@ -28,7 +28,14 @@ from synth.curator.sensitive import Sensitive
 from synth.job import pipeline
 from synth.ledger import Ledger
 from synth.measurements import SelfTest
-from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, noise_law, permute_and_flip
+from synth.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    NoiseStream,
+    TableSampler,
+    noise_law,
+    permute_and_flip,
+)
 from synth.plan import plan_events, plan_schedule
 from synth.privacy import Budget, PrivacyEvent
 from tests.conftest import SMALL, RecordedLog, merged
@@ -140,6 +147,9 @@ class Noted:
                 stream.claim(table, 0, len(counts))
                 noted.kinds.add(counts.dtype)
                 noted.tables[table] = law, tuple(map(int, counts))
+
+            def draw(self, stream: NoiseStream, **named: Any) -> Any:
+                return TableSampler(law).draw(stream, **named)
 
         return Sampler()
 
