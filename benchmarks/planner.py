@@ -29,7 +29,7 @@ from tables import made_up, mixture, table
 
 from synth.config import Config, RangeQueries, Strategy, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
-from synth.domain.hierarchy import balanced_levels
+from synth.domain.attribute import balanced_levels
 from synth.plan import forecast
 from synth.plan.linear_theory import axes_of, components_of, marginal, questions_of
 from synth.plan.margins import finest, points_of

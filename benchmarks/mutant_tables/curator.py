@@ -12,12 +12,21 @@ SAYS_NOTHING = (
 
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
-        "synth/curator/counting/encode.py",
+        "synth/domain/universe.py",
         (
-            "words that share a stride",
-            "strides.append(strides[-1] * attribute.size)",
-            "strides.append(strides[-1] * max(1, attribute.size - 1))",
+            "attributes that share a stride",
+            "weights.append(weights[-1] * size)",
+            "weights.append(weights[-1] * max(1, size - 1))",
         ),
+        (
+            "codes of a cell from the wrong digit",
+            "(cells // stride) % size for stride",
+            "cells % size for stride",
+        ),
+        by=("unit/domain/test_universe.py",),
+    ),
+    *broken(
+        "synth/curator/counting/encode.py",
         (
             "products of 32 bits",
             'code = codes[name].cast("int32").cast("int64")',
@@ -129,11 +138,6 @@ MUTANTS: tuple[Mutant, ...] = (
             "blocks of cells in the order of the engine",
             "counted.order_by(words)",
             "counted",
-        ),
-        (
-            "codes of a cell from the wrong digit",
-            "codes.append(((cells // stride) % size).astype(np.int32))",
-            "codes.append((cells % size).astype(np.int32))",
         ),
         by=("unit/curator/test_sparse.py",),
     ),

@@ -16,8 +16,7 @@ from synth.config.schema.scalars import Whole
 from synth.config.schema.shapes import ListOf, MapOf, OneOrList, record
 from synth.config.schema.texts import label, prose
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Conjunction, PublicTotal, Universe
-from synth.domain.coarse import coarsen
-from synth.domain.totals import check_public_totals
+from synth.domain.totals import check_public_totals, coarsen
 
 MAX_RULES = 1_000
 

@@ -24,14 +24,14 @@ from synth.config.schema.scalars import Choice, Shape, Whole
 from synth.config.schema.shapes import Either, ListOf, MapOf, OneOrList, record
 from synth.config.schema.texts import label, name
 from synth.domain import MISSING, Attribute, HierarchyLevel, format_number
-from synth.domain.hierarchy import (
+from synth.domain.attribute import (
     balanced_levels,
     divided_group,
     grouped_level,
     interval_level,
+    shorten,
     with_missing,
 )
-from synth.domain.listing import shorten
 
 MAX_HIERARCHY_LEVELS = 30
 MAX_BRANCHING = 1_024

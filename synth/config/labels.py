@@ -10,7 +10,7 @@ from synth.config.schema.problems import Place, Report, quoted
 from synth.config.schema.scalars import decimal
 from synth.config.schema.yaml_tree import printable
 from synth.domain import Attribute
-from synth.domain.listing import shorten
+from synth.domain.attribute import shorten
 
 COMPARED = 1_000
 """How many labels of one column are compared for a suggestion."""

@@ -13,7 +13,7 @@ from synth.config.schema.scalars import Choice
 from synth.config.schema.shapes import Either, ListOf, record
 from synth.config.schema.texts import label, name
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Margin, Universe
-from synth.domain.listing import shorten
+from synth.domain.attribute import shorten
 
 MAX_TABLES = 10_000
 

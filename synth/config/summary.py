@@ -12,7 +12,7 @@ from synth.config.schema.problems import quoted
 from synth.config.source import records_in_words
 from synth.config.workload import DEFAULT_ORDER
 from synth.domain import CLAMP, Attribute, format_number
-from synth.domain.listing import shorten
+from synth.domain.attribute import shorten
 
 
 def describe(config: Config) -> dict[str, Any]:

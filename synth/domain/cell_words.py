@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain.universe import Universe
 
 LARGEST_WORD = 2**63
 """The product of the sizes of the attributes in one word is at most this."""
@@ -29,10 +30,14 @@ def word_axes(shape: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
+def universe_words(universe: Universe) -> tuple[Universe, ...]:
+    """The attributes of every word as a universe of its own, whose cell numbers are the words."""
+    attributes = universe.attributes
+    return tuple(Universe(attributes[first:end]) for first, end in word_axes(universe.shape))
+
+
 def cell_words(columns: Sequence[NDArray[Any]], shape: Sequence[int]) -> list[NDArray[np.int64]]:
     """The words of every cell, most significant first; `columns` holds one array per attribute."""
-    import numpy as np
-
     words = []
     for first, end in word_axes(shape):
         word = np.zeros(len(columns[0]) if columns else 0, dtype=np.int64)
@@ -45,8 +50,6 @@ def cell_words(columns: Sequence[NDArray[Any]], shape: Sequence[int]) -> list[ND
 
 def cell_order(words: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The order that sorts cells by their number; equal cells stay in their order."""
-    import numpy as np
-
     order = np.argsort(words[0])
     first = words[0][order]
     tied = np.zeros(len(order), dtype=bool)
@@ -63,8 +66,6 @@ def cell_order(words: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def new_cells(words: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
     """For cells in order: whether each one differs from the one before."""
-    import numpy as np
-
     changed = np.zeros(len(words[0]), dtype=bool)
     changed[:1] = True
     for word in words:
@@ -74,8 +75,6 @@ def new_cells(words: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
 
 def goes_back(words: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
     """For every cell but the first: whether its number is smaller than that of the one before."""
-    import numpy as np
-
     back = np.zeros(len(words[0]) - 1, dtype=bool)
     equal = np.ones(len(words[0]) - 1, dtype=bool)
     for word in words:
@@ -86,8 +85,6 @@ def goes_back(words: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
 
 def code_type(shape: Sequence[int]) -> type[np.unsignedinteger[Any]]:
     """The narrowest unsigned type that holds every code."""
-    import numpy as np
-
     largest = max(shape, default=1) - 1
     for kind in (np.uint8, np.uint16):
         if largest <= np.iinfo(kind).max:
@@ -102,8 +99,6 @@ def find_cells(
 
     Binary search for all of them at once, word by word.
     """
-    import numpy as np
-
     size, number = len(words[0]), len(wanted[0])
     low, high = np.zeros(number, dtype=np.int64), np.full(number, size, dtype=np.int64)
     for _ in range(size.bit_length()):

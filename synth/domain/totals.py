@@ -1,17 +1,73 @@
-"""Public totals: the atoms that they cut the universe into, and whether they can hold together."""
+"""Public totals: whether they can hold together, on as few cells as can tell them apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from synth.domain.universe import PublicTotal, Universe
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from synth.domain.attribute import Attribute, shorten
+from synth.domain.universe import LABELS_SHOWN, Conjunction, PublicTotal, Universe
+
+
+def code_groups(
+    universe: Universe, conjunctions: Sequence[Conjunction]
+) -> dict[str, tuple[int, ...]]:
+    """For every attribute that some set names: the group of each code in `coarsen`'s universe.
+
+    Groups are numbered by the first code that they hold; the impossible rules are sets too.
+    """
+    sets = (*universe.impossible, *conjunctions)
+    found: dict[str, tuple[int, ...]] = {}
+    for attribute in universe.attributes:
+        naming = [rule.codes[attribute.name] for rule in sets if attribute.name in rule.codes]
+        if not naming:
+            continue
+        inside = [0] * attribute.size
+        for bit, codes in enumerate(naming):
+            for code in codes:
+                inside[code] |= 1 << bit
+        group_of = {mask: group for group, mask in enumerate(dict.fromkeys(inside))}
+        found[attribute.name] = tuple(group_of[mask] for mask in inside)
+    return found
+
+
+def coarsen(
+    universe: Universe, conjunctions: Sequence[Conjunction]
+) -> tuple[Universe, tuple[Conjunction, ...]]:
+    """Drop attributes that no conjunction names, and merge codes that none tells apart.
+
+    Ensures: every atom of the conjunctions and the impossible rules in the universe is the
+    preimage of an atom of the same conjunctions and rules in the coarse universe, and neither
+    is empty without the other. Merged codes are labelled by their labels, joined with `|`.
+    """
+    merged = code_groups(universe, conjunctions)
+    coarse: list[Attribute] = []
+    for name, group_of in merged.items():
+        attribute = universe.attribute(name)
+        labels: list[list[str]] = [[] for _ in range(max(group_of) + 1)]
+        for code, number in enumerate(group_of):
+            group = labels[number]
+            if len(group) < LABELS_SHOWN + 2:  # enough to know what to leave out
+                group.append(attribute.label(code))
+        levels = tuple("|".join(shorten(group, LABELS_SHOWN)) for group in labels)
+        coarse.append(Attribute(name, "categorical", levels))
+
+    def moved(rule: Conjunction) -> Conjunction:
+        return Conjunction(
+            {
+                name: tuple(sorted({merged[name][code] for code in codes}))
+                for name, codes in rule.codes.items()
+            }
+        )
+
+    small = Universe(tuple(coarse), tuple(map(moved, universe.impossible)))
+    return small, tuple(map(moved, conjunctions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +100,6 @@ class Atoms:
 
 def atoms_of(universe: Universe, totals: Sequence[PublicTotal]) -> Atoms:
     """Group the possible cells of a dense universe by the totals that hold them."""
-    import numpy as np
-
     possible = universe.possible()
     label = np.zeros(universe.size, dtype=np.int64)
     members = [universe.members(total.where) & possible for total in totals]
@@ -70,10 +124,6 @@ def whole_atom_totals(atoms: Atoms, wanted: NDArray[np.float64]) -> NDArray[np.i
     Closest is the smallest sum of absolute differences (a mixed integer program). None if no
     whole numbers meet the totals.
     """
-    import numpy as np
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
-
     if not atoms.count:
         return np.zeros(0, dtype=np.int64) if not atoms.totals.any() else None
     if np.any(atoms.totals < 0):
@@ -122,8 +172,6 @@ def check_public_totals(universe: Universe, totals: Sequence[PublicTotal]) -> st
     Needs no data: it asks only whether whole numbers >= 0 exist, zero on impossible cells, with
     all the declared sums. Where `output.rows` is a number, add it as a total over all records.
     """
-    import numpy as np
-
     if not totals:
         return None
     for total in totals:
@@ -143,8 +191,6 @@ def check_public_totals(universe: Universe, totals: Sequence[PublicTotal]) -> st
 
 def _conflict(universe: Universe, totals: Sequence[PublicTotal]) -> str:
     """Name a smallest set of totals that cannot hold together, by leaving out one at a time."""
-    import numpy as np
-
     kept = list(totals)
     for total in totals:
         rest = [other for other in kept if other is not total]

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
 
-from synth.domain.attribute import Attribute
-from synth.domain.listing import shorten
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain.attribute import Attribute, shorten
 
 DENSE_LIMIT_CELLS = 10**9
 """The largest universe whose cells are all held in memory at once."""
@@ -19,10 +20,6 @@ LABELS_SHOWN = 8
 
 SEARCH_LIMIT_STEPS = 100_000
 """How far the search for a possible cell goes before it gives up."""
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,6 @@ class Universe:
 
     def members(self, conjunction: Conjunction) -> NDArray[np.bool_]:
         """A flat mask over all cells (C order): True inside the conjunction. Dense universes."""
-        import numpy as np
-
         inside = np.ones(self.shape, dtype=bool)
         for name, codes in conjunction.codes.items():
             axis = self.names.index(name)
@@ -118,8 +113,6 @@ class Universe:
 
     def possible(self) -> NDArray[np.bool_]:
         """A flat mask over all cells (C order): False where an impossible rule applies."""
-        import numpy as np
-
         mask = np.ones(self.size, dtype=bool)
         for rule in self.impossible:
             mask &= ~self.members(rule)

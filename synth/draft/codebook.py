@@ -10,8 +10,7 @@ from typing import Any
 from synth.config.loader import MAX_BYTES
 from synth.config.schema.scalars import decimal
 from synth.domain import format_number
-from synth.draft.bounds import number_edges
-from synth.draft.column import DraftColumn, Entry, Number, Numbers
+from synth.draft.column import DraftColumn, Entry, Number, Numbers, number_edges
 from synth.errors import ConfigError, Problem
 
 DATES = ("date", "datetime", "time", "yearmonth", "duration")

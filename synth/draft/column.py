@@ -1,11 +1,21 @@
-"""One column of a draft: what its entry says, and what of it is still to be confirmed."""
+"""One column of a draft: what its entry says, how it is written, and bounds that are round."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from synth.config.schema.yaml_tree import TAG
-from synth.draft.yaml_text import flow_list, yaml_text
+
+MOST_BINS = 20
+SINGLE_NUMBERS = 50
+"""A range of at most so many whole numbers gets a bin for each."""
+
+_PLAIN = re.compile("[A-Za-z][A-Za-z0-9_-]*")
+_READ_OTHERWISE = {"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"}
 
 Value = str | int | tuple[str, ...]
 """A word or text, a whole number, or a list of texts; numbers that are not whole stand as text."""
@@ -58,3 +68,54 @@ class DraftColumn:
     advice: tuple[str, ...] = ()
     left_out: str = ""
     """Why it is no part of the domain; empty if it is."""
+
+
+def yaml_text(text: str) -> str:
+    """A plain word as it is; anything else in double quotes, with what is invisible escaped."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _READ_OTHERWISE:
+        return text
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def flow_list(texts: Sequence[str]) -> str:
+    """A list of texts in one line."""
+    return "[" + ", ".join(map(yaml_text, texts)) + "]"
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if character.isprintable():
+        return character
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 1 << 8 else f"\\U{number:08x}"
+
+
+def round_width(span: Fraction, *, bins: int) -> Fraction:
+    """The smallest of 1, 2 and 5 times a power of ten that covers the span in so many bins."""
+    wanted = span / bins
+    if wanted <= 0:
+        return Fraction(1)
+    power = Fraction(10) ** math.floor(math.log10(wanted))
+    return next(step * power for step in (1, 2, 5, 10, 20) if step * power >= wanted)
+
+
+def integer_bounds(low: int, high: int) -> tuple[int, int, int]:
+    """Minimum, maximum and bin width: multiples of the width, that hold both numbers."""
+    if high - low < SINGLE_NUMBERS:
+        step = 1 if high - low < 10 else 5
+        width = 1
+    else:
+        width = step = int(max(Fraction(1), round_width(Fraction(high - low), bins=MOST_BINS)))
+    minimum = low // step * step
+    if step == 1:
+        return minimum, high, width
+    return minimum, (high // step + 1) * step - 1, width
+
+
+def number_edges(low: Fraction, high: Fraction) -> tuple[Fraction, ...]:
+    """Edges at multiples of one width, from at most `low` to at least `high`."""
+    width = round_width(high - low, bins=MOST_BINS // 2)
+    first = math.floor(low / width)
+    last = max(math.ceil(high / width), first + 1)
+    return tuple(width * number for number in range(first, last + 1))

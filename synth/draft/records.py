@@ -15,8 +15,7 @@ from synth.config.source_files import is_parquet
 from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
 from synth.curator.not_private.misfits import keeps_bytes
 from synth.domain import format_number
-from synth.draft.bounds import integer_bounds, number_edges
-from synth.draft.column import DraftColumn, Entry, Number, Numbers
+from synth.draft.column import DraftColumn, Entry, Number, Numbers, integer_bounds, number_edges
 
 LIKE_IDENTIFIER = 0.9
 """So many different values for each filled one look like names of persons or records."""

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from synth.config import PostgresSource, SourceConfig, SparkSource
 from synth.config.schema.yaml_tree import TAG
-from synth.draft.column import DraftColumn
-from synth.draft.yaml_text import flow_list, yaml_text
+from synth.draft.column import DraftColumn, flow_list, yaml_text
 
 PRIVATE = f"""\
 # PRIVATE. This draft was made by looking at raw data, without any noise. Levels, bounds, edges,

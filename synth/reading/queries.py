@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import product
 
 from synth.domain import Attribute, Conjunction, Universe, format_number
-from synth.domain.listing import shorten
+from synth.domain.attribute import shorten
 from synth.errors import QueryError
 
 ALL_RECORDS = ("", "all records")

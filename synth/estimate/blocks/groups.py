@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import PublicTotal, Universe
-from synth.domain.coarse import coarsen, code_groups
-from synth.domain.totals import Atoms, atoms_of
+from synth.domain.totals import Atoms, atoms_of, coarsen, code_groups
 from synth.estimate.interactions import Interactions
 
 Floats = NDArray[np.float64]

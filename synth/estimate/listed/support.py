@@ -17,9 +17,8 @@ from synth import progress
 from synth.config import Config
 from synth.domain import PublicTotal, Universe
 from synth.domain.cell_words import cell_order, cell_words, code_type, new_cells
-from synth.domain.coarse import coarsen, code_groups
 from synth.domain.counts import Counts, is_possible
-from synth.domain.totals import Atoms, atoms_of
+from synth.domain.totals import Atoms, atoms_of, coarsen, code_groups
 from synth.estimate.listed.tree import Tree
 from synth.estimate.rounding import required_totals
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.domain import Margin, Universe
 from synth.domain.counts import margin_cells, margin_sums
-from synth.domain.nested_sums import nested_sums_by_block
+from synth.domain.margin import nested_sums_by_block
 from synth.estimate.sums import LEAST_VARIANCE
 from synth.measurements import MeasuredTable
 

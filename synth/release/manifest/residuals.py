@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.domain.counts import Counts, margin_cells
-from synth.domain.nested_sums import nested_sums_by_block
+from synth.domain.margin import nested_sums_by_block
 from synth.measurements import MeasuredTable
 
 BLOCK_CELLS = 1 << 20

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.domain import Attribute, Conjunction, PublicTotal, Universe
-from synth.domain.coarse import coarsen
-from synth.domain.totals import check_public_totals
+from synth.domain.totals import check_public_totals, coarsen
 
 DETERMINISTIC = settings(derandomize=True, deadline=None)
 

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from synth.config import RangeQueries, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Universe
-from synth.domain.hierarchy import balanced_levels
+from synth.domain.attribute import balanced_levels
 from synth.plan.linear_theory import axes_of, margin_at, point_of, questions_of
 from synth.plan.margins import MOST_CANDIDATES, cells_at, points_of
 

@@ -180,7 +180,7 @@ def test_what_a_universe_cannot_hold_is_not_proposed(configure):
 
 
 def test_ranges_are_measured_at_several_resolutions(configure):
-    from synth.domain.hierarchy import balanced_levels
+    from synth.domain.attribute import balanced_levels
 
     config = configure((2, 3), strategy="auto", cells=False, order=0)
     age = replace(

@@ -1,12 +1,26 @@
-"""Round bounds hold what they should, for any numbers; the definition is checked, not the code."""
+"""What a column of a draft holds: round bounds, and text that is text whatever it says."""
+
+from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
 
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.draft.bounds import MOST_BINS, SINGLE_NUMBERS, integer_bounds, number_edges, round_width
+from synth.draft.column import (
+    MOST_BINS,
+    SINGLE_NUMBERS,
+    DraftColumn,
+    Entry,
+    flow_list,
+    integer_bounds,
+    number_edges,
+    round_width,
+    yaml_text,
+)
+from synth.draft.render import Place, render
 
 NUMBERS = st.fractions(-(10**9), 10**9, max_denominator=10**6)
 
@@ -42,3 +56,28 @@ def test_widths_by_hand():
     found = [round_width(Fraction(span), bins=10) for span in (10, 11, 21, 51, 100, 0)]
     assert found == [1, 2, 5, 10, 10, 1]
     assert round_width(Fraction(3, 100), bins=10) == Fraction(5, 1000)
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
+
+
+@given(TEXT)
+def test_text_is_read_back_as_it_was_and_stands_in_one_line(text):
+    written = yaml_text(text)
+    assert yaml.safe_load(f"key: {written}") == {"key": text}
+    assert len(written.splitlines()) == 1
+
+
+@given(st.lists(TEXT, max_size=5))
+def test_lists_are_read_back_as_they_were(texts):
+    assert yaml.safe_load(f"key: {flow_list(texts)}") == {"key": texts}
+
+
+@given(TEXT, TEXT)
+def test_no_name_or_advice_breaks_out_of_its_place(name, advice):
+    columns = [
+        DraftColumn(name, (Entry("type", "integer", confirmed=True),), (advice,)),
+        DraftColumn(name, left_out=advice),
+    ]
+    text = render(columns, Place(None), reads_raw_data=True).replace("!CONFIRM", "")
+    assert yaml.safe_load(text)["domain"] == [{"name": name, "type": "integer"}]
