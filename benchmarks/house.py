@@ -32,13 +32,6 @@ HOUSE = ROOT / "synth"
 Done = TypeVar("Done")
 
 
-class SilentLog(StageLog):
-    """Takes the lines of a job."""
-
-    def done(self, line: str, **_fields: object) -> None:
-        """Forget the line."""
-
-
 def entered(name: str, act: Callable[[], Done]) -> Done:
     """Do something; print how many files and functions of the house it entered."""
     codes: set[CodeType] = set()
@@ -83,7 +76,7 @@ def main() -> None:
         (place / "people.csv").write_text(PEOPLE, encoding="utf-8")
         path = place / "small.yaml"
         path.write_text(yaml.safe_dump(SMALL, allow_unicode=True), encoding="utf-8")
-        log = SilentLog()
+        log = StageLog()
         config = entered("load_config", lambda: load_config(path))
         entered("measure", lambda: pipeline.measure(config, log=log))
         folder = entered("publish", lambda: pipeline.publish(config, log=log).path)
