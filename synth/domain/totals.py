@@ -90,8 +90,6 @@ class Atoms:
 
     def cells(self) -> Iterator[NDArray[np.int64]]:
         """The cell numbers of every atom in turn, ascending."""
-        import numpy as np
-
         order = np.argsort(self.atom_of, kind="stable")
         ends = np.searchsorted(self.atom_of[order], np.arange(self.count + 1))
         for start, end in pairwise(ends):

@@ -7,10 +7,10 @@ import binascii
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 DER_PREFIX = bytes.fromhex("302a300506032b6570032100")
 """What stands before the 32 bytes of every Ed25519 public key in DER (RFC 8410)."""
@@ -90,9 +90,6 @@ class PublicKey:
 
     def has_signed(self, content: bytes, signature: bytes, *, purpose: Purpose) -> bool:
         """Whether this is the signature of the content for this purpose by this key."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
         if len(signature) != SIGNATURE_BYTES or self.is_weak:
             return False
         try:

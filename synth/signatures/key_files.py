@@ -6,13 +6,21 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
 from synth.errors import KeyFileError, OutputError
 from synth.signatures.key import PrivateKey, PublicKey
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.serialization import KeySerializationEncryption
 
 MAX_BYTES = 1 << 14
 PUBLIC_SUFFIX = ".pub.pem"
@@ -33,10 +41,6 @@ def read_private_key(path: Path, *, passphrase: Passphrase | None = None) -> Pri
     Raises: KeyFileError if the file cannot be read, anybody but its owner may read or write it,
     or it holds anything else.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     content = _read(path, private=True)
     password = None
     if b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in content:
@@ -64,10 +68,6 @@ def read_public_key(path: Path) -> PublicKey:
 
     Raises: KeyFileError if the file cannot be read or holds anything else, such as a private key.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
     content = _read(path, private=False)
     try:
         key = load_pem_public_key(content)
@@ -87,18 +87,11 @@ def write_key_pair(path: Path, *, passphrase: bytes | None = None) -> tuple[Path
     Ensures: the private file has mode 0600 from its first byte on; nothing is ever replaced.
     Raises: OutputError if one of the files is there already or cannot be written.
     """
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     key = Ed25519PrivateKey.generate()
     encryption: KeySerializationEncryption = (
-        serialization.NoEncryption()
-        if passphrase is None
-        else serialization.BestAvailableEncryption(passphrase)
+        NoEncryption() if passphrase is None else BestAvailableEncryption(passphrase)
     )
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
-    )
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
     public = PrivateKey(key).public
     public_path = path.with_name(path.name.removesuffix(".pem") + PUBLIC_SUFFIX)
     for taken in (path, public_path):
