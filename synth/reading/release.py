@@ -18,8 +18,8 @@ from synth.domain.counts import Counts
 from synth.errors import ConfigError, VerificationError
 from synth.measurements import Measurements
 from synth.reading.queries import check_columns
-from synth.release.columns import published_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
+from synth.release.rows.columns import published_columns
 from synth.release.verification.arithmetic import Arithmetic
 from synth.release.verification.documents import read_manifest
 from synth.release.verification.folder import Folder, FolderError

@@ -1,9 +1,13 @@
-"""What is in a release folder: names, roles and order of the files."""
+"""What is in a release folder: names, roles and order of the files, and SHA256SUMS over them."""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import IO
+
 from synth.config import Config
-from synth.release.checksums import CHECKSUMS
 from synth.release.manifest.build import SCHEMA_FILE
 
 CSV = "synthetic.csv"
@@ -11,6 +15,7 @@ PARQUET = "synthetic.parquet"
 MEASUREMENTS = "measurements.parquet"
 QUALITY = "quality.parquet"
 MANIFEST = "manifest.json"
+CHECKSUMS = "SHA256SUMS"
 DATA_CARD = "README.md"
 PAGE = "index.html"
 SIGNATURE = "manifest.sig"
@@ -20,6 +25,11 @@ DATA_PACKAGE = "datapackage.json"
 CROISSANT = "croissant.json"
 REGISTRY = "registry.yaml"
 METADATA = (DATA_PACKAGE, CROISSANT, REGISTRY)
+
+LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9._-]{1,255})\n")
+"""One of SHA256SUMS, as `sha256sum --check` reads it."""
+
+CHUNK_BYTES = 1 << 20
 
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 
@@ -62,3 +72,29 @@ def listed_files(config: Config) -> list[str]:
 def all_files(config: Config) -> set[str]:
     """Every file of the folder, but for the signature that it may have."""
     return {*listed_files(config), MANIFEST, CHECKSUMS}
+
+
+def file_sha256(file: IO[bytes], *, most_bytes: int | None = None) -> str:
+    """SHA-256 of everything from the file's position on, or of its first `most_bytes`."""
+    if most_bytes is None:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    digest = hashlib.sha256()
+    while chunk := file.read(min(CHUNK_BYTES, most_bytes)):
+        digest.update(chunk)
+        most_bytes -= len(chunk)
+    return digest.hexdigest()
+
+
+def checksum_lines(hashes: Mapping[str, str]) -> bytes:
+    """The file's bytes: sorted by name, every file of the folder but this one."""
+    return "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes)).encode()
+
+
+def parse_checksums(content: bytes) -> dict[str, str] | None:
+    """The hashes by file name, or None if a single byte is not as `checksum_lines` writes it."""
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    hashes = {name: digest for digest, name in LINE.findall(text)}
+    return hashes if content and checksum_lines(hashes) == content else None

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from synth.release.columns import published_columns
 from synth.release.contents import (
     CSV,
     DATA_CARD,
@@ -23,14 +22,15 @@ from synth.release.contents import (
     data_files,
     described_files,
 )
-from synth.release.csv_file import csv_chunks
 from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.figures import COLUMNS, Figures, write_figures
 from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_page
-from synth.release.parquet_file import write_parquet
+from synth.release.rows.columns import published_columns
+from synth.release.rows.csv_file import csv_chunks
+from synth.release.rows.parquet_file import write_parquet
 from synth.strict_json import write_json
 
 MEASUREMENT_COLUMNS = 3

@@ -18,8 +18,14 @@ from synth.measurements import Measurements, Receipt, read_measurements
 from synth.measurements.durable import sync_directory, translate_write_errors
 from synth.privacy import Budget, Promise, total_budget
 from synth.progress import Stage, stage
-from synth.release.checksums import CHECKSUMS, checksum_lines, file_sha256
-from synth.release.contents import MANIFEST, MEASUREMENTS, SIGNATURE
+from synth.release.contents import (
+    CHECKSUMS,
+    MANIFEST,
+    MEASUREMENTS,
+    SIGNATURE,
+    checksum_lines,
+    file_sha256,
+)
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.files import FileFacts, data_writers, documents
 from synth.release.manifest.build import attest, build_manifest

@@ -17,7 +17,7 @@ from synth.ledger.run_directory import file_sha256
 from synth.ledger.statement import ledger_report, render_ledger
 from synth.policy.plain_words import in_plain_words
 from synth.release import verify_release
-from synth.release.checksums import checksum_lines
+from synth.release.contents import checksum_lines
 from tests.conftest import PEOPLE
 
 SOURCE = "Everybody has one main residence on 1 January"

@@ -15,7 +15,7 @@ import pytest
 
 from synth.errors import VerificationError
 from synth.release import verify_release
-from synth.release.checksums import file_sha256
+from synth.release.contents import file_sha256
 from synth.release.verification import folder as folder_module
 from synth.release.verification import trial_reading
 from synth.release.verification.trial_reading import Limits, TrialError, require_readable

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from synth.config import load_config
 from synth.domain.counts import Counts
 from synth.errors import ConfigError
-from synth.release.columns import published_columns
-from synth.release.csv_file import csv_chunks, quote_field
+from synth.release.rows.columns import published_columns
+from synth.release.rows.csv_file import csv_chunks, quote_field
 
 GOOD = Path(__file__).parents[1] / "configs" / "good" / "small.yaml"
 

@@ -13,7 +13,6 @@ from synth.measurements import (
     Receipt,
     SelfTest,
 )
-from synth.release.columns import published_columns
 from synth.release.manifest import accounting, deployment, guarantee, identity, life, meaning
 from synth.release.manifest.configuration import configuration_schema
 from synth.release.manifest.domain import DOMAIN, build_domain
@@ -26,6 +25,7 @@ from synth.release.manifest.processing import POST_PROCESSING, build_processing
 from synth.release.manifest.quality import QUALITY, QUALITY_DEFINITIONS, build_quality
 from synth.release.manifest.schema_terms import DEFINITIONS, Schema, record, text
 from synth.release.manifest.software import Software, installed_software
+from synth.release.rows.columns import published_columns
 from synth.strict_json import write_json
 
 if TYPE_CHECKING:

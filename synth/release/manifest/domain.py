@@ -6,7 +6,6 @@ from typing import Any
 
 from synth.config import Config
 from synth.domain import CLAMP, Attribute, Conjunction, Universe, format_number
-from synth.release.columns import Column
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -19,6 +18,7 @@ from synth.release.manifest.schema_terms import (
     text,
     whole,
 )
+from synth.release.rows.columns import Column
 from synth.strict_json import canonical_hash
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from synth.config import Config
 from synth.release.manifest.schema_terms import basis, listing, record, sha256, text, whole
-from synth.release.rows import ROW_ORDER
+from synth.release.rows.blocks import ROW_ORDER
 
 PARAMETER_VALUE = {
     "type": ["string", "number", "boolean", "null"],

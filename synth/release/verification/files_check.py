@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.release.checksums import CHECKSUMS, file_sha256, parse_checksums
-from synth.release.contents import CSV, MANIFEST, MEASUREMENTS, PARQUET, QUALITY
+from synth.release.contents import (
+    CHECKSUMS,
+    CSV,
+    MANIFEST,
+    MEASUREMENTS,
+    PARQUET,
+    QUALITY,
+    file_sha256,
+    parse_checksums,
+)
 from synth.release.verification.folder import MAX_TEXT_BYTES, Folder, FolderError
 from synth.release.verification.report import Findings
 from synth.strict_json import JsonError, parse_json

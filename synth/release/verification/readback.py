@@ -16,11 +16,11 @@ from synth.config import Config
 from synth.domain import Universe
 from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells, word_axes
 from synth.domain.counts import Counts
-from synth.release.columns import Column, published_columns
 from synth.release.contents import CSV
-from synth.release.csv_file import csv_header
-from synth.release.parquet_file import parquet_schema
-from synth.release.rows import BLOCK_ROWS
+from synth.release.rows.blocks import BLOCK_ROWS
+from synth.release.rows.columns import Column, published_columns
+from synth.release.rows.csv_file import csv_header
+from synth.release.rows.parquet_file import parquet_schema
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.trial_reading import Limits, TrialError, require_readable
 
@@ -138,7 +138,6 @@ def _coded(batches: Iterator[Any], columns: Sequence[Column], *, text: bool) -> 
 
 
 def _count(rows: CodedRows, universe: Universe, columns: Sequence[Column]) -> Counts:
-
     kind = code_type(universe.shape)
     kept: list[list[NDArray[Any]]] = [[np.zeros(0, dtype=kind)] for _ in columns]
     numbers: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]

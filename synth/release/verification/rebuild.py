@@ -13,7 +13,6 @@ import pyarrow as pa
 from synth.config import Config
 from synth.domain.counts import Counts, difference
 from synth.measurements import Measurements
-from synth.release.checksums import file_sha256
 from synth.release.contents import (
     CSV,
     MANIFEST,
@@ -23,6 +22,7 @@ from synth.release.contents import (
     all_files,
     data_files,
     described_files,
+    file_sha256,
 )
 from synth.release.derivation import Derivation, moved_records
 from synth.release.files import FileFacts, data_writers, documents

@@ -8,8 +8,8 @@ import pytest
 
 from synth.domain.counts import Counts
 from synth.measurements import write_measurements
-from synth.release.columns import published_columns
-from synth.release.csv_file import csv_chunks
+from synth.release.rows.columns import published_columns
+from synth.release.rows.csv_file import csv_chunks
 from synth.release.verification.comparison import Compared
 from synth.release.verification.folder import Folder
 from synth.release.verification.measured import read_measured

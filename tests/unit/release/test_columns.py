@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from synth.domain import Attribute, Universe
-from synth.release.columns import POINTS_PER_BIN, published_columns
+from synth.release.rows.columns import POINTS_PER_BIN, published_columns
 
 
 def column(bins, **fields):

@@ -10,10 +10,10 @@ import pytest
 
 from synth.domain import Attribute, Universe
 from synth.domain.counts import Counts
-from synth.release.columns import published_columns
-from synth.release.csv_file import csv_chunks, quote_field
-from synth.release.parquet_file import write_parquet
-from synth.release.rows import grid_values, row_blocks
+from synth.release.rows.blocks import grid_values, row_blocks
+from synth.release.rows.columns import published_columns
+from synth.release.rows.csv_file import csv_chunks, quote_field
+from synth.release.rows.parquet_file import write_parquet
 from synth.release.verification import readback
 from synth.release.verification.readback import counts_of_csv, counts_of_parquet
 

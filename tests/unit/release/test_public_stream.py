@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from synth.release.public_stream import row_words, scale_words
+from synth.release.rows.blocks import row_words, scale_words
 
 SEED = 2**127 + 12345
 

@@ -22,8 +22,7 @@ from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.plan import forecast
 from synth.privacy import SelectionEvent
-from synth.release.checksums import checksum_lines
-from synth.release.contents import METADATA
+from synth.release.contents import METADATA, checksum_lines
 from synth.release.data_card import render_data_card
 from synth.release.manifest.accounting import Account, build_accounting
 from synth.release.manifest.build import manifest_schema

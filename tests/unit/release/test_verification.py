@@ -17,7 +17,7 @@ from synth.measurements.receipt import (
     SOURCE_KEPT,
 )
 from synth.noise import DiscreteLaplace
-from synth.release.checksums import checksum_lines, parse_checksums
+from synth.release.contents import checksum_lines, parse_checksums
 from synth.release.verification import arithmetic, verify_folder
 from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY, attested_findings
 from synth.release.verification.comparison import differences

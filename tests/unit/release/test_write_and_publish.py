@@ -14,7 +14,12 @@ from synth.config import load_config
 from synth.domain.counts import Counts
 from synth.errors import BugError, OutputError
 from synth.job.pipeline import run
-from synth.release import publish, publish_release, published_configuration_hash, verify_release
+from synth.release import (
+    publish_release,
+    published_configuration_hash,
+    publishing,
+    verify_release,
+)
 from synth.release.verification import verify_folder
 from synth.release.write import write_release
 
@@ -231,7 +236,7 @@ def test_nothing_is_replaced_in_a_race(released, tmp_path, monkeypatch, occupy):
     made = released()
     final = tmp_path / "final"
     occupy(final)
-    monkeypatch.setattr(publish.os.path, "lexists", lambda _: False)
+    monkeypatch.setattr(publishing.os.path, "lexists", lambda _: False)
     with pytest.raises(OutputError, match="already there"):
         publish_release(made.folder, final)
     assert made.folder.exists()

@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from synth.config import Bins
 from synth.domain import Attribute, Universe
-
-if TYPE_CHECKING:
-    from synth.config import Bins
 
 PublishedType = Literal["text", "integer", "number"]
 

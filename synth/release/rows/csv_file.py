@@ -11,16 +11,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from synth.domain.counts import Counts
-from synth.release.columns import Column
-from synth.release.rows import RowBlock, grid_values, missing_mask, row_blocks
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from synth.release.rows.blocks import RowBlock, grid_values, missing_mask, row_blocks
+from synth.release.rows.columns import Column
 
 JOINED_TEXTS = 1 << 12
 """Neighbouring columns of text are written together if there are at most so many combinations."""
@@ -59,8 +59,6 @@ class _Texts:
 
     def of(self, block: RowBlock, seed: int) -> Any:  # noqa: ARG002
         """The written fields of a block as an Arrow array."""
-        import pyarrow as pa
-
         codes = block.codes[self.positions[0]].astype("int64")
         for position, size in zip(self.positions[1:], self.sizes[1:], strict=True):
             codes = codes * size + block.codes[position]
@@ -77,9 +75,6 @@ class _Numbers:
 
     def of(self, block: RowBlock, seed: int) -> Any:
         """The written fields of a block as an Arrow array."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         codes = block.codes[self.position]
         values = grid_values(
             self.column, codes, seed=seed, position=self.position, start=block.start
@@ -92,8 +87,6 @@ class _Numbers:
 
 def _fields(columns: Sequence[Column]) -> list[_Texts | _Numbers]:
     """The columns, neighbouring ones of text together while they have few combinations."""
-    import pyarrow as pa
-
     missing = '""' if len(columns) == 1 else ""
     fields: list[_Texts | _Numbers] = []
     start = 0
@@ -117,10 +110,6 @@ def _fields(columns: Sequence[Column]) -> list[_Texts | _Numbers]:
 
 
 def _block_bytes(block: RowBlock, fields: Sequence[_Texts | _Numbers], seed: int) -> memoryview:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     written = [field.of(block, seed) for field in fields]
     written[-1] = pc.binary_join_element_wise(written[-1], "\n", "")
     lines = written[0] if len(written) == 1 else pc.binary_join_element_wise(*written, ",")
@@ -133,10 +122,6 @@ def _block_bytes(block: RowBlock, fields: Sequence[_Texts | _Numbers], seed: int
 
 def _decimal_text(values: NDArray[np.int64], decimals: int) -> Any:
     """Write k / 10**decimals exactly, with that many decimals."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if decimals == 0:
         return pa.array(values).cast(pa.string())
     whole, rest = np.divmod(np.abs(values), 10**decimals)

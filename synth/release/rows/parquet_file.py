@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from synth.domain.counts import Counts
-from synth.release.columns import Column
-from synth.release.rows import (
-    BLOCK_ROWS,
-    RowBlock,
-    grid_values,
-    missing_mask,
-    row_blocks,
-)
-
-if TYPE_CHECKING:
-    pass
+from synth.release.rows.blocks import BLOCK_ROWS, RowBlock, grid_values, missing_mask, row_blocks
+from synth.release.rows.columns import Column
 
 COMPRESSION = "zstd"
 
 
 def parquet_schema(columns: Sequence[Column]) -> Any:
     """The schema that a reader finds: string, int64 or float64, nullable if missing is declared."""
-    import pyarrow as pa
-
     types = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64()}
     return pa.schema(
         [
@@ -42,8 +35,6 @@ def write_parquet(
     seed: int,
 ) -> None:
     """Stream all rows into `file`, one row group per block."""
-    import pyarrow.parquet as pq
-
     # Without the Arrow schema in the file, the dictionaries are read back as plain text.
     with pq.ParquetWriter(
         file, _stored_schema(columns), compression=COMPRESSION, store_schema=False
@@ -54,8 +45,6 @@ def write_parquet(
 
 def expected_blocks(counts: Counts, columns: Sequence[Column], *, seed: int) -> Iterator[Any]:
     """The rows of the file as Arrow record batches: a function of counts, columns and seed."""
-    import pyarrow as pa
-
     schema = _stored_schema(columns)
     for block in row_blocks(counts):
         arrays = [_array(column, position, block, seed) for position, column in enumerate(columns)]
@@ -63,8 +52,6 @@ def expected_blocks(counts: Counts, columns: Sequence[Column], *, seed: int) -> 
 
 
 def _stored_schema(columns: Sequence[Column]) -> Any:
-    import pyarrow as pa
-
     fields = []
     for field, column in zip(parquet_schema(columns), columns, strict=True):
         stored = field.type
@@ -75,9 +62,6 @@ def _stored_schema(columns: Sequence[Column]) -> Any:
 
 
 def _array(column: Column, position: int, block: RowBlock, seed: int) -> Any:
-    import numpy as np
-    import pyarrow as pa
-
     codes = block.codes[position]
     missing = missing_mask(column, codes) if column.attribute.has_missing else None
     if column.published_type == "text":

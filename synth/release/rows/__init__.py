@@ -1,0 +1,1 @@
+"""The rows of a release: what is published of every column, and the files that hold it."""
