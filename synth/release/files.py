@@ -22,11 +22,11 @@ from synth.release.contents import (
     data_files,
     described_files,
 )
-from synth.release.data_card import render_data_card
 from synth.release.derivation import Derivation
+from synth.release.documents import metadata_documents
+from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.figures import COLUMNS, Figures, write_figures
-from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks

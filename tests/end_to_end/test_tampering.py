@@ -22,10 +22,10 @@ from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.release import verify_release
 from synth.release.contents import METADATA
-from synth.release.data_card import render_data_card
 from synth.release.derivation import derive
+from synth.release.documents import metadata_documents
+from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.figures import read_figures, write_figures
-from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY

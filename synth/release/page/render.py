@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
 
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
-from synth.release.data_card import MECHANISMS
+from synth.release.documents.data_card import MECHANISMS, exact
+from synth.release.documents.facts import licence_of
+from synth.release.documents.linked_data import linked_data
 from synth.release.manifest.figures import Figures
 from synth.release.manifest.gate import gate_sentence
 from synth.release.manifest.useful import is_warning, useful_sentences
-from synth.release.metadata import linked_data
-from synth.release.metadata.licences import licence_of
 from synth.release.page.accuracy import (
     MOST_TABLES,
     errors_by_order,
@@ -25,10 +29,6 @@ from synth.release.page.accuracy import (
 )
 from synth.release.page.column_plot import plot_column, shorten
 from synth.release.page.summary import Summary
-from synth.release.page.wording import exact, is_address, printable, size, whole
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 TEMPLATE = "index.html.jinja"
 STYLE = "style.css"
@@ -36,6 +36,12 @@ MOST_COLUMNS = 40
 """Columns that are drawn; of the others the page gives the names."""
 
 SHADES = 10
+
+MOST_DIGITS = 15
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+UNITS = ("kB", "MB", "GB", "TB")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+ADDRESS = re.compile(r"[A-Za-z0-9.+_-]+@[A-Za-z0-9.-]+")
 
 
 def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Figures]) -> bytes:
@@ -99,9 +105,6 @@ def _tables(manifest: dict[str, Any]) -> list[tuple[str, int]]:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
     loader = PackageLoader("synth.release.page", "templates")
     environment = Environment(
         loader=loader,
@@ -123,9 +126,38 @@ def _template() -> Template:
 
 def _data_block(value: Any) -> Any:
     """JSON that no text in it can end: `<`, `>` and `&` are written as escapes."""
-    from markupsafe import Markup
-
     text = json.dumps(value, ensure_ascii=False, indent=1)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 (escaped above)
+
+
+def whole(number: int) -> str:
+    """A whole number with commas or, if it is very long, by its power of ten."""
+    digits = str(number)
+    if len(digits) <= MOST_DIGITS:
+        return f"{number:,}"
+    power = str(len(digits) - 1).translate(SUPERSCRIPTS)
+    return f"{digits[0]}.{digits[1]} × 10{power}"
+
+
+def size(size_bytes: int) -> str:
+    """A size in decimal units, with two digits at least."""
+    if size_bytes < 1000:
+        return f"{size_bytes} bytes"
+    amount, unit = Fraction(size_bytes, 1000), 0
+    while amount >= 1000 and unit < len(UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{float(amount):.{1 if amount < 100 else 0}f} {UNITS[unit]}"
+
+
+def printable(value: Any) -> Any:
+    """Text without characters that a page may not hold; other values as they are."""
+    if isinstance(value, str) and CONTROL.search(value):
+        return CONTROL.sub("\N{REPLACEMENT CHARACTER}", value)
+    return value
+
+
+def is_address(text: str) -> bool:
+    """Whether the text is nothing but an address of electronic mail."""
+    return ADDRESS.fullmatch(text) is not None

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from synth.release.contents import METADATA
-from synth.release.metadata import linked_data
-from synth.release.metadata.croissant import CONFORMS_TO
-from synth.release.metadata.datapackage import data_package
-from synth.release.metadata.documents import metadata_documents
-from synth.release.metadata.licences import licence_of
-from synth.release.metadata.registry import registry_record
+from synth.release.documents import metadata_documents
+from synth.release.documents.croissant import CONFORMS_TO
+from synth.release.documents.datapackage import data_package
+from synth.release.documents.facts import licence_of
+from synth.release.documents.linked_data import linked_data
+from synth.release.documents.registry import registry_record
 from synth.strict_json import write_json
 
 REGISTRY_SCHEMA = Path(__file__).parent / "opendp_registry" / "deployments-schema.yaml"

@@ -23,14 +23,14 @@ from synth.errors import VerificationError
 from synth.plan import forecast
 from synth.privacy import SelectionEvent
 from synth.release.contents import METADATA, checksum_lines
-from synth.release.data_card import render_data_card
+from synth.release.documents import metadata_documents
+from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.accounting import Account, build_accounting
 from synth.release.manifest.build import manifest_schema
 from synth.release.manifest.figures import build_figures, read_figures
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
 from synth.release.manifest.quality import build_prediction
-from synth.release.metadata.documents import metadata_documents
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from synth.domain.counts import Counts
-from synth.release.page import listed_pairs, summary
-from synth.release.page.association import cramers_v
-from synth.release.page.summary import MOST_COMPARED, summarise
+from synth.release.page import summary
+from synth.release.page.summary import MOST_COMPARED, cramers_v, summarise
 
 SHAPE = (3, 1, 4, 2)
 
@@ -55,8 +54,8 @@ def pairs_of(counts, low, high):
 @pytest.mark.parametrize("group", [1, 4, 1 << 8])
 @pytest.mark.parametrize("limit", [1 << 22, 10, 1])
 def test_columns_and_pairs_are_those_of_the_rows_one_by_one(monkeypatch, limit, group):
-    monkeypatch.setattr(listed_pairs, "PAIR_TABLE_CELLS", limit)
-    monkeypatch.setattr(listed_pairs, "GROUP_CELLS", group)
+    monkeypatch.setattr(summary, "PAIR_TABLE_CELLS", limit)
+    monkeypatch.setattr(summary, "GROUP_CELLS", group)
     counts = made_up()
     found = summarise(Counts.of_all(counts, SHAPE), SHAPE)
     for axis, size in enumerate(SHAPE):
@@ -87,7 +86,7 @@ def test_many_columns_are_compared_up_to_a_limit():
 
 
 def test_fewer_columns_are_compared_where_that_is_much_work(monkeypatch):
-    monkeypatch.setattr(listed_pairs, "GROUP_CELLS", 1)
+    monkeypatch.setattr(summary, "GROUP_CELLS", 1)
     monkeypatch.setattr(summary, "MOST_VISITS", 20)
     sparse = listed([(0,) * 6, (1,) * 6], [3, 3])
     assert summarise(sparse, (2,) * 6).compared == 4

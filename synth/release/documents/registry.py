@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from synth.release.metadata.facts import Manifest, full_description, homepage
+from synth.release.documents.facts import Manifest, full_description, homepage
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 """The sectors that the registry knows; another one is told in the notes."""

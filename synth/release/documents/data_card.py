@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from synth.privacy.concentrated import decimal
 from synth.privacy.meaning import significant_up
+from synth.release.documents.snippets import load_snippets
 from synth.release.manifest.gate import gate_sentence
 from synth.release.manifest.useful import useful_sentences
-from synth.release.snippets import load_snippets
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8
@@ -52,16 +51,14 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     environment = Environment(  # noqa: S701 (Markdown, escaped by `cell` and `line`)
-        loader=PackageLoader("synth.release", "templates"),
+        loader=PackageLoader("synth.release.documents", "templates"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(cell=_cell, line=_line, values=_values, short=_short, exact=_exact)
+    environment.filters.update(cell=_cell, line=_line, values=_values, short=_short, exact=exact)
     return environment.get_template(TEMPLATE)
 
 
@@ -88,7 +85,7 @@ def _values(column: dict[str, Any]) -> str:
     return text + (" or missing" if column["has_missing"] else "")
 
 
-def _exact(number: dict[str, str]) -> str:
+def exact(number: dict[str, str]) -> str:
     """The decimal form where it is exact, else the fraction."""
     decimal, fraction = number["decimal"], number["fraction"]
     return decimal if Fraction(decimal) == Fraction(fraction) else fraction
@@ -118,7 +115,7 @@ def _table(number: int, event: dict[str, Any]) -> dict[str, Any]:
 
 def _brief(number: dict[str, str]) -> str:
     """The exact number if it is short, else six digits of it, rounded up."""
-    exact = _exact(number)
-    if len(exact) <= SHOWN_DIGITS:
-        return exact
+    short = exact(number)
+    if len(short) <= SHOWN_DIGITS:
+        return short
     return f"{significant_up(decimal(Fraction(number['fraction']))):g}"

@@ -7,15 +7,15 @@ from fractions import Fraction
 from typing import Any
 
 from synth.release.contents import CSV, MANIFEST, PARQUET, PARQUET_MEDIA_TYPE
-from synth.release.metadata.facts import (
+from synth.release.documents.facts import (
     Manifest,
     contact_email,
     described_files,
     full_description,
     guarantee_in_short,
     homepage,
+    licence_of,
 )
-from synth.release.metadata.licences import licence_of
 
 TYPES = {"text": "string", "integer": "integer", "number": "number"}
 

@@ -1,14 +1,16 @@
-"""The metadata documents of a release folder: their names and their bytes, from the manifest."""
+"""The documents beside the data: each a projection of the manifest alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import yaml
+
 from synth.release.contents import CROISSANT, DATA_PACKAGE, REGISTRY
-from synth.release.metadata.croissant import croissant
-from synth.release.metadata.datapackage import data_package
-from synth.release.metadata.facts import Manifest
-from synth.release.metadata.registry import registry_record
+from synth.release.documents.croissant import croissant
+from synth.release.documents.datapackage import data_package
+from synth.release.documents.facts import Manifest
+from synth.release.documents.registry import registry_record
 from synth.strict_json import write_json
 
 YAML_WIDTH = 100
@@ -30,7 +32,6 @@ def metadata_documents(manifest: Manifest) -> dict[str, bytes]:
 
 def _write_yaml(record: dict[str, Any]) -> bytes:
     """YAML for people: several lines as a block, everything else quoted where it must be."""
-    import yaml
 
     class Dumper(yaml.SafeDumper):
         pass

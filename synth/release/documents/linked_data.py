@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.release.metadata.facts import (
+from synth.release.documents.facts import (
     Manifest,
     contact_email,
     contact_page,
@@ -12,8 +12,8 @@ from synth.release.metadata.facts import (
     file_address,
     full_description,
     homepage,
+    licence_of,
 )
-from synth.release.metadata.licences import licence_of
 
 CONTEXT = {
     "@vocab": "https://schema.org/",

@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from synth.errors import DISTRIBUTION
 from synth.release.contents import CSV, MEASUREMENTS, PAGE, PARQUET, QUALITY
-from synth.release.manifest.figures import COLUMNS as FIGURES
-from synth.release.metadata.facts import (
+from synth.release.documents.facts import (
     Manifest,
     described_files,
     full_description,
     guarantee_in_short,
     homepage,
+    licence_of,
 )
-from synth.release.metadata.licences import licence_of
+from synth.release.manifest.figures import COLUMNS as FIGURES
 
 CONTEXT = {
     "@language": "en",
