@@ -8,7 +8,7 @@ TAMPERED = "end_to_end/test_tampering.py::test_"
 
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
-        "synth/release/verification/planned.py",
+        "synth/release/verification/measurements_check.py",
         (
             "any tables first",
             "if not same and not (other_arithmetic and _alike(first, planned)):",
@@ -57,7 +57,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/release/test_planned.py",),
     ),
     *broken(
-        "synth/release/verification/files_check.py",
+        "synth/release/verification/authenticity.py",
         (
             "files that are not listed",
             "extra, absent = sorted(present - listed.keys()), sorted(listed.keys() - present)",
@@ -219,7 +219,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/release/verification/attested.py",
+        "synth/release/verification/manifest_check.py",
         (
             "a self-test that failed",
             '        if test["passed"] is not True:\n',
@@ -275,7 +275,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/release/verification/measured.py",
+        "synth/release/verification/measurements_check.py",
         (
             "measurements of another release",
             "        if measurements.release_id != config.release.id:\n",
@@ -294,7 +294,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/release/test_checked_content.py",),
     ),
     *broken(
-        "synth/release/verification/signature_check.py",
+        "synth/release/verification/authenticity.py",
         (
             "no signature where one was asked for",
             "        if trusted:\n",
@@ -349,7 +349,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/estimate/test_last_digits.py",),
     ),
     *broken(
-        "synth/release/verification/arithmetic.py",
+        "synth/release/verification/comparison.py",
         (
             "other arithmetic is always assumed",
             "return self.is_other and self.differences != ()",
@@ -411,7 +411,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("faults/test_parquet_slack.py",),
     ),
     *broken(
-        "synth/release/verification/signature_check.py",
+        "synth/release/verification/authenticity.py",
         (
             "a key that the manifest does not name",
             "    elif promised != found.key.key_id:\n",

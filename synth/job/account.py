@@ -12,7 +12,7 @@ from synth.errors import BugError, SynthError, VerificationError
 from synth.ledger import Ledger, RunLock, RunState
 from synth.ledger.anchor import anchor_findings
 from synth.ledger.run_directory import MEASUREMENTS, file_sha256, run_directory
-from synth.release.published import published_manifest
+from synth.release.verification.folder import published_manifest
 
 
 def ledger_of(config: Config) -> LedgerConfig:

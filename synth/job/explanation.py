@@ -16,7 +16,7 @@ from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.concentrated import PRECISION, decimal
 from synth.privacy.meaning import at_least, at_most, significant_up
 from synth.privacy.population import DividedAccount, part_to_plain
-from synth.release.manifest.meaning import build_meaning
+from synth.release.manifest.guarantee import build_meaning
 
 WIDTH = 88
 

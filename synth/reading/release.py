@@ -20,12 +20,12 @@ from synth.measurements import Measurements
 from synth.reading.queries import check_columns
 from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
 from synth.release.rows.columns import published_columns
-from synth.release.verification.arithmetic import Arithmetic
-from synth.release.verification.documents import read_manifest
+from synth.release.verification.comparison import Arithmetic
+from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder, FolderError
-from synth.release.verification.measured import read_measured
+from synth.release.verification.manifest_check import read_manifest
+from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.readback import ReadbackError, open_parquet, published_counts
-from synth.release.verification.report import Findings
 
 T = TypeVar("T")
 

@@ -1,13 +1,13 @@
 """The release folder: written, verified from its bytes, published by one rename."""
 
-from synth.release.published import published_configuration_hash, published_signer
 from synth.release.publishing import (
     make_public_directory,
     publish_release,
     require_writable,
     staging_directory,
 )
-from synth.release.verification.report import VerificationReport
+from synth.release.verification.findings import VerificationReport
+from synth.release.verification.folder import published_configuration_hash, published_signer
 from synth.release.verification.verify import verify_folder as verify_release
 from synth.release.write import ReleaseSummary, write_release
 

@@ -24,7 +24,7 @@ from synth.config.config import CONFIGURATION
 from synth.config.schema.shapes import Either, ListOf, MapOf, OneOrList, Record, Variants
 from synth.errors import ConfigError
 from synth.policy import approve
-from synth.release.manifest.configuration import configuration_schema
+from synth.release.manifest.build import configuration_schema
 from synth.signatures import PrivateKey
 from synth.strict_json import canonical_hash
 from tests.conftest import merged

@@ -28,7 +28,7 @@ from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.figures import read_figures, write_figures
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
-from synth.release.verification.attested import ATTESTED_NOTE, ATTESTED_ONLY
+from synth.release.verification.manifest_check import ATTESTED_NOTE, ATTESTED_ONLY
 from tests.command_line import synth
 
 CONFIGURATION = {

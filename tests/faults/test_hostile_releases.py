@@ -334,7 +334,9 @@ def test_a_footer_of_millions_of_values_is_refused(release):
 
 
 def test_a_configuration_that_needs_more_memory_than_there_is_is_refused(release, monkeypatch):
-    monkeypatch.setattr("synth.release.verification.measured.present_memory_bytes", lambda: 10**7)
+    monkeypatch.setattr(
+        "synth.release.verification.measurements_check.present_memory_bytes", lambda: 10**7
+    )
     assert any("GB of memory; this machine has 0.0 GB" in line for line in findings_of(release))
 
 

@@ -12,8 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from synth.privacy.concentrated import decimal
 from synth.privacy.meaning import significant_up
 from synth.release.documents.snippets import load_snippets
-from synth.release.manifest.gate import gate_sentence
-from synth.release.manifest.useful import useful_sentences
+from synth.release.manifest.quality import gate_sentence
+from synth.release.manifest.usefulness import useful_sentences
 
 TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8

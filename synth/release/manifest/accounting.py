@@ -11,14 +11,8 @@ from synth.domain import Universe
 from synth.measurements import LedgerPosition, MeasuredTable, Measurements
 from synth.plan import CANDIDATES_RULE
 from synth.privacy import Budget, Promise, left_of, total_budget
-from synth.privacy.accounting import (
-    GAUSSIAN,
-    LAPLACE,
-    PARTITION_SELECTION,
-    PERMUTE_AND_FLIP,
-)
+from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION, PERMUTE_AND_FLIP
 from synth.privacy.meaning import exact_budget, exact_number
-from synth.release.manifest.disjoint_parts import DISJOINT_PART, build_disjoint_part
 from synth.release.manifest.schema_terms import (
     attributes,
     basis,
@@ -30,6 +24,20 @@ from synth.release.manifest.schema_terms import (
     record,
     text,
     whole,
+)
+
+PARALLEL = (
+    "parallel: releases about different parts count once, at the loss of the part on which most "
+    "was spent, because nobody belongs to two parts; that nobody does is stated by the curator and "
+    "cannot be checked from what is published"
+)
+
+DISJOINT_PART = record(
+    "The part of the population that the release is about; left out if it may be about everybody.",
+    composition=text("How releases about different parts add up."),
+    source=text("Why nobody belongs to two parts, and who says so."),
+    name=text("The part."),
+    parts=listing("All parts of the population.", text("A part.")),
 )
 
 FINEST = "codes"
@@ -58,6 +66,16 @@ SELECTED = (
 
 
 RELEASE_ID = r"^[a-z0-9][a-z0-9-]*$"
+
+
+def build_disjoint_part(declared: dict[str, Any]) -> dict[str, Any]:
+    """The section `accounting.ledger.disjoint_part`, as the configuration declares it."""
+    return {
+        "composition": PARALLEL,
+        "source": declared["source"],
+        "name": declared["name"],
+        "parts": declared["parts"],
+    }
 
 
 @dataclass(frozen=True)

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from synth.config import Config
-from synth.measurements import (
-    Disposal,
-    Measurements,
-    Receipt,
-    SelfTest,
-)
-from synth.release.manifest import accounting, deployment, guarantee, identity, life, meaning
-from synth.release.manifest.configuration import configuration_schema
+from synth.config.config import CONFIGURATION as EVERY_KEY
+from synth.measurements import Disposal, Measurements, Receipt, SelfTest
+from synth.release.derivation import Derivation
+from synth.release.manifest import accounting, deployment, guarantee, identity
 from synth.release.manifest.domain import DOMAIN, build_domain
 from synth.release.manifest.implementation import (
     IMPLEMENTATION,
+    Software,
     arithmetic_fingerprint,
     build_implementation,
+    installed_software,
 )
 from synth.release.manifest.processing import POST_PROCESSING, build_processing
 from synth.release.manifest.quality import QUALITY, QUALITY_DEFINITIONS, build_quality
 from synth.release.manifest.schema_terms import DEFINITIONS, Schema, record, text
-from synth.release.manifest.software import Software, installed_software
 from synth.release.rows.columns import published_columns
 from synth.strict_json import write_json
-
-if TYPE_CHECKING:
-    from synth.release.derivation import Derivation
 
 MANIFEST_VERSION = "2"
 SCHEMA_FILE = "manifest.schema.json"
@@ -86,18 +80,18 @@ def manifest_schema() -> Schema:
             purpose=identity.PURPOSE,
             source=identity.SOURCE,
             guarantee=guarantee.GUARANTEE,
-            what_it_means=meaning.MEANING,
+            what_it_means=guarantee.MEANING,
             deployment_model=deployment.DEPLOYMENT_MODEL,
             accounting=accounting.ACCOUNTING,
             domain=DOMAIN,
             implementation=IMPLEMENTATION,
             post_processing=POST_PROCESSING,
             quality=QUALITY,
-            security_and_disposal=life.SECURITY,
-            life_cycle=life.LIFE_CYCLE,
-            conforms_to=life.CONFORMS_TO,
+            security_and_disposal=deployment.SECURITY,
+            life_cycle=deployment.LIFE_CYCLE,
+            conforms_to=deployment.CONFORMS_TO,
             configuration=configuration_schema(),
-            files=life.FILES,
+            files=deployment.FILES,
         ),
         "$defs": DEFINITIONS | QUALITY_DEFINITIONS,
     }
@@ -130,7 +124,7 @@ def build_manifest(
         "purpose": identity.build_purpose(config, measurements),
         "source": identity.build_source(config),
         "guarantee": guarantee.build_guarantee(config, measurements),
-        "what_it_means": meaning.build_meaning(guarantee.promised_budget(config, measurements)),
+        "what_it_means": guarantee.build_meaning(guarantee.promised_budget(config, measurements)),
         "deployment_model": deployment.build_deployment(config.release),
         "accounting": accounting.build_accounting(config, measurements, attested.account),
         "domain": build_domain(config, columns),
@@ -156,8 +150,8 @@ def build_manifest(
             derivation.gate,
             derivation.figures,
         ),
-        "security_and_disposal": life.build_security(config.release, attested.disposal),
-        "life_cycle": life.build_life_cycle(config.release, measured_on=attested.measured_on),
+        "security_and_disposal": deployment.build_security(config.release, attested.disposal),
+        "life_cycle": deployment.build_life_cycle(config.release, measured_on=attested.measured_on),
         "conforms_to": [
             "JSON Schema draft 2020-12",
             "RFC 4180 (CSV)",
@@ -168,4 +162,20 @@ def build_manifest(
             "schema.org Dataset and W3C DCAT 3",
         ],
         "configuration": config.public,
+    }
+
+
+def configuration_schema() -> Schema:
+    """The sections of the public configuration; what stands in them, its own schema says."""
+    public = [key for key in EVERY_KEY.keys if not key.private]
+    return {
+        "type": "object",
+        "description": (
+            "The configuration of the release, whole but for the places where the curator keeps "
+            "things (paths, addresses, keys). Every number in it is public: it was written down "
+            "before the raw data were opened. `synth schema` prints the schema of its sections, "
+            "and `synth verify` reads them by the rules of the loader."
+        ),
+        "properties": {key.name: {"description": key.shape.description} for key in public},
+        "additionalProperties": False,
     }

@@ -19,8 +19,8 @@ from synth.release.documents.data_card import MECHANISMS, exact
 from synth.release.documents.facts import licence_of
 from synth.release.documents.linked_data import linked_data
 from synth.release.manifest.figures import Figures
-from synth.release.manifest.gate import gate_sentence
-from synth.release.manifest.useful import is_warning, useful_sentences
+from synth.release.manifest.quality import gate_sentence
+from synth.release.manifest.usefulness import is_warning, useful_sentences
 from synth.release.page.accuracy import (
     MOST_TABLES,
     errors_by_order,

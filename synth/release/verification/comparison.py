@@ -5,12 +5,21 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO, Any
+
+from synth.release.manifest.implementation import (
+    arithmetic_fingerprint,
+    current_versions,
+    processor,
+)
 
 SHOWN_CHARACTERS = 160
 
 Equal = Callable[[str, Any, Any], bool]
 """Whether two leaves at a path count as equal."""
+
+ARITHMETIC_LIBRARIES = ("python", "numpy", "scipy")
 
 
 def same(path: str, found: Any, expected: Any) -> bool:
@@ -92,3 +101,59 @@ class Compared(io.RawIOBase):
         if not self._found and self._file.read(1):
             self._found = f"goes on behind its last byte, {self._place}"
         return [self._found] if self._found else []
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How the arithmetic that a manifest states differs from that of this machine."""
+
+    is_other: bool
+    """Whether the stated fingerprint is another one."""
+    differences: tuple[str, ...]
+    """The stated libraries, or the processor, that are others than here."""
+
+    @staticmethod
+    def of(manifest: dict[str, Any]) -> Arithmetic:
+        """What the manifest states, compared; it is attested, and opens no more than tolerance."""
+        stated = manifest["implementation"]
+        own = current_versions()
+        pairs = [(name, stated["versions"].get(name), own[name]) for name in ARITHMETIC_LIBRARIES]
+        pairs.append(("processor", stated["processor"], processor()))
+        return Arithmetic(
+            stated["arithmetic_fingerprint"] != arithmetic_fingerprint(),
+            tuple(
+                f"{name} {str(there)[:120]} (here {here})"
+                for name, there, here in pairs
+                if there != here
+            ),
+        )
+
+    @property
+    def explains_last_digits(self) -> bool:
+        """Whether last digits may differ: another fingerprint, and something that explains it."""
+        return self.is_other and self.differences != ()
+
+    @property
+    def findings(self) -> list[str]:
+        """What to say where something differs that this does not excuse."""
+        if not self.is_other:
+            return []
+        if not self.differences:
+            return [
+                "implementation.arithmetic_fingerprint: is not that of the libraries and the "
+                "processor that the manifest states, which are those here"
+            ]
+        return [
+            "what differs is more than the last digits of numbers. The manifest states "
+            f"{', '.join(self.differences)}: a fit that ends elsewhere by other arithmetic cannot "
+            "be told here from a changed release; verify where these are the same"
+        ]
+
+    @property
+    def note(self) -> str:
+        """What to say where nothing differs all the same."""
+        told = ", ".join(self.differences) or "the same libraries and processor as here"
+        return (
+            "the manifest's arithmetic_fingerprint is not the one of this machine (stated: "
+            f"{told}); nothing was accepted on that account"
+        )

@@ -29,13 +29,12 @@ from synth.release.files import FileFacts, data_writers, documents
 from synth.release.manifest.build import build_manifest
 from synth.release.manifest.figures import COLUMNS as FIGURE_COLUMNS
 from synth.release.manifest.figures import Figures, read_figures, write_figures
-from synth.release.verification.arithmetic import Arithmetic
-from synth.release.verification.attested import ATTESTED_NOTE, read_attested
-from synth.release.verification.comparison import Compared, differences, same
+from synth.release.verification.comparison import Arithmetic, Compared, differences, same
+from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder
+from synth.release.verification.manifest_check import ATTESTED_NOTE, read_attested
 from synth.release.verification.parquet_layout import rewriting_findings
 from synth.release.verification.readback import published_counts
-from synth.release.verification.report import Findings
 from synth.release.verification.trial_reading import Limits, require_readable
 
 REAL_TOLERANCE = 1e-6

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from synth.config import Config, config_from_public
 from synth.config.schema.yaml_tree import printable
 from synth.errors import DISTRIBUTION, ConfigError, SynthError, VerificationError
+from synth.measurements import Measurements
 from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
-from synth.release.verification.arithmetic import Arithmetic
-from synth.release.verification.attested import attested_findings
-from synth.release.verification.comparison import shown
-from synth.release.verification.documents import read_manifest
-from synth.release.verification.files_check import check_files
+from synth.release.verification.authenticity import check_files, check_signature
+from synth.release.verification.comparison import Arithmetic, shown
+from synth.release.verification.findings import Findings, VerificationReport
 from synth.release.verification.folder import Folder, FolderError
-from synth.release.verification.measured import read_measured
+from synth.release.verification.manifest_check import attested_findings, read_manifest
+from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.rebuild import Rebuild
-from synth.release.verification.report import Findings, VerificationReport
-from synth.release.verification.signature_check import check_signature
 from synth.signatures import PublicKey
 from synth.strict_json import JsonError, parse_json
-
-if TYPE_CHECKING:
-    from synth.measurements import Measurements
 
 MOST_CHARACTERS = 1_000
 """Of a finding: names of files and values come from the folder."""
@@ -92,8 +88,6 @@ def _other_version(folder: Folder) -> list[str]:
     With intact checksums it stands alone: every other finding may come from the versions, which
     word fields in other ways. Nothing is verified by it.
     """
-    from importlib.metadata import version
-
     try:
         writer = parse_json(folder.read(MANIFEST))["implementation"]["versions"][DISTRIBUTION]
     except (FolderError, JsonError, KeyError, TypeError):

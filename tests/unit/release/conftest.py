@@ -211,7 +211,7 @@ def busy() -> dict[str, Any]:
 @pytest.fixture
 def several(released: Callable[..., Made], monkeypatch: pytest.MonkeyPatch) -> Made:
     """A release of three tables whose events were chosen by hand."""
-    planned = "synth.release.verification.measured.plan_events"
+    planned = "synth.release.verification.measurements_check.plan_events"
     monkeypatch.setattr(planned, lambda _: SEVERAL_EVENTS)
     return released(events=SEVERAL_EVENTS, **SEVERAL)
 

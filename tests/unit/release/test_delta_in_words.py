@@ -8,8 +8,7 @@ import pytest
 from synth.noise import DiscreteGaussian
 from synth.privacy import Budget, largest_rho
 from synth.release.manifest.build import manifest_schema
-from synth.release.manifest.guarantee import GUARANTEE
-from synth.release.manifest.meaning import MEANING, build_meaning
+from synth.release.manifest.guarantee import GUARANTEE, MEANING, build_meaning
 
 BITS = 512
 E_BELOW = sum((Fraction(1, d) for d in (1, 1, 2, 6, 24, 120, 720, 5040)), Fraction(0))

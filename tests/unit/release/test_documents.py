@@ -18,7 +18,7 @@ import pytest
 from synth.domain.counts import Counts
 from synth.estimate.rounding import LAST_DIGITS, MOST_MOVED
 from synth.release.documents.snippets import load_snippets
-from synth.release.verification.attested import ATTESTED_ONLY
+from synth.release.verification.manifest_check import ATTESTED_ONLY
 from synth.release.verification.rebuild import REAL_TOLERANCE
 from synth.release.write import write_release
 

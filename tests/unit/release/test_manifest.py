@@ -28,11 +28,15 @@ from synth.privacy.meaning import (
     smallest_false_negative_rate,
 )
 from synth.release.manifest.build import manifest_schema
+from synth.release.manifest.deployment import build_security
 from synth.release.manifest.figures import read_figures
-from synth.release.manifest.implementation import arithmetic_fingerprint
-from synth.release.manifest.life import build_security
-from synth.release.manifest.meaning import build_meaning, rare
-from synth.release.manifest.software import bill_of_materials, current_versions, source_commit
+from synth.release.manifest.guarantee import build_meaning, rare
+from synth.release.manifest.implementation import (
+    arithmetic_fingerprint,
+    bill_of_materials,
+    current_versions,
+    source_commit,
+)
 
 
 def manifest_of(made):

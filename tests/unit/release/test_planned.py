@@ -12,10 +12,14 @@ from synth.noise import noise_variance
 from synth.plan import plan_schedule
 from synth.privacy import SelectionEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN
+from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder
-from synth.release.verification.measured import read_measured
-from synth.release.verification.planned import OTHER, SPLIT_TOLERANCE, plan_findings
-from synth.release.verification.report import Findings
+from synth.release.verification.measurements_check import (
+    OTHER,
+    SPLIT_TOLERANCE,
+    plan_findings,
+    read_measured,
+)
 
 FULL = TableEvent(("age", "sex", "town"), 45, 1, Fraction(1, 2))
 SMALL = TableEvent(

@@ -11,8 +11,8 @@ from synth.domain import Attribute, HierarchyLevel, Margin, Universe, margin
 from synth.domain.counts import Counts
 from synth.measurements import MeasuredTable
 from synth.privacy import TableEvent
-from synth.release.manifest import residuals
-from synth.release.manifest.residuals import Residuals
+from synth.release.manifest import figures
+from synth.release.manifest.figures import Residuals
 
 SHAPE = (3, 4, 2, 5)
 HALVES = (HierarchyLevel("half", (0, 0, 1, 1), ("low", "high")),)
@@ -56,7 +56,7 @@ def slow(differences):
 def test_the_figures_are_those_of_the_difference(
     monkeypatch, kind, largest, block_cells, names, steps
 ):
-    monkeypatch.setattr(residuals, "BLOCK_CELLS", block_cells)
+    monkeypatch.setattr(figures, "BLOCK_CELLS", block_cells)
     monkeypatch.setattr(margin, "BLOCK_CELLS", block_cells)
     found, differences = made_up(3, names, steps, kind, largest)
     assert found.root_mean_square() == slow(differences)

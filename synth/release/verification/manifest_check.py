@@ -1,22 +1,33 @@
-"""The fields that a verifier takes from the manifest itself, because nothing can rebuild them.
+"""The manifest on its own: readable, closed, spelled as it was written.
 
-They are listed in `ATTESTED_ONLY`; each must be well formed, and some must agree with the
-configuration or with one another. Only the checksums protect what is left free.
+Some of its fields nothing can rebuild; they are listed in `ATTESTED_ONLY`. Each must be well
+formed, and some must agree with the configuration or with one another. Only the checksums protect
+what is left free.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
+from itertools import islice
 from typing import Any
+
+from jsonschema import Draft202012Validator
 
 from synth.measurements import Disposal, SelfTest
 from synth.privacy import Budget
+from synth.release.contents import MANIFEST
 from synth.release.manifest.accounting import Account
-from synth.release.manifest.build import Attested
-from synth.release.manifest.software import COMMIT, LIBRARIES, Software
+from synth.release.manifest.build import SCHEMA_FILE, Attested, schema_file
+from synth.release.manifest.implementation import COMMIT, LIBRARIES, Software
+from synth.release.verification.findings import Findings
+from synth.release.verification.folder import Folder
+from synth.strict_json import JsonError, parse_json, write_json
+
+MOST_FINDINGS = 1_000
 
 DISTRIBUTION = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+!_-]{0,63}")
@@ -45,6 +56,42 @@ ATTESTED_NOTE = (
     "share the cap, and which sentences stand in "
     "security_and_disposal.disposal.checks"
 )
+
+
+def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
+    """The manifest, or None if it cannot be used. Raises: FolderError."""
+    if SCHEMA_FILE in folder.sizes:
+        same = folder.read(SCHEMA_FILE) == schema_file()
+        findings.conclude(
+            "the schema of the manifest is that of this version",
+            [] if same else [f"{SCHEMA_FILE}: is not the schema of this version of synth"],
+        )
+    content = folder.read(MANIFEST)
+    try:
+        manifest = parse_json(content)
+    except JsonError as error:
+        findings.found.append(f"{MANIFEST}: is not readable: {error}")
+        return None
+    if not findings.conclude(
+        "the manifest fits its schema", _schema_findings(manifest, json.loads(schema_file()))
+    ):
+        return None
+    findings.conclude(
+        "the manifest is spelled as it was written",
+        [] if write_json(manifest) == content else [f"{MANIFEST}: spaces or escapes were changed"],
+    )
+    assured: dict[str, Any] = manifest
+    return assured
+
+
+def _schema_findings(manifest: Any, schema: dict[str, Any]) -> list[str]:
+    findings = []
+    errors = Draft202012Validator(schema).iter_errors(manifest)
+    for error in islice(errors, MOST_FINDINGS):  # one broken list can hold a million of them
+        place = error.json_path.removeprefix("$").removeprefix(".") or "the whole"
+        message = error.message if len(error.message) < 300 else error.message[:300] + " ..."
+        findings.append(f"{MANIFEST}: {place}: {message}")
+    return findings
 
 
 def read_attested(manifest: dict[str, Any]) -> Attested:
