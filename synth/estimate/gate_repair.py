@@ -216,8 +216,9 @@ def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats
             aim = np.maximum(now + share * gap, 0.0)
             if each.margin.names and (keep_total or aim.sum() > 0.0):
                 aim *= float(now.sum()) / max(float(aim.sum()), 1e-300)
-            factor = np.divide(aim, now, out=np.ones(size), where=now > 0.0)
-            values *= np.minimum(factor, _MOST)[cells]
+            factor = np.where(now > 0.0, _MOST, 1.0)
+            np.divide(aim, now, out=factor, where=now * _MOST > aim)
+            values *= factor[cells]
     return values
 
 

@@ -358,6 +358,27 @@ def test_fields_that_were_removed_or_added_are_found(release):
     assert "comment" in found
 
 
+def upside_down(value):
+    """The same JSON with the keys of every object in the other order."""
+    if isinstance(value, dict):
+        return {key: upside_down(value[key]) for key in reversed(value)}
+    return [upside_down(item) for item in value] if isinstance(value, list) else value
+
+
+def test_a_section_whose_fields_come_in_another_order_is_found(release):
+    manifest = manifest_of(release)
+    manifest["accounting"] = upside_down(manifest["accounting"])
+    reseal(release, manifest)
+    assert "manifest.json: accounting: the order of its fields was changed" in findings_of(release)
+
+
+def test_a_manifest_that_is_spelt_otherwise_is_found(release):
+    path = release / "manifest.json"
+    path.write_bytes(path.read_bytes() + b"\n")
+    write_checksums(release)
+    assert "manifest.json: is not written as synth writes it" in findings_of(release)
+
+
 def test_items_that_were_removed_are_found(release):
     manifest = manifest_of(release)
     manifest["what_it_means"]["not_promised"].pop()

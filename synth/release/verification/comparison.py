@@ -23,9 +23,9 @@ ARITHMETIC_LIBRARIES = ("python", "numpy", "scipy")
 
 
 def same(path: str, found: Any, expected: Any) -> bool:
-    """Equal in type and value: 1, 1.0 and true are three things."""
+    """Equal in type, value and sign: 1, 1.0 and true are three things, 0.0 and -0.0 are two."""
     del path
-    return type(found) is type(expected) and bool(found == expected)
+    return type(found) is type(expected) and repr(found) == repr(expected)
 
 
 def differences(found: Any, expected: Any, *, path: str = "", equal: Equal = same) -> Iterator[str]:
@@ -39,6 +39,8 @@ def differences(found: Any, expected: Any, *, path: str = "", equal: Equal = sam
                 yield f"{here}: is missing, expected {shown(expected[key])}"
         for key in found.keys() - expected.keys():
             yield f"{path}.{key}" + ": does not belong there"
+        if found.keys() == expected.keys() and list(found) != list(expected):
+            yield f"{path}: the order of its fields was changed".removeprefix(": ")
     elif isinstance(found, list) and isinstance(expected, list):
         if len(found) != len(expected):
             yield f"{path}: found {len(found)} items, expected {len(expected)}"

@@ -14,8 +14,9 @@ from synth.domain import Attribute, Conjunction, Margin, PublicTotal, Universe
 from synth.domain.counts import Counts
 from synth.errors import ContradictionError
 from synth.estimate import PublicSeeds, estimate_whole, gate_repair
-from synth.estimate.gate import MISS, constraints_contradict
+from synth.estimate.gate import MISS, Sums, constraints_contradict
 from synth.estimate.gate_limits import spread_limit, sum_limit, too_few
+from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import WholeEstimate
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import DiscreteLaplace, noise_variance
@@ -262,6 +263,19 @@ def test_counts_whose_values_are_not_at_hand_are_raked_themselves(config):
     truth = truth_of()
     mended = gated(2 * truth, None, measured(config, truth), config, SEEDS)
     assert mended.report["outcome"] == "raked"
+
+
+def test_weights_that_have_all_but_vanished_grow_without_an_overflow(config):
+    truth = truth_of()
+    table = measured(config, truth).tables[1]
+    margin = Margin(("a0",), (0,))
+    noisy = np.asarray(table.noisy_counts)
+    sums = Sums(1, table.event, margin, noisy, np.zeros_like(noisy), 1, 1.0)
+    cells = tuple(config.universe.codes(np.arange(config.universe.size)))
+    weights = np.where(cells[0] == 0, 5e-324, truth)
+    moved = gate_repair._moved(Support(cells, weights, weights < 0), [sums], config.universe)
+    assert np.isfinite(moved).all()
+    assert (moved >= weights)[cells[0] == 0].all()
 
 
 def test_a_list_that_is_taken_at_its_word_is_stopped(make_config):

@@ -1,5 +1,6 @@
 """Rows that another machine computed: what last digits can have moved is accepted, and said."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from synth.estimate import any_size, estimate_whole, rounding
 from synth.release.derivation import derive, moved_records
 from synth.release.manifest import build
 from synth.release.verification import verify_folder
+from synth.release.verification.rebuild import _nearly
 from synth.release.write import write_release
 
 SHAPE = (5, 3, 3)
@@ -171,3 +173,23 @@ def test_a_row_more_is_never_last_digits(elsewhere):
     made = elsewhere(moving((0, 1)))
     with pytest.raises(VerificationError, match=r"synthetic\.csv: (byte|ends)"):
         verify_folder(made.folder)
+
+
+VARIANCE = "accounting.events[0].variance"
+FIGURE = "quality.parquet[3].sd_records"
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "expected", "is_near"),
+    [
+        (FIGURE, 2.0 * (1 + 1e-9), 2.0, True),
+        (FIGURE, 2.0 * (1 + 1e-4), 2.0, False),
+        (FIGURE, math.inf, 2.0, False),
+        (FIGURE, -math.inf, 2.0, False),
+        (FIGURE, math.nan, 2.0, False),
+        (VARIANCE, math.nextafter(2.0, 3.0), 2.0, True),
+        (VARIANCE, 2.0 * (1 + 1e-9), 2.0, False),
+    ],
+)
+def test_last_digits_are_last_digits(path, found, expected, is_near):
+    assert _nearly(path, found, expected) == is_near
