@@ -255,8 +255,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/release/verification/comparison.py",
         (
             "1 and true are equal",
-            "return type(found) is type(expected) and bool(found == expected)",
+            "return type(found) is type(expected) and repr(found) == repr(expected)",
             "return bool(found == expected)",
+        ),
+        (
+            "fields in any order",
+            "and list(found) != list(expected):",
+            "and sorted(found) != sorted(expected):",
         ),
         (
             "fields that do not belong there",
