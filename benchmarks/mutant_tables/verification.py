@@ -275,6 +275,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         by=(
             "unit/release/test_verification.py",
+            TAMPERED + "a_section_whose_fields_come_in_another_order_is_found",
             TAMPERED + "fields_that_were_removed_or_added_are_found",
             TAMPERED + "items_that_were_removed_are_found",
         ),
