@@ -153,6 +153,19 @@ class VerificationError(SynthError):
         return {**super().to_plain(), "findings": list(self.findings)}
 
 
+class OtherVersionError(SynthError):
+    """Another version wrote a release, and it holds in everything that needs no rebuild."""
+
+    def __init__(self, release: str, writer: str) -> None:
+        """Name the release, and the version that can verify it whole."""
+        super().__init__(
+            f"{release}: not verified: everything but the rebuild holds",
+            why=f"it was written by synth {writer}; this version words or computes some fields in "
+            "another way, so rows and documents cannot be told from changed ones here",
+            fix=f"pip install {DISTRIBUTION}=={writer}, and verify with that version",
+        )
+
+
 @dataclass(frozen=True)
 class Problem:
     """One problem of a configuration: a place, what stands there, and how to mend it."""

@@ -73,7 +73,7 @@ def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
         findings.found.append(f"{MANIFEST}: is not readable: {error}")
         return None
     if not findings.conclude(
-        "the manifest fits its schema", _schema_findings(manifest, json.loads(schema_file()))
+        "the manifest fits its schema", schema_findings(manifest, json.loads(schema_file()))
     ):
         return None
     findings.conclude(
@@ -84,7 +84,8 @@ def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
     return assured
 
 
-def _schema_findings(manifest: Any, schema: dict[str, Any]) -> list[str]:
+def schema_findings(manifest: Any, schema: dict[str, Any]) -> list[str]:
+    """Where the manifest does not fit a schema."""
     findings = []
     errors = Draft202012Validator(schema).iter_errors(manifest)
     for error in islice(errors, MOST_FINDINGS):  # one broken list can hold a million of them
@@ -118,7 +119,7 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
         ),
         arithmetic_fingerprint=implementation["arithmetic_fingerprint"],
         account=Account(
-            _budget(account["spent_before"]),
+            exact_budget(account["spent_before"]),
             tuple(account["earlier_release_ids"]),
             account["reservation_hash"],
         ),
@@ -169,10 +170,10 @@ def attested_findings(manifest: dict[str, Any]) -> list[str]:
                 f"security_and_disposal.disposal.{name}: found {disposal[name]!r}, expected "
                 f"{expected!r} from the configuration"
             )
-    return findings + list(_ledger_findings(manifest["accounting"]["ledger"], manifest))
+    return findings + list(ledger_findings(manifest["accounting"]["ledger"], manifest))
 
 
-def _ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterator[str]:
+def ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterator[str]:
     """What was spent before is the ledger's word: it must leave room for this release.
 
     Of this release, everything is computed again from the events of the measurements.
@@ -184,7 +185,9 @@ def _ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterat
     if manifest["configuration"]["release"]["id"] in earlier:
         yield f"{place}.earlier_release_ids: this release is not earlier than itself"
     try:
-        cap, before, now = (_budget(ledger[key]) for key in ("cap", "spent_before", "spent_now"))
+        cap, before, now = (
+            exact_budget(ledger[key]) for key in ("cap", "spent_before", "spent_now")
+        )
     except (ValueError, ZeroDivisionError):
         yield f"{place}: holds budgets that are not exact fractions"
         return
@@ -200,5 +203,6 @@ def _ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterat
         yield f"{place}: more delta was spent than the cap allows"
 
 
-def _budget(plain: dict[str, Any]) -> Budget:
+def exact_budget(plain: dict[str, Any]) -> Budget:
+    """A budget as the manifest states it, from its fractions."""
     return Budget(Fraction(plain["epsilon"]["fraction"]), Fraction(plain["delta"]["fraction"]))

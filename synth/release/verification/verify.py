@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from synth.config import Config, config_from_public
 from synth.config.schema.yaml_tree import printable
-from synth.errors import DISTRIBUTION, ConfigError, SynthError, VerificationError
+from synth.errors import DISTRIBUTION, ConfigError, OtherVersionError, SynthError, VerificationError
 from synth.measurements import Measurements
 from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.verification.authenticity import check_files, check_signature
-from synth.release.verification.comparison import Arithmetic, shown
+from synth.release.verification.comparison import Arithmetic
 from synth.release.verification.findings import Findings, VerificationReport
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import attested_findings, read_manifest
 from synth.release.verification.measurements_check import read_measured
+from synth.release.verification.other_version import findings_without_rebuild, other_version
 from synth.release.verification.rebuild import Rebuild
 from synth.signatures import PublicKey
-from synth.strict_json import JsonError, parse_json
+from synth.strict_json import parse_json
 
 MOST_CHARACTERS = 1_000
 """Of a finding: names of files and values come from the folder."""
@@ -38,7 +38,8 @@ def verify_folder(
     Privacy: reads the published folder only; needs neither the source nor the ledger.
     Ensures: the measurements give the published rows and every rebuildable field of the
     manifest; `VerificationReport.checks` says what was checked.
-    Raises: VerificationError with every finding.
+    Raises: VerificationError with every finding; OtherVersionError if another version wrote it,
+    it differs from what this one gives, and nothing that needs no rebuild is refuted.
     """
     with stage(Stage.VERIFYING):
         return _verified(path, derivation, trusted_keys)
@@ -65,8 +66,12 @@ def _verified(
     except FolderError as error:
         findings.found.append(str(error))
     if findings.found:
-        other = _other_version(folder)
-        told = other if other and intact else other + findings.found
+        writer = other_version(folder)
+        if writer is not None and intact:
+            findings.found = findings_without_rebuild(folder)
+            if not findings.found:
+                raise OtherVersionError(name, writer)
+        told = findings.found if writer is None else [_written_by(writer), *findings.found]
         raise VerificationError(name, dict.fromkeys(map(_plainly, told)))
     return VerificationReport(
         _release_id(folder),
@@ -82,23 +87,12 @@ def _plainly(finding: str) -> str:
     return printable(finding[:MOST_CHARACTERS]) + " ..." * (len(finding) > MOST_CHARACTERS)
 
 
-def _other_version(folder: Folder) -> list[str]:
-    """The finding that says so, if the manifest names another version as its writer.
-
-    With intact checksums it stands alone: every other finding may come from the versions, which
-    word fields in other ways. Nothing is verified by it.
-    """
-    try:
-        writer = parse_json(folder.read(MANIFEST))["implementation"]["versions"][DISTRIBUTION]
-    except (FolderError, JsonError, KeyError, TypeError):
-        return []
-    own = version(DISTRIBUTION)
-    if writer == own:
-        return []
-    return [
-        f"written by synth {shown(writer):.40} and must be verified with that version of "
-        f"{DISTRIBUTION}; this is {own}, which words or computes some fields in another way"
-    ]
+def _written_by(writer: str) -> str:
+    """The finding beside others: they may come from the versions."""
+    return (
+        f"written by synth {writer} and must be verified with that version of {DISTRIBUTION}; "
+        "this is another, which words or computes some fields in another way"
+    )
 
 
 def _release_id(folder: Folder) -> str:

@@ -6,10 +6,11 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 
+import pyarrow.parquet as pq
 import pytest
 
 from synth.domain.counts import Counts
-from synth.errors import VerificationError
+from synth.errors import OtherVersionError, VerificationError
 from synth.measurements.receipt import (
     NO_CORE_DUMP,
     NO_TEMPORARY_FILE,
@@ -235,14 +236,193 @@ def by_another_version(made):
     reseal(made, manifest)
 
 
-def test_an_intact_release_of_another_version_has_one_finding_that_says_so(released):
+def by_an_older_manifest(made, **changes):
+    """The release as an older manifest_version would have told it: fewer fields, its own schema."""
+    folder, manifest = made.folder, manifest_of(made)
+    schema = json.loads((folder / "manifest.schema.json").read_bytes())
+    del schema["properties"]["what_it_means"], manifest["what_it_means"]
+    schema["required"].remove("what_it_means")
+    schema["properties"]["manifest_version"]["pattern"] = "^1$"
+    schema |= changes
+    manifest["manifest_version"] = "1"
+    manifest["implementation"]["versions"]["synth-publisher"] = "0.0.9"
+    (folder / "manifest.schema.json").write_bytes(write_json(schema, indent=1))
+    relist(made, manifest)
+
+
+def relist(made, manifest):
+    """Do all that a tamperer can do to make changed files look right."""
+    for entry in manifest["files"]:
+        content = (made.folder / entry["path"]).read_bytes()
+        entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
+    reseal(made, manifest)
+
+
+@pytest.mark.parametrize("formats", [["csv"], ["parquet"], ["csv", "parquet"]])
+def test_an_older_release_holds_in_all_but_the_rebuild_which_is_no_success(released, formats):
+    made = released(output={"formats": formats})
+    by_an_older_manifest(made)
+    with pytest.raises(OtherVersionError, match="everything but the rebuild holds") as caught:
+        verify_folder(made.folder, derivation=made.derive)
+    assert caught.value.exit_code == 1
+    assert "pip install synth-publisher==0.0.9," in str(caught.value)
+
+
+def test_an_intact_release_of_another_version_holds_in_all_but_the_rebuild(released):
     made = released()
     by_another_version(made)
+    with pytest.raises(OtherVersionError, match=r"written by synth 9\.8\.7"):
+        verify_folder(made.folder, derivation=made.derive)
+
+
+def cheaper_total(manifest):
+    total = manifest["accounting"]["total"]
+    total["epsilon"] = {"decimal": "0.01", "fraction": "1/100"}
+
+
+def smaller_promise(manifest):
+    parameters = manifest["guarantee"]["privacy_parameters"]
+    parameters["epsilon"] = {"decimal": "0.01", "fraction": "1/100"}
+
+
+def less_sensitive(manifest):
+    manifest["accounting"]["events"][0]["sensitivity"] += 1
+
+
+def dearer_event(manifest):
+    manifest["accounting"]["events"].append(manifest["accounting"]["events"][0])
+
+
+def below_the_cap(manifest):
+    spent = manifest["accounting"]["ledger"]["spent_before"]
+    spent["epsilon"] = {"decimal": "100.0", "fraction": "100/1"}
+
+
+def more_rows(manifest):
+    manifest["post_processing"]["rows"]["number"] += 1
+
+
+def endless_rows(manifest):
+    manifest["post_processing"]["rows"]["number"] = 10**15
+
+
+def other_epsilon(manifest):
+    manifest["configuration"]["privacy"]["epsilon"] = "3"
+
+
+def no_configuration(manifest):
+    manifest["configuration"] = {}
+
+
+def another_field(manifest):
+    manifest["note"] = "verified"
+
+
+def other_hash(manifest):
+    manifest["files"][0]["sha256"] = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (cheaper_total, "accounting.total: is not what the listed events"),
+        (smaller_promise, "guarantee.privacy_parameters: is not what"),
+        (less_sensitive, "malformed"),
+        (dearer_event, "cost more than the configuration promises"),
+        (below_the_cap, "more epsilon was spent than the cap allows"),
+        (more_rows, "rows, manifest.json says"),
+        (endless_rows, "no number of rows that can be read"),
+        (other_epsilon, "configuration: its hash is"),
+        (no_configuration, "manifest.json: "),
+        (another_field, "'note' was unexpected"),
+        (other_hash, "synthetic.csv: is not the file that manifest.json lists"),
+    ],
+)
+def test_a_changed_manifest_of_an_older_version_is_refuted(released, change, told):
+    made = released()
+    by_an_older_manifest(made)
+    manifest = manifest_of(made)
+    change(manifest)
+    reseal(made, manifest)
+    assert_refuted(made, told)
+
+
+def assert_refuted(made, told):
     with pytest.raises(VerificationError) as caught:
         verify_folder(made.folder, derivation=made.derive)
-    (finding,) = caught.value.findings
-    assert finding.startswith('written by synth "9.8.7" and must be verified with that version')
     assert caught.value.exit_code == 5
+    assert "synth 0.0.9 and must be verified with that version" in caught.value.findings[0]
+    assert told in "\n".join(caught.value.findings[1:])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"additionalProperties": {"$ref": "https://example.org/schema"}},
+        {"additionalProperties": {"pattern": "^(a+)+$"}},
+        {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
+        {"$defs": {"a": {"$ref": "#/$defs/a"}}, "properties": {}, "type": "nothing"},
+    ],
+    ids=["address", "pattern", "twice", "type"],
+)
+def test_a_schema_that_is_not_made_of_our_terms_is_not_followed(released, schema):
+    made = released()
+    by_an_older_manifest(made, **schema)
+    assert_refuted(made, "manifest.schema.json: is no schema as any version writes it")
+
+
+def test_definitions_that_refer_to_one_another_end(released):
+    made = released()
+    by_an_older_manifest(made)
+    schema = json.loads((made.folder / "manifest.schema.json").read_bytes())
+    schema["$defs"]["round"] = {"$ref": "#/$defs/round"}
+    schema["properties"]["people"] = {"$ref": "#/$defs/round"}
+    (made.folder / "manifest.schema.json").write_bytes(write_json(schema, indent=1))
+    relist(made, manifest_of(made))
+    assert_refuted(made, "malformed")
+
+
+@pytest.mark.parametrize("data", ["synthetic.csv", "synthetic.parquet"])
+def test_rows_of_an_older_version_outside_the_domain_or_in_one_file_alone_are_refuted(
+    released, busy, data
+):
+    made = released(**busy, output={"formats": ["csv", "parquet"]})
+    by_an_older_manifest(made)
+    path = made.folder / data
+    if path.suffix == ".csv":
+        lines = path.read_bytes().splitlines(keepends=True)
+        lines[-1] = b"200,1.0,x|y\n"
+        path.write_bytes(b"".join(lines))
+        told = "synthetic.csv: "
+    else:
+        pq.write_table(pq.read_table(path)[:-1], path)
+        told = "synthetic.parquet: "
+    relist(made, manifest_of(made))
+    assert_refuted(made, told)
+
+
+def test_rows_of_an_older_version_against_a_public_total_are_refuted(released, busy):
+    made = released(**busy, output={"formats": ["csv"]})
+    by_an_older_manifest(made)
+    manifest, path = manifest_of(made), made.folder / "synthetic.csv"
+    lines = path.read_bytes().splitlines(keepends=True)
+    manifest["post_processing"]["rows"]["number"] -= 1
+    dropped = next(n for n, line in enumerate(lines) if b"<Other>" in line)
+    path.write_bytes(b"".join([*lines[:dropped], *lines[dropped + 1 :]]))
+    relist(made, manifest)
+    assert_refuted(made, "expected 40 from the public total")
+
+
+@pytest.mark.parametrize("text", ["9.8.7; rm -rf", "latest", "9.8.7\n", "-r https"])
+def test_a_version_that_is_none_is_not_told_as_one(released, text):
+    made = released()
+    by_another_version(made)
+    manifest = manifest_of(made)
+    manifest["implementation"]["versions"]["synth-publisher"] = text
+    reseal(made, manifest)
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=made.derive)
+    assert "pip install" not in str(caught.value)
 
 
 def test_a_damaged_release_of_another_version_says_both(released):
@@ -251,7 +431,7 @@ def test_a_damaged_release_of_another_version_says_both(released):
     (made.folder / "synthetic.csv").write_bytes(b"")
     with pytest.raises(VerificationError) as caught:
         verify_folder(made.folder, derivation=made.derive)
-    assert caught.value.findings[0].startswith('written by synth "9.8.7"')
+    assert caught.value.findings[0].startswith("written by synth 9.8.7 and must be verified")
     assert "synthetic.csv: its bytes were changed" in caught.value.findings[1]
 
 
@@ -388,7 +568,7 @@ def test_another_version_says_who_wrote_the_release(released):
     made = released()
     path = made.folder / "manifest.json"
     path.write_text(path.read_text().replace('"synth-publisher": "', '"synth-publisher": "9.'))
-    with pytest.raises(VerificationError, match=r'written by synth "9\..*verified with that'):
+    with pytest.raises(VerificationError, match=r"written by synth 9\..*verified with that"):
         verify_folder(made.folder, derivation=made.derive)
 
 
