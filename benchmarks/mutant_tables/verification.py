@@ -185,8 +185,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a trial whose outcome is not looked at",
-            "    if done.returncode == 0:\n",
-            "    if done.returncode != 5:\n",
+            "    if done.returncode:\n",
+            "    if done.returncode == 5:\n",
         ),
         by=("faults/test_hostile_releases.py",),
     ),
@@ -204,8 +204,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "findings without an error",
-            "    if findings.found:\n        other",
-            "    if len(findings.found) > 1:\n        other",
+            "    if findings.found:\n        writer",
+            "    if len(findings.found) > 1:\n        writer",
         ),
         (
             "rows that cannot be rebuilt",

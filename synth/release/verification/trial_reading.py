@@ -112,7 +112,7 @@ def _trial(limits: Limits) -> str:
 
 def _limit(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds))
     if sys.platform == "linux":  # elsewhere the size of a process says little, and binds nothing
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         present = int(pages) * resource.getpagesize()
