@@ -142,4 +142,5 @@ def _finding(file: pq.ParquetFile, limits: Limits) -> str:
 if __name__ == "__main__":
     answer = _trial(Limits(**json.loads(sys.argv[1])))
     sys.stdout.write(answer)
-    sys.exit(1 if answer else 0)
+    sys.stdout.flush()
+    os._exit(1 if answer else 0)  # what libraries do when they are taken down decides nothing
