@@ -66,7 +66,8 @@ def require_readable(file: IO[bytes], limits: Limits) -> None:
     """
     file.seek(0)
     # started as a file, so that nothing of the package is imported; -P: nor what lies about
-    command = [sys.executable, "-P", __file__, json.dumps(asdict(limits))]
+    most = map(str, (limits.memory_bytes, limits.seconds))
+    command = [sys.executable, "-P", __file__, json.dumps(asdict(limits)), *most]
     # as one arena: how many the allocator sets aside, of 64 MB each, depends on how threads meet
     environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}
     try:
@@ -97,12 +98,12 @@ def _ending(code: int, limits: Limits) -> str:
     )
 
 
-def _trial(limits: Limits) -> str:
+def _trial(limits: Limits, memory_bytes: int, seconds: int) -> str:
     """What is wrong with the file that is the standard input; empty if nothing is."""
     pa.set_memory_pool(pa.system_memory_pool())
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    _limit(limits)
+    _limit(memory_bytes, seconds)
     with os.fdopen(0, "rb") as stream:
         try:
             return _finding(pq.ParquetFile(stream), limits)
@@ -110,13 +111,13 @@ def _trial(limits: Limits) -> str:
             return f"not readable as Parquet: {' '.join(str(error).split())}"
 
 
-def _limit(limits: Limits) -> None:
+def _limit(memory_bytes: int, seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     if sys.platform == "linux":  # elsewhere the size of a process says little, and binds nothing
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         present = int(pages) * resource.getpagesize()
-        most = present + limits.memory_bytes
+        most = present + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
@@ -140,7 +141,7 @@ def _finding(file: pq.ParquetFile, limits: Limits) -> str:
 
 
 if __name__ == "__main__":
-    answer = _trial(Limits(**json.loads(sys.argv[1])))
+    answer = _trial(Limits(**json.loads(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3]))
     sys.stdout.write(answer)
     sys.stdout.flush()
     os._exit(1 if answer else 0)  # what libraries do when they are taken down decides nothing
