@@ -180,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a trial without a bound of time",
-            "    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds))\n",
+            "    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))\n",
             "    resource.getrlimit(resource.RLIMIT_CPU)\n",
         ),
         (
