@@ -193,6 +193,16 @@ MUTANTS: tuple[Mutant, ...] = (
     *broken(
         "synth/release/verification/verify.py",
         (
+            "whatever names another version stands",
+            "            if not findings.found:\n                raise OtherVersionError",
+            "            if True:\n                raise OtherVersionError",
+        ),
+        (
+            "damaged bytes are another version's",
+            "        if writer is not None and intact:\n",
+            "        if writer is not None:\n",
+        ),
+        (
             "a configuration of another hash",
             "        if stated == config.hash\n",
             "        if stated\n",
