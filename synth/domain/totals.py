@@ -8,8 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from synth.domain.attribute import Attribute, shorten
 from synth.domain.universe import LABELS_SHOWN, Conjunction, PublicTotal, Universe
@@ -129,6 +127,10 @@ def whole_atom_totals(atoms: Atoms, wanted: NDArray[np.float64]) -> NDArray[np.i
     n = atoms.count
     # Solve for the move from the nearest whole numbers: a small number, whatever the totals.
     start = np.maximum(np.rint(wanted), 0.0)
+    # Here, because it takes half a second and every command loads a configuration.
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
+
     membership = csr_array(coo_array(atoms.membership.astype(np.float64)))
     missing = atoms.totals - (atoms.membership * start).sum(axis=1)
     if not missing.any():

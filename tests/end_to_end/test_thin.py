@@ -9,6 +9,7 @@ from synth.config import load_config
 from synth.errors import ContradictionError
 from synth.estimate import gate
 from synth.job import pipeline
+from synth.job.account import open_ledger
 from synth.release import verify_release
 from tests.command_line import synth
 from tests.conftest import SMALL
@@ -69,6 +70,6 @@ def test_what_the_gate_refused_is_published_by_a_better_program_and_charged_once
     assert not pipeline.release_folder(config).exists()
     folder = pipeline.publish(config, log=log).path
     assert verify_release(folder).release_id == "small"
-    ledger, population = pipeline.open_ledger(config)
+    ledger, population = open_ledger(config)
     with ledger:
         assert ledger.position(population).spent.epsilon == Fraction(1)

@@ -91,7 +91,7 @@ def test_measurements_that_are_gone_are_never_drawn_again(job, monkeypatch):
 
 
 def test_the_mutant_no_require_not_measured_is_caught(job, monkeypatch):
-    monkeypatch.setattr("synth.ledger.run_directory.require_not_measured", lambda _state: None)
+    monkeypatch.setattr("synth.job.pipeline.require_not_measured", lambda _state: None)
     with pytest.raises((AssertionError, BugError)):
         check_that_lost_measurements_stop_the_run(job, monkeypatch)
 
