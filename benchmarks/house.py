@@ -10,6 +10,7 @@ are imported is not counted.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import threading
@@ -58,6 +59,7 @@ def entered(name: str, act: Callable[[], Done]) -> Done:
 
 def main() -> None:
     """Count, then run."""
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     files = sorted(HOUSE.rglob("*.py"))
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
     short = sum(
