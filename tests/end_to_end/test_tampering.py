@@ -528,7 +528,7 @@ def test_a_noisy_count_that_was_changed_no_longer_gives_the_rows(release):
     reseal(release, manifest_of(release))
     found = findings_of(release)
     assert "synthetic.csv: byte " in found
-    assert "synthetic.parquet: byte " in found
+    assert "synthetic.parquet: " in found  # its length may be another, too
     assert "post_processing.measurements_content_hash" in found
 
 
