@@ -63,7 +63,8 @@ def test_what_the_gate_refused_is_published_by_a_better_program_and_charged_once
     config = load_config(project(workload={"marginals": 1}))
     pipeline.measure(config, log=log)
     with monkeypatch.context() as worse:
-        worse.setattr(gate, "sum_limit", lambda *_: -1e9)  # no counts are near enough
+        never = property(lambda _: 2.0)  # no counts are near enough, not even those without noise
+        worse.setattr(gate.Comparison, "ratio", never)
         with pytest.raises(ContradictionError, match="nothing was published") as refused:
             pipeline.publish(config, log=log)
     assert refused.value.exit_code == 1
