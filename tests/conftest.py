@@ -1,17 +1,21 @@
 """A small configuration that tests change piece by piece."""
 
+import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import hypothesis
 import pytest
 import yaml
 
+from synth.job import pipeline
 from synth.job.log import Log, Record
+from synth.noise import NoiseStream
 
 # The same examples every time, and no time limit on a machine that others use too.
 hypothesis.settings.register_profile("project", derandomize=True, deadline=None)
@@ -86,6 +90,26 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         else:
             result[key] = value
     return result
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_same_noise_every_time() -> Iterator[None]:
+    """What runs in the process of a test draws the same noise whenever the test is repeated.
+
+    Commands that are started as processes of their own draw fresh noise.
+    """
+    drawn: Counter[str] = Counter()
+
+    class SameNoise(NoiseStream):
+        @classmethod
+        def from_operating_system(cls) -> Self:
+            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+            drawn[test] += 1
+            return cls(key=hashlib.sha256(f"{test} {drawn[test]}".encode()).digest())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "NoiseStream", SameNoise)
+        yield
 
 
 @pytest.fixture(scope="session")
