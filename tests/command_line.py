@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from tests import warm_trial
 from tests.conftest import PEOPLE, SMALL
 
 
@@ -27,7 +28,12 @@ def _warm_process() -> subprocess.Popen[str]:
         configuration = Path(place) / "small.yaml"
         configuration.write_text(yaml.safe_dump(SMALL, allow_unicode=True), encoding="utf-8")
         started = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("warm_process.py")), str(configuration)],
+            [
+                sys.executable,
+                str(Path(__file__).with_name("warm_process.py")),
+                str(configuration),
+                warm_trial.warm_process(),
+            ],
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
             | {"JE_ARROW_MALLOC_CONF": "background_thread:false"},
             stdin=subprocess.PIPE,
@@ -40,13 +46,19 @@ def _warm_process() -> subprocess.Popen[str]:
 
 
 def synth(
-    *arguments: object, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+    *arguments: object,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    program: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Exit code and output of a command; `environment` takes the place of that of the test."""
+    """Exit code and output of a command; `environment` takes the place of that of the test.
+
+    A `program` is carried out instead, with the arguments in its `sys.argv`, as by `python -c`.
+    """
     words = [str(argument) for argument in arguments]
     variables = os.environ if environment is None else environment
     with tempfile.TemporaryDirectory() as place:
-        return _ask(_warm_process(), words, cwd or Path.cwd(), variables, Path(place))
+        return _ask(_warm_process(), words, cwd or Path.cwd(), variables, Path(place), program)
 
 
 def _ask(
@@ -55,6 +67,7 @@ def _ask(
     directory: Path,
     environment: Mapping[str, str],
     place: Path,
+    program: str = "",
 ) -> subprocess.CompletedProcess[str]:
     output, errors = place / "output", place / "errors"
     output.touch()
@@ -63,6 +76,7 @@ def _ask(
     os.umask(mask)
     request = {
         "words": words,
+        "program": program,
         "directory": str(directory),
         "environment": dict(environment),
         "mask": mask,

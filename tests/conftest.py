@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -16,6 +17,8 @@ import yaml
 from synth.job import pipeline
 from synth.job.log import Log, Record
 from synth.noise import NoiseStream
+from synth.release.verification import trial_reading
+from tests.warm_trial import warm
 
 # The same examples every time, and no time limit on a machine that others use too.
 hypothesis.settings.register_profile("project", derandomize=True, deadline=None)
@@ -110,6 +113,20 @@ def _the_same_noise_every_time() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "NoiseStream", SameNoise)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trials_are_forked() -> Iterator[None]:
+    """Files are read on trial in processes that need not load Arrow anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial_reading, "subprocess", warm(trial_reading))
+        yield
+
+
+@pytest.fixture
+def trials_are_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read on trial as where no test runs."""
+    monkeypatch.setattr(trial_reading, "subprocess", subprocess)
 
 
 @pytest.fixture(scope="session")

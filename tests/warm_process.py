@@ -1,11 +1,14 @@
 """A process that has loaded everything, and forks one for each command that it is asked for.
 
+A command is one of `synth`, or a program as after `python -c`, which may alter `synth` first.
+
 Run as a script by `tests.command_line`, it reads requests from standard input, one JSON object a
 line, and answers each with the exit code of the command. A command has a process, arguments,
 environment, directory and files of its own, as if it had been executed; only the start of the
 interpreter and the loading of libraries are left out, which is most of what a small run takes.
 """
 
+import functools
 import json
 import os
 import signal
@@ -16,6 +19,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from fault_harness import forked_job
+from warm_trial import warm
+
+from synth.release.verification import trial_reading
 
 ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation", "synth.draft")
 
@@ -34,7 +40,11 @@ def carried_out(request: dict) -> int:
     if pid == 0:
         try:
             enter(request)
-            forked_job.become(request["words"])
+            program = request["program"] and compile(request["program"], "<program>", "exec")
+            forked_job.become(
+                request["words"],
+                program=program and functools.partial(exec, program, {"__name__": "__main__"}),
+            )
         finally:
             os._exit(99)
     return forked_job.end_of(pid)
@@ -56,6 +66,7 @@ def enter(request: dict) -> None:
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # nothing that a library prints is an answer
+    trial_reading.subprocess = warm(trial_reading, path=sys.argv[2])
     warm_up(Path(sys.argv[1]))
     for line in sys.stdin:
         print(carried_out(json.loads(line)), file=answers, flush=True)

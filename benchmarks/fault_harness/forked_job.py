@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,8 +91,8 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
-def become(arguments: Sequence[str]) -> NoReturn:
-    """Carry out the command line in this process, and end it."""
+def become(arguments: Sequence[str], *, program: Callable[[], object] | None = None) -> NoReturn:
+    """Carry out the command line, or a program that calls it, in this process, and end it."""
     import synth.job.measuring_process as measuring
     from synth.cli import main
 
@@ -105,7 +105,7 @@ def become(arguments: Sequence[str]) -> NoReturn:
     sys.argv = ["synth", *arguments]
     code: object = 3
     try:
-        main()
+        (program or main)()
     except SystemExit as leaving:
         code = leaving.code
     finally:

@@ -233,6 +233,7 @@ HARMLESS = {"pages of another number of rows", "the footer of another library"}
 """Not as a release is written, but of the rows that they should have; they may be read."""
 
 
+@pytest.mark.usefixtures("trials_are_executed")
 @pytest.mark.parametrize("name", ["synthetic.parquet", "quality.parquet", "measurements.parquet"])
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_parquet_bomb_is_refused_without_being_opened(release, name, bomb, monkeypatch):
@@ -255,6 +256,7 @@ def test_a_parquet_bomb_is_refused_without_being_opened(release, name, bomb, mon
     assert any(finding.startswith(f"{name}: ") for finding in findings_of(release))
 
 
+@pytest.mark.usefixtures("trials_are_executed")
 def test_what_takes_too_long_is_ended(tmp_path, monkeypatch):
     path = tmp_path / "x.parquet"
     path.write_bytes(hostile_parquet(["a"], rows=HUNDREDS_OF_MILLIONS))
@@ -324,6 +326,7 @@ def test_columns_of_other_names_are_a_finding(release):
     assert any(line.startswith("synthetic.parquet: ") for line in found)
 
 
+@pytest.mark.usefixtures("trials_are_executed")
 def test_a_footer_of_millions_of_values_is_refused(release):
     path = release / "measurements.parquet"
     schema = pq.read_schema(path)

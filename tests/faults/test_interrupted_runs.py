@@ -3,8 +3,6 @@
 import gzip
 import shutil
 import signal
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -78,13 +76,8 @@ def test_killed_at_a_step_and_started_again(project, verb, when, module, name):
     path = project(source={"disposal": "delete"})
     if verb == "publish":
         assert synth("measure", path).returncode == 0
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLER, module, name, when, verb, str(path)],
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    killed = synth(module, name, when, verb, path, program=KILLER)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     config = load_config(path)
     measured = run_directory(config) / "measurements.parquet"
     before = measured.read_bytes() if measured.exists() else None
@@ -107,13 +100,8 @@ ADAPTIVE_STEPS = [
 def test_an_adaptive_run_killed_between_its_choices_is_charged_once(project, when, module, name):
     """What was chosen before the kill is gone with it; the same reservation pays for all anew."""
     path = project(strategy="adaptive", source={"disposal": "delete"})
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLER, module, name, when, "measure", str(path)],
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    killed = synth(module, name, when, "measure", path, program=KILLER)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     finished = synth("run", path)
     assert finished.returncode == 0, finished.stderr
     require_one_release_one_charge(path)
@@ -211,8 +199,8 @@ def test_measurements_of_another_ledger_are_not_taken_for_ours(project):
 
 
 def killed_after_the_noise_is_durable(path: Path) -> None:
-    command = [sys.executable, "-c", KILLER, "synth.job.pipeline", "write_measurements"]
-    killed = subprocess.run([*command, "after", "measure", str(path)], check=False)
+    step = ("synth.job.pipeline", "write_measurements", "after")
+    killed = synth(*step, "measure", path, program=KILLER)
     assert killed.returncode == -signal.SIGKILL
 
 
