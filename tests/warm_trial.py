@@ -76,12 +76,12 @@ def carried_out(words: list[str], descriptor: int) -> tuple[int, str]:
             os.dup2(os.open(os.devnull, os.O_RDWR), 2)
             os.closerange(3, 100)
             sys.argv = words
-            sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+            sys.stdout = os.fdopen(1, "w", closefd=False)
             runpy.run_path(words[0], run_name="__main__")
         finally:
             os._exit(99)
     os.close(writing)
-    with open(reading, encoding="utf-8", errors="replace") as said:
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as said:
         told = said.read()
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), told
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import synth
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
@@ -29,17 +31,10 @@ def clone(tmp_path_factory) -> Path:
     return place
 
 
-def synth(clone: Path, line: str) -> subprocess.CompletedProcess[str]:
+def words_of(line: str) -> list[str]:
     words = shlex.split(line)
     assert words[0].removeprefix(".venv/bin/") == "synth"
-    return subprocess.run(
-        [sys.executable, "-m", "synth", *words[1:]],
-        cwd=clone,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
+    return words[1:]
 
 
 def test_the_main_command_installs_and_runs():
@@ -53,7 +48,14 @@ def test_the_main_command_installs_and_runs():
 
 def test_the_run_prints_what_the_readme_quotes(clone):
     run = block("command: main").strip().split(" && ")[-1]
-    finished = synth(clone, run)
+    finished = subprocess.run(
+        [sys.executable, "-m", "synth", *words_of(run)],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
     assert finished.returncode == 0, finished.stderr
     assert (finished.stderr + finished.stdout).splitlines() == block("output: main").splitlines()
 
@@ -62,5 +64,5 @@ def test_every_other_command_works_on_that_release(clone):
     for line in block("commands: more").splitlines():
         command = line.split("#")[0].strip()
         if command:
-            finished = synth(clone, command)
+            finished = synth(*words_of(command), cwd=clone)
             assert finished.returncode == 0, f"{command}\n{finished.stderr}"

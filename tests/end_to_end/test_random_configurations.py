@@ -10,8 +10,11 @@ from tests.command_line import synth
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from fuzz_harness.configurations import RELEASE, write_project
 
+CASES = 30
+"""A fault that one configuration in seven brings up is missed with a probability below 1 %."""
 
-@pytest.mark.parametrize("seed", range(60))
+
+@pytest.mark.parametrize("seed", range(CASES))
 def test_it_ends_in_a_verified_release_or_is_refused_unspent(tmp_path, seed):
     done = synth("run", write_project(tmp_path, seed))
     assert "Warning" not in done.stderr

@@ -22,23 +22,22 @@ def keyed_bytes():
     return lambda count: hashlib.shake_256(b"coins %d" % next(numbers)).digest(count)
 
 
+SIZES = {
+    tables: {"MOST_CANARIES": 1 << 15, "RUNS_AS_PLANNED": 2, "CANARIES": 1 << 14}
+    | {"CHOOSING_RUNS": 1, "RUNS": 1},
+    lists: {"MOST_CELLS": 1 << 14, "MOST_RUNS": 1, "LONE_CANARIES": 1 << 14, "WANTED": 4},
+    counting: {"GROUPS": 1, "CROWD": 40},
+    choices: {"STREAMS": 4, "CHOICES": 1 << 8},
+    whole_run: {"MOST_RUNS": 2},
+}
+
+
 @pytest.fixture
 def small_audits(monkeypatch):
     """Enough canaries to see a fault, in little time."""
-    monkeypatch.setattr(tables, "MOST_CANARIES", 1 << 15)
-    monkeypatch.setattr(tables, "RUNS_AS_PLANNED", 2)
-    monkeypatch.setattr(tables, "CANARIES", 1 << 14)
-    monkeypatch.setattr(tables, "CHOOSING_RUNS", 1)
-    monkeypatch.setattr(tables, "RUNS", 1)
-    monkeypatch.setattr(lists, "MOST_CELLS", 1 << 14)
-    monkeypatch.setattr(lists, "MOST_RUNS", 1)
-    monkeypatch.setattr(lists, "LONE_CANARIES", 1 << 14)
-    monkeypatch.setattr(counting, "GROUPS", 1)
-    monkeypatch.setattr(counting, "CROWD", 40)
-    monkeypatch.setattr(lists, "WANTED", 4)
-    monkeypatch.setattr(choices, "STREAMS", 4)
-    monkeypatch.setattr(choices, "CHOICES", 1 << 8)
-    monkeypatch.setattr(whole_run, "MOST_RUNS", 2)
+    for module, sizes in SIZES.items():
+        for name, size in sizes.items():
+            monkeypatch.setattr(module, name, size)
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """Faults that are planted on purpose: the audit must see every one of them."""
 
 import importlib
-import subprocess
-import sys
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +13,9 @@ from synth.domain import Attribute, Universe
 from synth.noise import TableSampler
 from synth.plan import plan_events
 from synth.privacy import TableEvent
+from tests.command_line import synth
 
-from .conftest import keyed_bytes, keyed_streams
+from .conftest import SIZES, keyed_bytes, keyed_streams
 from .mutants import (
     TABLES,
     alter,
@@ -187,13 +185,17 @@ class TestLists:
         assert audit_list(listing(1))[1].exceeded
 
 
-def audited(path: Path, *options: str):
-    command = [sys.executable, "-m", "synth", "audit", str(path), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+SMALL_AUDIT = "".join(
+    f"import {module.__name__}\n"
+    + "".join(f"{module.__name__}.{name} = {size}\n" for name, size in sizes.items())
+    for module, sizes in SIZES.items()
+)
 
 
 def test_the_command_needs_no_data(project):
-    done = audited(project(people=None, strategy="identity"))
+    """Of its full size it is among the commands of the README."""
+    program = SMALL_AUDIT + "from synth.cli import main\nmain()\n"
+    done = synth("audit", project(people=None, strategy="identity"), program=program)
     assert done.returncode == 0, done.stderr
     assert "Nothing is above its claim" in done.stdout
     assert "age, sex, town" in done.stdout

@@ -19,6 +19,7 @@ from synth.job.live_line import LiveLine, figures
 from synth.job.log import StageLog
 from synth.job.messages import ToldParent, pass_on
 from synth.progress import Stage, Step, advance, stage, watched_by, while_raw_data_are_open
+from tests.command_line import synth
 from tests.conftest import RecordedLog
 
 
@@ -343,4 +344,4 @@ def test_a_run_that_is_killed_while_it_draws_leaves_terminal_and_state_in_order(
             break
         time.sleep(0.1)
     assert code == 0, drawn
-    assert on_a_terminal("verify", path.parent / "outputs" / "small")[0] == 0
+    assert synth("verify", path.parent / "outputs" / "small").returncode == 0
