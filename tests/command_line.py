@@ -8,6 +8,7 @@ import atexit
 import functools
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ def _warm_process() -> subprocess.Popen[str]:
                 str(Path(__file__).with_name("warm_process.py")),
                 str(configuration),
                 warm_trial.warm_process(),
+                socket_of(warm_trial.warm_process()),
             ],
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
             | {"JE_ARROW_MALLOC_CONF": "background_thread:false"},
@@ -43,6 +45,20 @@ def _warm_process() -> subprocess.Popen[str]:
         atexit.register(started.communicate)
         _ask(started, ["--version"], Path(place), os.environ, Path(place))
     return started
+
+
+def socket_of(trials: str) -> str:
+    """Where shell scripts ask: beside the socket of the trials."""
+    return str(Path(trials).with_name("commands"))
+
+
+def write_program(path: Path) -> None:
+    """A program for shell scripts that does what `synth` does."""
+    asks = socket_of(warm_trial.warm_process())
+    _warm_process()
+    words = [sys.executable, "-IS", str(Path(__file__).with_name("warm_client.py")), asks]
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
 
 
 def synth(

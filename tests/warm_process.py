@@ -3,17 +3,22 @@
 A command is one of `synth`, or a program as after `python -c`, which may alter `synth` first.
 
 Run as a script by `tests.command_line`, it reads requests from standard input, one JSON object a
-line, and answers each with the exit code of the command. A command has a process, arguments,
+line, and answers each with the exit code of the command. Shell scripts ask through a socket and
+send their streams (`tests/warm_client.py`). A command has a process, arguments,
 environment, directory and files of its own, as if it had been executed; only the start of the
 interpreter and the loading of libraries are left out, which is most of what a small run takes.
 """
 
+import contextlib
 import functools
 import json
 import os
+import select
 import signal
+import socket
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -34,12 +39,12 @@ def warm_up(configuration: Path) -> None:
         __import__(name)
 
 
-def carried_out(request: dict) -> int:
+def carried_out(request: dict, streams: Sequence[int] = ()) -> int:
     """The exit code of a command in a process of its own; negative for a signal."""
     pid = os.fork()
     if pid == 0:
         try:
-            enter(request)
+            enter(request, streams)
             program = request["program"] and compile(request["program"], "<program>", "exec")
             forked_job.become(
                 request["words"],
@@ -50,7 +55,7 @@ def carried_out(request: dict) -> int:
     return forked_job.end_of(pid)
 
 
-def enter(request: dict) -> None:
+def enter(request: dict, streams: Sequence[int]) -> None:
     """Take on directory, environment, mask and streams."""
     for number in (signal.SIGINT, signal.SIGTERM):  # until the command sets its own
         signal.signal(number, signal.SIG_DFL)
@@ -59,8 +64,24 @@ def enter(request: dict) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     tempfile.tempdir = None
-    for target, name in enumerate((os.devnull, request["output"], request["errors"])):
-        os.dup2(os.open(name, os.O_RDWR), target)
+    if not streams:
+        names = (os.devnull, request["output"], request["errors"])
+        streams = [os.open(name, os.O_RDWR) for name in names]
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+
+
+def answer(listening: socket.socket) -> None:
+    """Carry out what a shell script asks for, with its streams."""
+    with listening.accept()[0] as asked:
+        received, streams, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+        while received and not received.endswith(b"\n"):
+            received += asked.recv(1 << 20)
+        code = carried_out(json.loads(received), streams)
+        for stream in streams:
+            os.close(stream)
+        with contextlib.suppress(OSError):  # whoever asked is gone
+            asked.sendall(f"{code}\n".encode())
 
 
 def main() -> None:
@@ -68,8 +89,16 @@ def main() -> None:
     os.dup2(2, 1)  # nothing that a library prints is an answer
     trial_reading.subprocess = warm(trial_reading, path=sys.argv[2])
     warm_up(Path(sys.argv[1]))
-    for line in sys.stdin:
-        print(carried_out(json.loads(line)), file=answers, flush=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(sys.argv[3])
+        listening.listen()
+        while True:
+            if listening in select.select([sys.stdin, listening], [], [])[0]:
+                answer(listening)
+            elif line := sys.stdin.readline():
+                print(carried_out(json.loads(line)), file=answers, flush=True)
+            else:
+                return
 
 
 if __name__ == "__main__":

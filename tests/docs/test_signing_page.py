@@ -5,10 +5,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from synth.policy import policy_schema
+from tests.command_line import write_program
 from tests.configs.test_reference import written
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,8 +44,7 @@ def run(place, script):
     program = place / "bin" / "synth"
     if not program.exists():
         program.parent.mkdir()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m synth "$@"\n')
-        program.chmod(0o755)
+        write_program(program)
     environment = dict(os.environ, PATH=f"{program.parent}:{os.environ['PATH']}")
     environment["PYTHONPATH"] = str(DOCS.parent)
     environment.pop("SYNTH_POLICY", None)
