@@ -137,8 +137,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the threshold of a selection one too low",
-            "return enough\n\n\ndef is_private",
-            "return enough - 1\n\n\ndef is_private",
+            "threshold: is_private(law, threshold=threshold, delta=delta)",
+            "threshold: is_private(law, threshold=threshold + 1, delta=delta)",
         ),
         (
             "a selection as private as its lower bound",

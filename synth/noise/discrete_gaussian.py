@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from synth.noise.exponential import exponential_bounds
-from synth.noise.law import Part
+from synth.noise.law import Part, first_above
 
 LARGEST_SIGMA_SQUARED = Fraction(1 << 40)
 """Sigma 1,048,576: more noise than any table is measured with."""
@@ -99,16 +99,7 @@ class DiscreteGaussian:
         miss = 1 - Fraction(confidence)
         if self.sigma_squared > _SUMMED_SIGMA_SQUARED:
             return _half_width_of_wide_noise(math.sqrt(self.sigma_squared), miss)
-        too_small, enough = -1, 1
-        while not self._tail_is_at_most(miss, enough):
-            too_small, enough = enough, 2 * enough
-        while enough - too_small > 1:
-            middle = (too_small + enough) // 2
-            if self._tail_is_at_most(miss, middle):
-                enough = middle
-            else:
-                too_small = middle
-        return enough
+        return first_above(-1, lambda k: self._tail_is_at_most(miss, k))
 
     def _tail_is_at_most(self, miss: Fraction, k: int) -> bool:
         """Whether 2 P(X > k) <= miss, by bounds of as many bits as that takes."""

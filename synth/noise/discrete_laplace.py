@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from synth.noise.exponential import exponential_rounded_up, power_bounds
-from synth.noise.law import Part
+from synth.noise.law import Part, first_above
 
 SMALLEST_RATE = Fraction(1, 10**12)
 """Below this epsilon per unit of sensitivity the noise would not fit 64 bits with certainty."""
@@ -95,16 +95,7 @@ class DiscreteLaplace:
         if not 0 < confidence < 1:
             raise ValueError("a confidence lies strictly between 0 and 1")
         miss = 1 - Fraction(confidence)
-        too_small, enough = -1, 1
-        while not self._tail_is_at_most(miss, enough):
-            too_small, enough = enough, 2 * enough
-        while enough - too_small > 1:
-            middle = (too_small + enough) // 2
-            if self._tail_is_at_most(miss, middle):
-                enough = middle
-            else:
-                too_small = middle
-        return enough
+        return first_above(-1, lambda k: self._tail_is_at_most(miss, k))
 
     def _tail_is_at_most(self, miss: Fraction, k: int) -> bool:
         """Whether 2 alpha^(k+1) <= miss (1+alpha); with enough bits the power is exact."""

@@ -21,18 +21,27 @@ def power_bounds(base: Fraction, exponent: int, bits: int) -> tuple[int, int]:
     """
     guard = 2 * exponent.bit_length() + 4
     work = bits + guard
-    low = high = 1 << work
     factor_low = (base.numerator << work) // base.denominator
     factor_high = -((-base.numerator << work) // base.denominator)
+    low, high = power_between(factor_low, factor_high, exponent, work)
+    return low >> guard, -(-high >> guard)
+
+
+def power_between(factor_low: int, factor_high: int, exponent: int, bits: int) -> tuple[int, int]:
+    """Bounds of 2^bits * base^exponent, by squaring between those of 2^bits * base.
+
+    Rounding: low down, high up.
+    """
+    low = high = 1 << bits
     while exponent:
         if exponent & 1:
-            low = low * factor_low >> work
-            high = -(-high * factor_high >> work)
+            low = low * factor_low >> bits
+            high = -(-high * factor_high >> bits)
         exponent >>= 1
         if exponent:
-            factor_low = factor_low * factor_low >> work
-            factor_high = -(-factor_high * factor_high >> work)
-    return low >> guard, -(-high >> guard)
+            factor_low = factor_low * factor_low >> bits
+            factor_high = -(-factor_high * factor_high >> bits)
+    return low, high
 
 
 def exponential_bounds(rate: Fraction, bits: int) -> tuple[int, int]:

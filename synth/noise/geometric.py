@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
-from synth.noise.exponential import power_bounds
+from synth.noise.exponential import power_between, power_bounds
 from synth.noise.law import Part
 
 BASE = 256
@@ -82,15 +82,7 @@ class BelowThreshold:
         work = bits + guard
         survival_low, survival_high = self.survival_bounds(work)
         factor_low, factor_high = (1 << work) - survival_high, (1 << work) - survival_low
-        low = high = 1 << work
-        while exponent:
-            if exponent & 1:
-                low = low * factor_low >> work
-                high = -(-high * factor_high >> work)
-            exponent >>= 1
-            if exponent:
-                factor_low = factor_low * factor_low >> work
-                factor_high = -(-factor_high * factor_high >> work)
+        low, high = power_between(factor_low, factor_high, exponent, work)
         return low >> guard, -(-high >> guard)
 
 

@@ -1,8 +1,8 @@
-"""What the sampler asks of a distribution: bounds of its cumulative probabilities."""
+"""What the sampler asks of a distribution, and the search for a whole number where one turns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,3 +33,21 @@ class Distribution(Protocol):
     def parts(self) -> Sequence[Part]:
         """The summands; a narrow law has one, with step 1."""
         ...
+
+
+def first_above(floor: int, holds: Callable[[int], bool]) -> int:
+    """The smallest whole number above `floor` for which something holds.
+
+    Requires: what holds for a number holds for all larger ones, and for some.
+    """
+    too_small, step = floor, 1
+    while not holds(floor + step):
+        too_small, step = floor + step, 2 * step
+    enough = floor + step
+    while enough - too_small > 1:
+        middle = (too_small + enough) // 2
+        if holds(middle):
+            enough = middle
+        else:
+            too_small = middle
+    return enough

@@ -30,6 +30,7 @@ from fractions import Fraction
 
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.exponential import power_bounds
+from synth.noise.law import first_above
 
 
 def threshold_of_delta(law: DiscreteLaplace, *, delta: Fraction) -> int:
@@ -40,17 +41,9 @@ def threshold_of_delta(law: DiscreteLaplace, *, delta: Fraction) -> int:
     """
     if not 0 < delta < 1:
         raise ValueError("delta lies between 0 and 1")
-    reached, step = law.sensitivity_l1, 1
-    while not is_private(law, threshold=reached + step, delta=delta):
-        step *= 2
-    too_small, enough = reached, reached + step
-    while enough - too_small > 1:
-        middle = (too_small + enough) // 2
-        if is_private(law, threshold=middle, delta=delta):
-            enough = middle
-        else:
-            too_small = middle
-    return enough
+    return first_above(
+        law.sensitivity_l1, lambda threshold: is_private(law, threshold=threshold, delta=delta)
+    )
 
 
 def is_private(law: DiscreteLaplace, *, threshold: int, delta: Fraction) -> bool:

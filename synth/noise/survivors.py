@@ -21,6 +21,7 @@ from synth.errors import BugError
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.exponential import power_bounds
 from synth.noise.geometric import BASE, BelowThreshold, Beyond, Digits, Geometric
+from synth.noise.law import first_above
 from synth.noise.stream import NoiseStream
 from synth.noise.table_sampler import TableSampler
 
@@ -45,16 +46,7 @@ def smallest_threshold(law: DiscreteLaplace, *, cells: int, false_cells: Fractio
     Requires: cells >= 1, false_cells > 0.
     """
     limit = false_cells / cells * (1 + law.alpha)
-    too_small, enough = 0, 1
-    while not _power_is_at_most(law.alpha, enough, limit):
-        too_small, enough = enough, 2 * enough
-    while enough - too_small > 1:
-        middle = (too_small + enough) // 2
-        if _power_is_at_most(law.alpha, middle, limit):
-            enough = middle
-        else:
-            too_small = middle
-    return enough
+    return first_above(0, lambda threshold: _power_is_at_most(law.alpha, threshold, limit))
 
 
 def _power_is_at_most(alpha: Fraction, exponent: int, limit: Fraction) -> bool:
