@@ -64,8 +64,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the threshold is not the smallest",
-            "if _power_is_at_most(law.alpha, middle, limit):",
-            "if _power_is_at_most(law.alpha, middle + 1, limit):",
+            "_power_is_at_most(law.alpha, threshold, limit)",
+            "_power_is_at_most(law.alpha, threshold + 1, limit)",
         ),
         (
             "more false cells than were asked for",
