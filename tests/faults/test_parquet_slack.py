@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,13 @@ from synth.release.verification.compact_thrift import (
     TRUE,
     CompactReader,
 )
-from synth.release.verification.parquet_layout import FOOTER_KINDS, rewriting_findings
+from synth.release.verification.parquet_layout import (
+    FOOTER_KINDS,
+    PAGE_KINDS,
+    LayoutError,
+    read_layout,
+    rewriting_findings,
+)
 from tests.command_line import synth
 from tests.faults.test_hostile_releases import CONFIGURATION, findings_of, reseal, varint
 
@@ -227,3 +234,18 @@ def test_values_packed_in_another_way_are_found(release, name):
     reseal(release)
     found = findings_of(release)
     assert any(finding.startswith(f"{name}: ") for finding in found)
+
+
+def test_a_page_of_a_negative_size_is_refused_in_a_sentence(release):
+    """A size is written zigzag: its lowest bit is its sign."""
+    path = release / "synthetic.parquet"
+    content = path.read_bytes()
+    header = CompactReader(content[4:], 99, PAGE_KINDS)
+    fields = header.struct()
+    unpacked_size, packed_size = fields[2], fields[3]
+    sizes = varint(2 * unpacked_size) + b"\x15" + varint(2 * packed_size)
+    negative = varint(2 * unpacked_size) + b"\x15" + varint(2 * packed_size + 1)
+    assert sizes in content[4:40]
+    changed = io.BytesIO(content.replace(sizes, negative, 1))
+    with pytest.raises(LayoutError, match="a page of a negative size"):
+        read_layout(changed, like=None)

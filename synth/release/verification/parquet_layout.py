@@ -209,9 +209,9 @@ def _column(file: IO[bytes], column: dict[int, Any], place: int, pages: _Pages) 
         start = at + reader.position
         if kind == 0 and seen_data is None:
             seen_data = at
-        _require_one_frame(file, start, packed_size)
         if unpacked_size < 0 or packed_size < 0:
             raise LayoutError("holds a page of a negative size")
+        _require_one_frame(file, start, packed_size)
         if pages.most is not None and unpacked_size > pages.most:
             raise LayoutError(f"unpacks a page to {unpacked_size} bytes, more than it can need")
         pages.largest = max(pages.largest, unpacked_size)
