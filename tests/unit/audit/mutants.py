@@ -225,7 +225,7 @@ MUTANTS = {
         all_of(
             alter(
                 "synth.noise.partition_selection:threshold_of_delta",
-                ("return enough\n", "return enough - 1\n"),
+                ("return first_above(\n", "return -1 + first_above(\n"),
             ),
             alter(
                 "synth.noise.mechanism:keeps_its_delta",
