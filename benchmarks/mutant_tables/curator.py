@@ -59,8 +59,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "unequal bins taken for equal ones",
-            "and edges[-1] - edges[-2] <= width",
-            "and edges[-1] - edges[-2] > 0",
+            "and high - starts[-1] <= width",
+            "and high - starts[-1] > 0",
         ),
         (
             "the first text of an attribute is unknown",

@@ -210,13 +210,15 @@ def _bin(number: ir.FloatingValue, edges: Sequence[Fraction]) -> ir.IntegerValue
 
 def _divides(edges: Sequence[Fraction]) -> bool:
     """Whether the bins are of one whole width, but for a shorter last one, between whole edges."""
-    low, width = edges[0], edges[1] - edges[0]
+    if any(edge.denominator != 1 for edge in edges):
+        return False
+    *starts, high = [edge.numerator for edge in edges]
+    width = starts[1] - starts[0] if len(starts) > 1 else 0
     return (
-        len(edges) > 2
-        and all(edge == low + width * number for number, edge in enumerate(edges[:-1]))
-        and edges[-1] - edges[-2] <= width
-        and low.denominator == width.denominator == edges[-1].denominator == 1
-        and max(-low, edges[-1]) < EXACT_LIMIT
+        width > 0
+        and starts == [starts[0] + width * number for number in range(len(starts))]
+        and high - starts[-1] <= width
+        and max(-starts[0], high) < EXACT_LIMIT
     )
 
 
