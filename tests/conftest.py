@@ -14,9 +14,9 @@ import hypothesis
 import pytest
 import yaml
 
-from synth.job import pipeline
+from synth.job import pipeline, preconditions
 from synth.job.log import Log, Record
-from synth.noise import NoiseStream
+from synth.noise import NoiseStream, self_test
 from synth.release.verification import trial_reading
 from tests.warm_trial import warm
 
@@ -112,6 +112,19 @@ def _the_same_noise_every_time() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "NoiseStream", SameNoise)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_self_test() -> Iterator[None]:
+    """Every process of tests tests the noise once, when it starts, and not at every run.
+
+    Commands that are executed do at every run. What follows if a test fails is tested in
+    tests/unit/job/test_preconditions.py.
+    """
+    passed = self_test()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preconditions, "self_test", lambda: passed)
         yield
 
 

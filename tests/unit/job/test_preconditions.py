@@ -1,4 +1,4 @@
-"""What memory or disks cannot hold is refused before anything is spent, with advice."""
+"""What memory or disks cannot hold is refused before anything is spent, and so is wrong noise."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from synth.config import load_config
-from synth.errors import SynthError
+from synth.errors import BugError, SynthError
 from synth.job import pipeline, preconditions
 from synth.plan import costs
 from synth.plan.costs import Costs
@@ -41,6 +41,18 @@ def test_measuring_alone_is_refused_too_before_anything_is_spent(project, log, m
     path = project()
     with pytest.raises(SynthError, match="needs roughly"):
         pipeline.measure(load_config(path), log=log)
+    assert log.lines == []
+    assert not load_config(path).ledger.path.exists()
+
+
+def test_noise_that_fails_a_test_of_its_own_measures_nothing(project, log, monkeypatch):
+    tests = (("a whole table", True), ("the right law", False), ("fresh noise", False))
+    monkeypatch.setattr(preconditions, "self_test", lambda: tests)
+    path = project()
+    with pytest.raises(BugError, match="self-test: the right law, fresh noise") as caught:
+        pipeline.measure(load_config(path), log=log)
+    assert caught.value.exit_code == 3
+    assert "nothing was measured" in caught.value.why
     assert log.lines == []
     assert not load_config(path).ledger.path.exists()
 

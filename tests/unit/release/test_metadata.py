@@ -114,50 +114,88 @@ def test_the_record_tells_what_the_curator_declared(released):
     assert "Sector: Agriculture." in rich["administrative"]["notes"]
 
 
-def test_the_validator_of_data_packages_reads_the_rows(made):
+READERS = """
+import importlib.util, json, os, sys
+if importlib.util.find_spec("frictionless"):
+    import frictionless
+if importlib.util.find_spec("mlcroissant"):
+    import mlcroissant
+
+def data_package():
+    package = frictionless.Package("datapackage.json")
+    report = package.validate()
+    tables = [each for each in package.resources if each.type == "table"]
+    rows = [row.to_dict() for table in tables for row in table.read_rows()]
+    return [report.valid, report.flatten(["type", "note"]), rows]
+
+def plain(value):
+    if isinstance(value, bytes):
+        return value.decode()
+    return value.item() if hasattr(value, "item") else value
+
+def croissant():
+    dataset = mlcroissant.Dataset(jsonld="croissant.json")
+    issues = dataset.metadata.ctx.issues
+    rows = [[plain(value) for value in row.values()] for row in dataset.records("rows")]
+    counts = len(list(dataset.records("noisy_counts")))
+    return [sorted(issues.errors), sorted(issues.warnings), rows, counts]
+
+answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
+for line in sys.stdin:
+    name, folder = json.loads(line)
+    os.chdir(folder)
+    print(json.dumps(globals()[name](), default=str), file=answers, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def read_by():
+    """What the programs of others read in a folder: one process, that loads them once.
+
+    It ends without taking its libraries down: threads of theirs abort now and then while that is
+    done, after all the work.
+    """
+    command = [sys.executable, "-c", READERS]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as reader:
+
+        def read(name, folder):
+            print(json.dumps([name, str(folder)]), file=reader.stdin, flush=True)
+            answer = reader.stdout.readline()
+            assert answer, reader.communicate()[1][-3000:]
+            return json.loads(answer)
+
+        yield read
+        reader.communicate()
+    assert reader.returncode == 0
+
+
+def test_the_validator_of_data_packages_reads_the_rows(made, read_by):
     pytest.importorskip("frictionless", reason="frictionless is not installed")
-    code = (
-        "import json, sys, frictionless\n"
-        "report = frictionless.Package('datapackage.json').validate()\n"
-        "rows = [r.to_dict() for t in frictionless.Package('datapackage.json').resources\n"
-        "        if t.type == 'table' for r in t.read_rows()]\n"
-        "print(json.dumps([report.valid, report.flatten(['type', 'note']), rows], default=str))\n"
-    )
-    done = run_there(made, code)
-    valid, problems, rows = json.loads(done)
+    valid, problems, rows = read_by("data_package", made.folder)
     assert (valid, problems) == (True, [])
     if (made.folder / "synthetic.csv").exists():
         assert len(rows) == manifest_of(made)["post_processing"]["rows"]["number"]
 
 
-def test_the_validator_of_data_packages_notices_a_row_outside_its_schema(released):
+def test_the_validator_of_data_packages_notices_a_row_outside_its_schema(released, read_by):
     pytest.importorskip("frictionless", reason="frictionless is not installed")
     made = released()
     path = made.folder / "synthetic.csv"
     header, first, rest = path.read_text(encoding="utf-8").split("\n", 2)
     cells = ["" if cell.isdigit() else "nobody" for cell in first.split(",")]
     path.write_text("\n".join([header, ",".join(cells), rest]), encoding="utf-8")
-    code = (
-        "import frictionless, json\n"
-        "report = frictionless.Package('datapackage.json').validate()\n"
-        "print(json.dumps(sorted({e[0] for e in report.flatten(['type'])})))\n"
-    )
-    assert {"constraint-error", "hash-count"} <= set(json.loads(run_there(made, code)))
+    valid, problems, _ = read_by("data_package", made.folder)
+    assert not valid
+    assert {"constraint-error", "hash-count"} <= {kind for kind, _ in problems}
 
 
-def test_the_loader_of_croissant_accepts_the_description_and_reads_the_rows(made):
+def test_the_loader_of_croissant_accepts_the_description_and_reads_the_rows(made, read_by):
     pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
-    code = (
-        "import json, logging, mlcroissant as ml\n"
-        "dataset = ml.Dataset(jsonld='croissant.json')\n"
-        "issues = dataset.metadata.ctx.issues\n"
-        "plain = lambda v: v.decode() if isinstance(v, bytes) else v.item() "
-        "if hasattr(v, 'item') else v\n"
-        "read = lambda s: [[plain(v) for v in r.values()] for r in dataset.records(s)]\n"
-        "print(json.dumps([sorted(issues.errors), sorted(issues.warnings),\n"
-        "    read('rows'), len(read('noisy_counts'))], default=str))\n"
-    )
-    errors, warnings, rows, noisy = json.loads(run_there(made, code).splitlines()[-1])
+    errors, warnings, rows, noisy = read_by("croissant", made.folder)
     assert (errors, warnings) == ([], [])
     manifest = manifest_of(made)
     listed = {entry["path"]: entry for entry in manifest["files"]}
@@ -168,19 +206,6 @@ def test_the_loader_of_croissant_accepts_the_description_and_reads_the_rows(made
         for values, row in zip(table.to_pylist()[:50], rows, strict=False):
             for expected, found in zip(values.values(), row, strict=True):
                 assert expected is None or found == expected
-
-
-def run_there(made, code):
-    """The output of a program in the release folder.
-
-    It ends without taking its libraries down: threads of theirs abort now and then while that is
-    done, after all the work.
-    """
-    leave = "import os, sys\nsys.stdout.flush()\nos._exit(0)\n"
-    command = [sys.executable, "-c", code + leave]
-    done = subprocess.run(command, cwd=made.folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 def test_the_description_names_both_standards_and_every_field_on_responsible_ai(released):
