@@ -60,6 +60,9 @@ rootLogger.level = debug
 rootLogger.appenderRef.f.ref = f
 """
 
+FAST = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Java compiles quickly rather than well, because no run here is long."""
+
 pytestmark = pytest.mark.xdist_group("spark")
 needs_spark = pytest.mark.skipif(
     importlib.util.find_spec("pyspark") is None
@@ -112,9 +115,8 @@ def leaks(place: Path, finished: subprocess.CompletedProcess[str]) -> list[str]:
 @needs_spark
 def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(project, tmp_path):
     path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/people`")
-    fast = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
-    finished = start(tmp_path, "-c", KILLER, str(path), **fast)
+    finished = start(tmp_path, "-c", KILLER, str(path), **FAST)
     assert finished.returncode == 1, finished.stderr
     assert "Spark could not count the records of parquet." in finished.stderr
     assert "Traceback" not in finished.stderr
@@ -127,7 +129,7 @@ def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(pro
         (tmp_path / "conf" / name).write_text(text.format(place=tmp_path))
     (tmp_path / "events").mkdir()
     talkative = {"SPARK_CONF_DIR": str(tmp_path / "conf"), "SPARK_LOCAL_DIRS": str(tmp_path / "s")}
-    finished = start(tmp_path, "-m", "synth", "run", str(path), **fast, **talkative)
+    finished = start(tmp_path, "-m", "synth", "run", str(path), **FAST, **talkative)
     assert finished.returncode == 0, finished.stderr
     assert reserved(path) is RunState.PUBLISHED
     verify_release(tmp_path / "outputs" / "small")
@@ -147,7 +149,7 @@ def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(pro
 @needs_spark
 def test_a_table_that_is_not_there_is_found_before_the_charge(project, tmp_path):
     path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/nowhere`")
-    finished = start(tmp_path, "-m", "synth", "measure", str(path))
+    finished = start(tmp_path, "-m", "synth", "measure", str(path), **FAST)
     assert finished.returncode == 1, finished.stderr
     assert "Spark finds no Parquet file at parquet." in finished.stderr
     assert "no record was read and nothing was charged" in finished.stderr
