@@ -159,7 +159,7 @@ def test_changed_rows_are_found(published):
     shutil.copytree(published, folder)
     text = (folder / "synthetic.csv").read_bytes()
     lines = text.split(b"\n")
-    lines[-2] = b"9" + lines[-2][1:] if not lines[-2].startswith(b"9") else lines[-2][:-1] + b"8"
+    lines[-2] = (b"8" if lines[-2].startswith(b"9") else b"9") + lines[-2][1:]
     (folder / "synthetic.csv").write_bytes(b"\n".join(lines))
     with pytest.raises(VerificationError) as caught:
         verify_release(folder)
