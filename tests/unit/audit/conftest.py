@@ -1,5 +1,6 @@
 """Audits that give the same every time: keyed streams and coins, and fewer canaries."""
 
+import functools
 import hashlib
 import itertools
 
@@ -8,7 +9,7 @@ import pytest
 from synth.audit import audit as audit_configuration
 from synth.audit import choices, counting, lists, tables, whole_run
 from synth.config import load_config
-from synth.noise import NoiseStream
+from synth.noise import NoiseStream, table_sampler
 
 
 def keyed_streams():
@@ -26,7 +27,7 @@ SIZES = {
     tables: {"MOST_CANARIES": 1 << 15, "RUNS_AS_PLANNED": 2, "CANARIES": 1 << 14}
     | {"CHOOSING_RUNS": 1, "RUNS": 1},
     lists: {"MOST_CELLS": 1 << 14, "MOST_RUNS": 1, "LONE_CANARIES": 1 << 14, "WANTED": 4},
-    counting: {"GROUPS": 1, "CROWD": 40},
+    counting: {"GROUPS": 1, "UNITS": 3, "CROWD": 40},
     choices: {"STREAMS": 4, "CHOICES": 1 << 8},
     whole_run: {"MOST_RUNS": 2},
 }
@@ -34,7 +35,8 @@ SIZES = {
 
 @pytest.fixture
 def small_audits(monkeypatch):
-    """Enough canaries to see a fault, in little time."""
+    """Enough canaries to see a fault, in little time; a law is tabulated once in a test."""
+    monkeypatch.setattr(table_sampler, "_table", functools.cache(table_sampler._table))
     for module, sizes in SIZES.items():
         for name, size in sizes.items():
             monkeypatch.setattr(module, name, size)

@@ -52,6 +52,8 @@ class Mutant:
     says: str
     """A part of a sentence of the report."""
     changes: Mapping[str, Any] = field(default_factory=lambda: {"strategy": TABLES})
+    units: int = 3
+    """Made-up sources hold every subset of so many units, of which a real audit has four."""
 
 
 def alter(place: str, *changes: tuple[str, str]) -> Callable[[Patch], None]:
@@ -192,6 +194,7 @@ MUTANTS = {
             ("    return MeasuredTable(", "    counts[empty] = 0\n    return MeasuredTable("),
         ),
         CHANGES,
+        units=4,
     ),
     "a replaced unit taken for an added one": Mutant(
         replacing_taken_for_adding,

@@ -20,9 +20,17 @@ from .conftest import keyed_bytes
 
 PERSON = {"column": "id", "max_records": 2}
 POSTGRES = {"path": None, "url": "postgresql://db.example.org/people", "table": "people"}
+UNITS = counting.UNITS
 CSV = {"delimiter": ";", "quote": "'", "escape": "\\", "encoding": "windows-1252"}
 
 
+@pytest.fixture
+def all_units(monkeypatch, small_audits):  # noqa: ARG001
+    """As many units in all combinations as a real audit has."""
+    monkeypatch.setattr(counting, "UNITS", UNITS)
+
+
+@pytest.mark.usefixtures("all_units")
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("unit", ["record", PERSON], ids=["record", "person"])
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.audit import render
+from synth.audit import counting, render
 
 from .mutants import MUTANTS, forget_plans
 
@@ -18,6 +18,7 @@ def fresh_plans():
 @pytest.mark.usefixtures("fresh_plans")
 def test_a_broken_program_fails_its_audit(run_audit, monkeypatch, name):
     mutant = MUTANTS[name]
+    monkeypatch.setattr(counting, "UNITS", mutant.units)
     mutant.break_it(monkeypatch)
     report = run_audit(**mutant.changes)
     assert report.exceeded
@@ -25,14 +26,15 @@ def test_a_broken_program_fails_its_audit(run_audit, monkeypatch, name):
     assert "do not release" in render(report)
 
 
-AUDITED = {str(mutant.changes): mutant.changes for mutant in MUTANTS.values()}
-"""Each configuration once."""
+AUDITED = {str((each.units, each.changes)): each for each in MUTANTS.values()}
+"""Of each configuration and number of units one."""
 
 
-@pytest.mark.parametrize("changes", AUDITED.values(), ids=range(len(AUDITED)))
+@pytest.mark.parametrize("mutant", AUDITED.values(), ids=range(len(AUDITED)))
 @pytest.mark.usefixtures("fresh_plans")
-def test_the_whole_program_passes_the_same_audit(run_audit, changes):
-    assert run_audit(**changes).faults == ()
+def test_the_whole_program_passes_the_same_audit(run_audit, monkeypatch, mutant):
+    monkeypatch.setattr(counting, "UNITS", mutant.units)
+    assert run_audit(**mutant.changes).faults == ()
 
 
 def test_there_are_twenty_two():
