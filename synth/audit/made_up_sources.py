@@ -113,20 +113,26 @@ class MadeUpSource:
         )
         header = dialect.header or self.columns
         writer.writerows([header] if dialect.header is None else [])
+        places = {name: place for place, name in enumerate(self.columns)}
+        wanted = [(name, places.get(name)) for name in header]
         for record in records:
-            fields = dict(zip(self.columns, record, strict=True))
-            writer.writerow([self._with_mark(name, fields.get(name, "")) for name in header])
+            writer.writerow(
+                "" if place is None else self._with_mark(name, record[place])
+                for name, place in wanted
+            )
         content = text.getvalue().encode(dialect.encoding)
         path.write_bytes(gzip.compress(content, 1) if is_gzip(path) else content)
 
     def _with_mark(self, column: str, text: str) -> str:
         """A number of a column of numbers with the decimal mark of the files; else the text."""
+        mark = self.source.dialect.decimal
+        if mark == "." or column not in self.ordered:
+            return text
         try:
             float(text)
         except ValueError:
             return text
-        mark = self.source.dialect.decimal
-        return text.replace(".", mark) if column in self.ordered else text
+        return text.replace(".", mark)
 
     def _write_parquet(self, path: Path, records: Sequence[Record], *, typed: bool) -> None:
         """Texts; with `typed`, each of them stored once."""

@@ -107,7 +107,8 @@ def _repeated_windows(bits: NDArray[np.bool_]) -> int:
     while width < WINDOW:
         words = words[:-width] << np.uint64(width) | words[width:]
         width *= 2
-    return len(words) - len(np.unique(np.minimum(words, ~words)))
+    ordered = np.sort(np.minimum(words, ~words))
+    return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
 
 
 def _worst_distance(signs: NDArray[np.int8], miss: float) -> tuple[int, int]:

@@ -54,18 +54,15 @@ class CountableTable:
         """How many cells records can be made up for."""
         return math.prod(map(len, self.codes))
 
-    def places(self, chosen: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    def places(self, chosen: Sequence[int]) -> tuple[NDArray[np.int64], list[list[int]]]:
         """The numbers of some cells in the table, and for each attribute a code in each of them."""
-        numbers, columns = [0] * len(chosen), []
-        left = list(chosen)
+        left = np.array(chosen, dtype=np.int64)
+        numbers, columns = np.zeros_like(left), []
         attributes = list(zip(self.codes, self.groups, self.strides, strict=True))
         for codes, groups, stride in reversed(attributes):
-            columns.append([codes[each % len(codes)] for each in left])
-            numbers = [
-                number + groups[each % len(codes)] * stride
-                for number, each in zip(numbers, left, strict=True)
-            ]
-            left = [each // len(codes) for each in left]
+            left, places = np.divmod(left, len(codes))
+            columns.append(np.array(codes)[places].tolist())
+            numbers += np.array(groups)[places] * stride
         return numbers, columns[::-1]
 
 
