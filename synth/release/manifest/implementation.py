@@ -13,7 +13,6 @@ from importlib.metadata import (
     PackageNotFoundError,
     distribution,
     metadata,
-    version,
 )
 from typing import Any
 
@@ -141,7 +140,8 @@ def installed_software() -> Software:
 
 def current_versions() -> dict[str, str]:
     """The versions of this program, of Python and of the numeric libraries."""
-    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+    found = {name: _metadata_of(name)["Version"] for name in LIBRARIES}
+    return {"python": platform.python_version()} | found
 
 
 def processor() -> str:
