@@ -11,10 +11,12 @@ from synth.audit.claim import at_least, at_most
 def upper_tail(successes, trials, share):
     """P(Binomial(trials, share) >= successes), exactly."""
     share = Fraction(share)
-    return sum(
-        comb(trials, k) * share**k * (1 - share) ** (trials - k)
+    right, all_ = share.numerator, share.denominator
+    ways = (
+        comb(trials, k) * right**k * (all_ - right) ** (trials - k)
         for k in range(successes, trials + 1)
     )
+    return Fraction(sum(ways), all_**trials)
 
 
 CASES = [(1, 1), (3, 10), (10, 10), (60, 100), (999, 1000), (1, 500)]

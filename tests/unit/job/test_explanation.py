@@ -3,14 +3,13 @@
 import json
 import math
 import re
-import subprocess
-import sys
 
 import pytest
 
 from synth.config import load_config
 from synth.job.explanation import explain, render_explanation
 from synth.privacy.meaning import at_least, at_most
+from tests.command_line import synth
 
 
 def test_the_bounds_of_epsilon_1_are_said_in_words(project):
@@ -78,14 +77,9 @@ def test_a_delta_is_explained_and_a_person_is_protected_as_a_whole(project):
 
 def test_what_was_spent_is_told_from_the_ledger(project):
     path = project(strategy="identity")
-    before = subprocess.run(
-        [sys.executable, "-m", "synth", "explain", str(path), "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    before = synth("explain", path, "--json")
     assert json.loads(before.stdout)["population"]["spent"] is None
-    subprocess.run([sys.executable, "-m", "synth", "run", str(path)], check=True)
+    assert synth("run", path).returncode == 0
     explanation = explain(load_config(path))
     assert explanation.to_plain()["population"]["spent"] == {"epsilon": "1", "delta": "0"}
     text = " ".join(render_explanation(explanation).split())

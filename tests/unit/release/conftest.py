@@ -1,15 +1,19 @@
 """Releases made from made-up noisy counts, with a quick stand-in for the estimator."""
 
 import hashlib
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from numpy.typing import NDArray
 
 from synth.config import Config, load_config
@@ -33,6 +37,7 @@ from synth.privacy import Budget, Promise, TableEvent, total_budget
 from synth.privacy.accounting import GAUSSIAN
 from synth.release import write_release
 from synth.release.derivation import BINS, ROUNDING, Derivation
+from tests.conftest import SMALL, merged
 
 TODAY = date(2026, 1, 31)
 BUSY = {
@@ -137,68 +142,99 @@ def _noisy_table(
     return MeasuredTable(event, noisy.astype(np.int64), noise_variance(event))
 
 
+def measured_in(
+    place: Path, *, events: tuple[TableEvent, ...] | None = None, **changes: Any
+) -> Made:
+    """Measurements and their receipt; the release folder is there, empty, not written."""
+    configuration = place / "small.yaml"
+    plain = merged(SMALL, {"strategy": "identity"} | changes)
+    configuration.write_text(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+    config = load_config(configuration)
+    events = plan_events(config) if events is None else events
+    generator = np.random.default_rng(20260131)
+    universe = generator.geometric(0.1, config.universe.size)
+    measurements = Measurements(
+        config.release.id,
+        config.hash,
+        tuple(_noisy_table(event, config, universe, generator) for event in events),
+    )
+    path = place / "measurements.parquet"
+    write_measurements(path, measurements)
+    cap = Budget(config.ledger.epsilon_cap, config.ledger.delta_cap)
+    spent = total_budget(events, delta=config.privacy.delta)
+    before = Budget((cap.epsilon - spent.epsilon) / 2, Fraction(0))
+    receipt = Receipt(
+        release_id=config.release.id,
+        configuration_hash=config.hash,
+        measurements_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        measured_on="2026-01-30",
+        ledger=LedgerPosition(
+            config.ledger.population,
+            cap,
+            before,
+            spent,
+            ("old",) if before.epsilon else (),
+            promise=Promise.of(config.privacy),
+            reservation_hash="5a" * 32,
+        ),
+        self_tests=(SelfTest("the table of the sampler is exact", True),),
+        disposal=Disposal(
+            "keep",
+            config.source.disposal_reason,
+            (SOURCE_KEPT, NO_TEMPORARY_FILE, NO_CORE_DUMP),
+        ),
+    )
+    folder = place / "staging" / config.release.id
+    folder.mkdir(parents=True, mode=0o700)
+    return Made(folder, config, measurements, path, receipt)
+
+
+def released_in(place: Path, **changes: Any) -> Made:
+    """A whole release."""
+    made = measured_in(place, **changes)
+    write_release(
+        made.folder,
+        config=made.config,
+        measurements_file=made.measurements_file,
+        receipt=made.receipt,
+        today=TODAY,
+        derivation=stand_in,
+    )
+    return made
+
+
+def copied(made: Made, place: Path) -> Made:
+    """The same release in another place, for a test that changes it."""
+    shutil.copytree(made.measurements_file.parent, place, dirs_exist_ok=True)
+    return replace(
+        made,
+        folder=place / "staging" / made.folder.name,
+        config=load_config(place / "small.yaml"),
+        measurements=deepcopy(made.measurements),
+        measurements_file=place / made.measurements_file.name,
+    )
+
+
 @pytest.fixture
-def measured(tmp_path: Path, project: Callable[..., Path]) -> Callable[..., Made]:
-    """Makes measurements and their receipt; the release folder is there, empty, not written."""
+def measured(tmp_path: Path) -> Callable[..., Made]:
+    """Makes measurements."""
+    return partial(measured_in, tmp_path)
 
-    def make(*, events: tuple[TableEvent, ...] | None = None, **changes: Any) -> Made:
-        config = load_config(project(people=None, **({"strategy": "identity"} | changes)))
-        events = plan_events(config) if events is None else events
-        generator = np.random.default_rng(20260131)
-        universe = generator.geometric(0.1, config.universe.size)
-        measurements = Measurements(
-            config.release.id,
-            config.hash,
-            tuple(_noisy_table(event, config, universe, generator) for event in events),
-        )
-        path = tmp_path / "measurements.parquet"
-        write_measurements(path, measurements)
-        cap = Budget(config.ledger.epsilon_cap, config.ledger.delta_cap)
-        spent = total_budget(events, delta=config.privacy.delta)
-        before = Budget((cap.epsilon - spent.epsilon) / 2, Fraction(0))
-        receipt = Receipt(
-            release_id=config.release.id,
-            configuration_hash=config.hash,
-            measurements_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-            measured_on="2026-01-30",
-            ledger=LedgerPosition(
-                config.ledger.population,
-                cap,
-                before,
-                spent,
-                ("old",) if before.epsilon else (),
-                promise=Promise.of(config.privacy),
-                reservation_hash="5a" * 32,
-            ),
-            self_tests=(SelfTest("the table of the sampler is exact", True),),
-            disposal=Disposal(
-                "keep",
-                config.source.disposal_reason,
-                (SOURCE_KEPT, NO_TEMPORARY_FILE, NO_CORE_DUMP),
-            ),
-        )
-        folder = tmp_path / "staging" / config.release.id
-        folder.mkdir(parents=True, mode=0o700)
-        return Made(folder, config, measurements, path, receipt)
 
-    return make
+@pytest.fixture(scope="session")
+def small_release(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """The release of the small configuration, written once, before any test alters the program."""
+    return released_in(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture
-def released(measured: Callable[..., Made]) -> Callable[..., Made]:
-    """Writes a whole release."""
+def released(tmp_path: Path, small_release: Made) -> Callable[..., Made]:
+    """Makes a whole release; that of the small configuration is copied."""
 
     def make(**changes: Any) -> Made:
-        made = measured(**changes)
-        write_release(
-            made.folder,
-            config=made.config,
-            measurements_file=made.measurements_file,
-            receipt=made.receipt,
-            today=TODAY,
-            derivation=stand_in,
-        )
-        return made
+        if changes:
+            return released_in(tmp_path, **changes)
+        return copied(small_release, tmp_path)
 
     return make
 
@@ -208,12 +244,22 @@ def busy() -> dict[str, Any]:
     return BUSY
 
 
+PLANNED = "synth.release.verification.measurements_check.plan_events"
+
+
+@pytest.fixture(scope="session")
+def release_of_several(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A release of three tables whose events were chosen by hand, written once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PLANNED, lambda _: SEVERAL_EVENTS)
+        return released_in(tmp_path_factory.mktemp("several"), events=SEVERAL_EVENTS, **SEVERAL)
+
+
 @pytest.fixture
-def several(released: Callable[..., Made], monkeypatch: pytest.MonkeyPatch) -> Made:
-    """A release of three tables whose events were chosen by hand."""
-    planned = "synth.release.verification.measurements_check.plan_events"
-    monkeypatch.setattr(planned, lambda _: SEVERAL_EVENTS)
-    return released(events=SEVERAL_EVENTS, **SEVERAL)
+def several(tmp_path: Path, release_of_several: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """A copy of that release, and a verifier that expects these events."""
+    monkeypatch.setattr(PLANNED, lambda _: SEVERAL_EVENTS)
+    return copied(release_of_several, tmp_path)
 
 
 @pytest.fixture

@@ -388,32 +388,33 @@ def test_the_card_lists_range_queries(released):
     verify_folder(made.folder, derivation=made.derive)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_the_snippet_of_the_card_loads_any_table_with_its_labels(several, number):
+def test_the_snippet_of_the_card_loads_any_table_with_its_labels(several):
     card = (several.folder / "README.md").read_text(encoding="utf-8")
     code = re.findall(r"```python\n(.*?)```", card, flags=re.DOTALL)[-1]
-    code = code.replace("number = 0", f"number = {number}")
-    code += "print(noisy.drop(columns=['table', 'cell']).to_json(orient='split'))"
+    assert code.count("number = 0") == 1
+    code += "print(noisy.drop(columns=['table', 'cell']).to_json(orient='split'))\n"
+    tables = several.measurements.tables
+    codes = [code.replace("number = 0", f"number = {number}") for number in range(len(tables))]
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-W", "error", "-c", "".join(codes)],
         cwd=several.folder,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    loaded = json.loads(done.stdout)
-    table = several.measurements.tables[number]
     universe = several.config.universe
-    assert loaded["columns"] == ["noisy_count", *table.event.table]
-    labels = [
-        universe.attribute(name).hierarchy[-step].labels
-        if step
-        else universe.attribute(name).labels
-        for name, step in zip(table.event.table, table.event.coarsening, strict=True)
-    ]
-    places = np.ndindex(*map(len, labels))
-    expected = [
-        [int(noisy), *(names[code] for names, code in zip(labels, place, strict=True))]
-        for noisy, place in zip(table.noisy_counts, places, strict=True)
-    ]
-    assert loaded["data"] == expected
+    for line, table in zip(done.stdout.splitlines(), tables, strict=True):
+        loaded = json.loads(line)
+        assert loaded["columns"] == ["noisy_count", *table.event.table]
+        labels = [
+            universe.attribute(name).hierarchy[-step].labels
+            if step
+            else universe.attribute(name).labels
+            for name, step in zip(table.event.table, table.event.coarsening, strict=True)
+        ]
+        places = np.ndindex(*map(len, labels))
+        expected = [
+            [int(noisy), *(names[code] for names, code in zip(labels, place, strict=True))]
+            for noisy, place in zip(table.noisy_counts, places, strict=True)
+        ]
+        assert loaded["data"] == expected
