@@ -48,16 +48,24 @@ def _warm_process() -> subprocess.Popen[str]:
 
 
 def socket_of(trials: str) -> str:
-    """Where shell scripts ask: beside the socket of the trials."""
+    """Where clients ask: beside the socket of the trials."""
     return str(Path(trials).with_name("commands"))
+
+
+def words_of_synth() -> list[str]:
+    """A command for subprocess that does what `synth` does, and can be stopped as it can be.
+
+    With `-c PROGRAM` behind it a program is carried out, with the words after that in `sys.argv`.
+    """
+    asks = socket_of(warm_trial.warm_process())
+    _warm_process()
+    return [sys.executable, "-IS", str(Path(__file__).with_name("warm_client.py")), asks]
 
 
 def write_program(path: Path) -> None:
     """A program for shell scripts that does what `synth` does."""
-    asks = socket_of(warm_trial.warm_process())
-    _warm_process()
-    words = [sys.executable, "-IS", str(Path(__file__).with_name("warm_client.py")), asks]
-    path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+    words = shlex.join(words_of_synth())
+    path.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     path.chmod(0o755)
 
 

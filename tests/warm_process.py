@@ -3,10 +3,11 @@
 A command is one of `synth`, or a program as after `python -c`, which may alter `synth` first.
 
 Run as a script by `tests.command_line`, it reads requests from standard input, one JSON object a
-line, and answers each with the exit code of the command. Shell scripts ask through a socket and
-send their streams (`tests/warm_client.py`). A command has a process, arguments,
-environment, directory and files of its own, as if it had been executed; only the start of the
-interpreter and the loading of libraries are left out, which is most of what a small run takes.
+line, and answers each with the exit code of the command. Whoever needs a process that can be
+stopped, or several at once, asks through a socket and sends its streams (`tests/warm_client.py`).
+A command has a process, arguments, environment, directory and files of its own, as if it had been
+executed; only the start of the interpreter and the loading of libraries are left out, which is most
+of what a small run takes.
 """
 
 import contextlib
@@ -44,8 +45,8 @@ def warm_up(configuration: Path) -> None:
         __import__(name)
 
 
-def carried_out(request: dict, streams: Sequence[int] = ()) -> int:
-    """The exit code of a command in a process of its own; negative for a signal."""
+def started(request: dict, streams: Sequence[int] = ()) -> int:
+    """The process id of a command in a process of its own."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -57,7 +58,7 @@ def carried_out(request: dict, streams: Sequence[int] = ()) -> int:
             )
         finally:
             os._exit(99)
-    return forked_job.end_of(pid)
+    return pid
 
 
 def enter(request: dict, streams: Sequence[int]) -> None:
@@ -76,17 +77,46 @@ def enter(request: dict, streams: Sequence[int]) -> None:
         os.dup2(stream, target)
 
 
-def answer(listening: socket.socket) -> None:
-    """Carry out what a shell script asks for, with its streams."""
-    with listening.accept()[0] as asked:
-        received, streams, _, _ = socket.recv_fds(asked, 1 << 20, 3)
-        while received and not received.endswith(b"\n"):
-            received += asked.recv(1 << 20)
-        code = carried_out(json.loads(received), streams)
-        for stream in streams:
-            os.close(stream)
-        with contextlib.suppress(OSError):  # whoever asked is gone
-            asked.sendall(f"{code}\n".encode())
+def answer(asked: socket.socket) -> None:
+    """Carry out what a client asks for, with its streams: tell the process id, then the code.
+
+    A client that is killed kills the command.
+    """
+    received, streams, _, _ = socket.recv_fds(asked, 1 << 20, 3)
+    while received and not received.endswith(b"\n"):
+        received += asked.recv(1 << 20)
+    pid = started(json.loads(received), streams)
+    for stream in streams:
+        os.close(stream)
+    with contextlib.suppress(OSError):  # whoever asked is gone
+        asked.sendall(f"{pid}\n".encode())
+    if asked in select.select([asked, os.pidfd_open(pid)], [], [])[0]:
+        os.kill(pid, signal.SIGKILL)
+    code = forked_job.end_of(pid)
+    with contextlib.suppress(OSError):
+        asked.sendall(f"{code}\n".encode())
+
+
+def answer_clients(listening: socket.socket, other: int) -> None:
+    """Answer each client in a process of its own, until the process `other` ends."""
+    running = {os.pidfd_open(other): other}
+    while other in running.values():
+        ready = select.select([listening, *running], [], [])[0]
+        if listening in ready:
+            ready.remove(listening)
+            asked, _ = listening.accept()
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    forked_job.adopt_orphans()
+                    answer(asked)
+                finally:
+                    os._exit(0)
+            asked.close()
+            running[os.pidfd_open(pid)] = pid
+        for ended in ready:
+            os.waitpid(running.pop(ended), 0)
+            os.close(ended)
 
 
 def main() -> None:
@@ -97,13 +127,13 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(sys.argv[3])
         listening.listen()
-        while True:
-            if listening in select.select([sys.stdin, listening], [], [])[0]:
-                answer(listening)
-            elif line := sys.stdin.readline():
-                print(carried_out(json.loads(line)), file=answers, flush=True)
-            else:
-                return
+        pid = os.fork()
+        if pid:
+            answer_clients(listening, pid)
+            return
+    forked_job.adopt_orphans()
+    for line in sys.stdin:
+        print(forked_job.end_of(started(json.loads(line))), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import ctypes
 import gc
 import io
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -45,6 +46,11 @@ def warm_up(configuration: Path) -> None:
     pipeline.publish(config, log=log)
     gc.collect()
     gc.freeze()
+    adopt_orphans()
+
+
+def adopt_orphans() -> None:
+    """Let orphans of jobs come to this process; one that it forks must ask for them itself."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -141,9 +147,15 @@ class _ForkedProcess:
         self.stdout.close()
         self.wait()
 
-    def wait(self, _seconds: float | None = None) -> int:
-        """Wait for the end."""
+    def wait(self, seconds: float | None = None) -> int:
+        """Wait for the end; subprocess.TimeoutExpired if that takes longer."""
         if self.returncode is None:
+            ended = os.pidfd_open(self.pid)
+            try:
+                if not select.select([ended], [], [], seconds)[0]:
+                    raise subprocess.TimeoutExpired("synth measure", seconds or 0)
+            finally:
+                os.close(ended)
             _, status = os.waitpid(self.pid, 0)
             self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode

@@ -578,11 +578,11 @@ def test_the_command_says_what_it_found_and_ends_with_5(release):
     fine = subprocess.run(command, capture_output=True, text=True)
     assert fine.returncode == 0, fine.stderr
     assert fine.stdout.startswith("tampered: verified\n  ok    ")
-    plain = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    plain = synth("verify", release, "--json")
     assert json.loads(plain.stdout) == verify_release(release).to_plain()
     with (release / "synthetic.csv").open("ab") as file:
         file.write(b"1,Male\n")
-    found = subprocess.run(command, capture_output=True, text=True)
+    found = synth("verify", release)
     assert found.returncode == 5
     assert "synthetic.csv: its bytes were changed" in found.stdout + found.stderr
     assert "Traceback" not in found.stderr

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import fields
 from fractions import Fraction
@@ -16,36 +15,24 @@ from synth.config import load_config
 from synth.job.log import LOG_VERSION, Record, StageName
 from synth.ledger import Ledger, RunState
 from synth.ledger.run_directory import run_directory
-from tests.command_line import synth
+from tests.command_line import synth, words_of_synth
 
-# A measuring process that spills and then takes its time; a deaf one does not hear that it should
-# end, as when it is busy in native code.
+# A job whose measuring process spills and then takes its time; a deaf one does not hear that it
+# should end, as when it is busy in native code.
 SLOW = """
-import signal, sys, time
+import os, signal, sys, time
 from pathlib import Path
 import synth.curator.measuring as measuring
+import synth.job.measuring_process as process
 way, marker, *arguments = sys.argv[1:]
 def tabulate(config, source, files, scratch):
     (scratch / "spilled").write_text("rows")
     if way == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Path(marker).touch()
+    Path(marker).with_suffix(".new").write_text(str(os.getpid()))
+    Path(marker).with_suffix(".new").rename(marker)
     time.sleep(600)
 measuring.tabulate = tabulate
-sys.argv = ["synth", *arguments]
-from synth.cli import main
-main()
-"""
-# Starts the real run, whose measuring process is the slow one.
-RUN = """
-import sys
-import synth.job.measuring_process as process
-slow, way, marker, *arguments = sys.argv[1:]
-real = process.subprocess.Popen
-class Popen(real):
-    def __init__(self, command, **options):
-        super().__init__([sys.executable, "-c", slow, way, marker, *command[3:]], **options)
-process.subprocess.Popen = Popen
 process.SECONDS_TO_END = 1.0
 sys.argv = ["synth", *arguments]
 from synth.cli import main
@@ -53,9 +40,10 @@ main()
 """
 
 
-def start(path, way, *options):
+def start(path, way, verb, *options):
+    """The job of the warm process; `measuring` tells which process measures."""
     marker = path.parent / "measuring"
-    command = [sys.executable, "-c", RUN, SLOW, way, str(marker), "run", str(path), *options]
+    command = [*words_of_synth(), "-c", SLOW, way, str(marker), verb, str(path), *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -94,7 +82,7 @@ LONG = "1000000"
 @pytest.mark.parametrize("way", WAYS)
 def test_a_time_limit_ends_the_measuring_process_and_costs_nothing_more(project, way):
     path = project()
-    with start(path, way, "--timeout", LONG) as run:
+    with start(path, way, "run", "--timeout", LONG) as run:
         wait_until((path.parent / "measuring").exists)
         run.send_signal(signal.SIGALRM)
         said = run.communicate(timeout=200)[1]
@@ -109,9 +97,10 @@ def test_a_time_limit_ends_the_measuring_process_and_costs_nothing_more(project,
 @pytest.mark.parametrize("way", WAYS)
 def test_a_stop_from_outside_is_130_and_leaves_no_process(project, way, number):
     path = project()
-    with start(path, way, "--log-json") as run:
+    with start(path, way, "run", "--log-json") as run:
         wait_until((path.parent / "measuring").exists)
-        (child,) = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        child = (path.parent / "measuring").read_text()
+        assert Path(f"/proc/{child}").exists()
         run.send_signal(number)
         said = run.communicate(timeout=200)[1]
     assert run.returncode == 130, said
@@ -125,9 +114,7 @@ def test_a_stop_from_outside_is_130_and_leaves_no_process(project, way, number):
 
 def test_measure_alone_has_a_time_limit_too(project):
     path = project()
-    command = [sys.executable, "-c", SLOW, "hears", str(path.parent / "measuring")]
-    command += ["measure", str(path), "--timeout", LONG]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as measuring:
+    with start(path, "hears", "measure", "--timeout", LONG) as measuring:
         wait_until((path.parent / "measuring").exists)
         measuring.send_signal(signal.SIGALRM)
         said = measuring.communicate(timeout=200)[1]
@@ -139,11 +126,10 @@ def test_measure_alone_has_a_time_limit_too(project):
 def test_the_alarm_is_set_by_the_clock(project):
     """Nothing waits for anything here: one second is over before a run can end, or soon after."""
     path = project()
-    command = [sys.executable, "-c", SLOW, "hears", str(path.parent / "measuring")]
-    command += ["measure", str(path), "--timeout", "1"]
-    stopped = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
-    assert stopped.returncode == 1, stopped.stderr
-    assert "time limit of 1 seconds" in stopped.stderr
+    with start(path, "hears", "measure", "--timeout", "1") as stopped:
+        said = stopped.communicate(timeout=200)[1]
+    assert stopped.returncode == 1, said
+    assert "time limit of 1 seconds" in said
 
 
 def test_a_limit_that_is_not_reached_changes_nothing(project):
@@ -234,7 +220,7 @@ def test_failures_are_objects_too_and_carry_the_exit_code(project):
 
 def test_two_jobs_at_once_are_kept_apart(project):
     path = project()
-    with start(path, "hears") as first:
+    with start(path, "hears", "run") as first:
         wait_until((path.parent / "measuring").exists)
         second = synth("run", path, "--log-json")
         first.terminate()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import yaml
+
+from tests.command_line import synth
 
 from .conftest import PASSWORD, write_csv
 
@@ -28,11 +28,7 @@ ROWS = [
 
 
 def draft(place, *words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "synth", "draft", *map(str, words)],
-        cwd=place, capture_output=True, text=True, check=False, timeout=200,
-        env={**os.environ, **environment},
-    )  # fmt: skip
+    return synth("draft", *words, cwd=place, environment={**os.environ, **environment})
 
 
 def domain(path):

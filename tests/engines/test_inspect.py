@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import yaml
 
+from tests.command_line import synth
 from tests.conftest import SMALL, merged
 
 from .conftest import counts_of, write_csv
@@ -31,10 +29,7 @@ DOMAIN = [
 def inspected(path, source):
     changes = {"domain": DOMAIN, "workload": {"marginals": 1}, "source": {"path": None} | source}
     path.write_text(yaml.safe_dump(merged(SMALL, changes)))
-    done = subprocess.run(
-        [sys.executable, "-m", "synth", "inspect", str(path), "--json"],
-        capture_output=True, text=True, check=False, timeout=200, env=os.environ,
-    )  # fmt: skip
+    done = synth("inspect", path, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

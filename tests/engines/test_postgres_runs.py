@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -96,7 +95,7 @@ def test_a_count_that_is_cut_off_is_resumed_with_the_same_charge(project, server
     server.execute("CREATE VIEW slow AS SELECT * FROM people WHERE pg_sleep(1) IS NOT NULL")
     path = from_table(project, server, "slow")
     with subprocess.Popen(
-        [sys.executable, "-m", "synth", "run", str(path)],
+        [*command_line.words_of_synth(), "run", str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:

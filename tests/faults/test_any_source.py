@@ -7,8 +7,6 @@ import gzip
 import io
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +19,7 @@ from synth.config import Dialect, FileSource, load_config
 from synth.curator.counting.tabulate import tabulate
 from synth.curator.seal import quiet_libraries, scrubbed
 from synth.errors import SourceError
+from tests.command_line import synth
 from tests.faults.test_hostile_releases import CONFIGURATION
 
 CANARY = "NeverToBeSeen77"
@@ -154,9 +153,6 @@ def test_the_command_calls_it_an_expected_failure(tmp_path):
     (tmp_path / "people.parquet").write_bytes(b"age,sex\n")
     text = CONFIGURATION.replace("people.csv", "people.parquet")
     (tmp_path / "release.yaml").write_text(text)
-    command = [sys.executable, "-m", "synth", "run", str(tmp_path / "release.yaml")]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "99"}
-    )
+    done = synth("run", tmp_path / "release.yaml", environment=os.environ | {"COLUMNS": "99"})
     assert done.returncode == 1, done.stderr
     assert "error: the source could not be read to its end" in done.stderr

@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from datetime import datetime as real_datetime
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +18,7 @@ from synth.ledger import Ledger, RunLock, RunState
 from synth.ledger.run_directory import run_directory
 from synth.privacy import Budget, Promise, TableEvent
 from synth.release import verify_release
-from tests.command_line import synth
+from tests.command_line import synth, words_of_synth
 
 QUICK = {"strategy": "identity", "output": {"formats": ["csv"]}}
 
@@ -164,7 +163,7 @@ def test_of_two_runs_at_once_one_works_and_the_other_touches_nothing(project, lo
 
 def test_three_real_runs_started_together_end_with_one_release(project):
     path = project(**QUICK)
-    command = [sys.executable, "-m", "synth", "run", str(path)]
+    command = [*words_of_synth(), "run", str(path)]
     runs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     said = [run.communicate(timeout=300)[1] for run in runs]
     codes = [run.returncode for run in runs]
