@@ -28,6 +28,7 @@ from fault_harness import forked_job
 from warm_trial import warm
 
 from synth.job import preconditions
+from synth.noise import table_sampler
 from synth.release.verification import trial_reading
 
 ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation", "synth.draft")
@@ -36,9 +37,10 @@ ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation",
 def warm_up(configuration: Path) -> None:
     """Do one small job, and load what other commands need.
 
-    The noise was tested by that job; forks test it no more.
+    The noise was tested by that job; forks test it no more, nor tabulate its laws again.
     """
     preconditions.self_test = functools.cache(preconditions.self_test)
+    table_sampler._table = functools.cache(table_sampler._table)
     forked_job.warm_up(configuration)
     os.environ.setdefault("MPLBACKEND", "Agg")
     for name in ALSO_LOADED:
