@@ -46,6 +46,9 @@ def default_threads() -> int:
 
 def in_order(work: Callable[[int], Result], items: Sequence[int], threads: int) -> Iterator[Result]:
     """The results of `work` in the order of the items, computed by several threads ahead of it."""
+    if len(items) == 1:  # a thread would take longer to start
+        yield work(items[0])
+        return
     with ThreadPoolExecutor(max(1, threads)) as pool:
         ahead: deque[Future[Result]] = deque()
         for item in items:

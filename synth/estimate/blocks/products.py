@@ -83,6 +83,9 @@ def _product(left: Floats, right: Floats, pool: Executor) -> Floats:
         block = slice(start, start + ROWS)
         np.matmul(left[block], right, out=out[block])
 
+    if left.shape[0] <= ROWS:
+        rows_from(0)  # a thread would take longer to start
+        return out
     for _ in pool.map(rows_from, range(0, left.shape[0], ROWS)):
         pass
     return out
