@@ -4,7 +4,6 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from synth.config import load_config
 from synth.ledger import Ledger, RunState
 from synth.release import verify_release
+from tests.command_line import synth
 
 CANARY = "CANARY7391"
 
@@ -71,18 +71,13 @@ needs_spark = pytest.mark.skipif(
 )
 
 
-def start(place: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def start(
+    place: Path, *words: object, program: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     (place / "work").mkdir(exist_ok=True)
     (place / "temporary").mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=place / "work",
-        env=os.environ | {"TMPDIR": str(place / "temporary")} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    variables = os.environ | {"TMPDIR": str(place / "temporary")} | environment
+    return synth(*words, program=program, cwd=place / "work", environment=variables)
 
 
 def spark_project(project, place: Path, table: str) -> Path:
@@ -116,7 +111,7 @@ def leaks(place: Path, finished: subprocess.CompletedProcess[str]) -> list[str]:
 def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(project, tmp_path):
     path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/people`")
 
-    finished = start(tmp_path, "-c", KILLER, str(path), **FAST)
+    finished = start(tmp_path, path, program=KILLER, **FAST)
     assert finished.returncode == 1, finished.stderr
     assert "Spark could not count the records of parquet." in finished.stderr
     assert "Traceback" not in finished.stderr
@@ -129,7 +124,7 @@ def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(pro
         (tmp_path / "conf" / name).write_text(text.format(place=tmp_path))
     (tmp_path / "events").mkdir()
     talkative = {"SPARK_CONF_DIR": str(tmp_path / "conf"), "SPARK_LOCAL_DIRS": str(tmp_path / "s")}
-    finished = start(tmp_path, "-m", "synth", "run", str(path), **FAST, **talkative)
+    finished = start(tmp_path, "run", path, **FAST, **talkative)
     assert finished.returncode == 0, finished.stderr
     assert reserved(path) is RunState.PUBLISHED
     verify_release(tmp_path / "outputs" / "small")
@@ -149,7 +144,7 @@ def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(pro
 @needs_spark
 def test_a_table_that_is_not_there_is_found_before_the_charge(project, tmp_path):
     path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/nowhere`")
-    finished = start(tmp_path, "-m", "synth", "measure", str(path), **FAST)
+    finished = start(tmp_path, "measure", path, **FAST)
     assert finished.returncode == 1, finished.stderr
     assert "Spark finds no Parquet file at parquet." in finished.stderr
     assert "no record was read and nothing was charged" in finished.stderr
@@ -160,7 +155,7 @@ def test_a_table_that_is_not_there_is_found_before_the_charge(project, tmp_path)
 @needs_spark
 def test_without_java_the_run_says_so_and_nothing_is_charged(project, tmp_path):
     path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/people`")
-    finished = start(tmp_path, "-m", "synth", "run", str(path), JAVA_HOME=str(tmp_path / "none"))
+    finished = start(tmp_path, "run", path, JAVA_HOME=str(tmp_path / "none"))
     assert finished.returncode == 1, finished.stderr
     assert "Spark did not start" in finished.stderr
     assert "JAVA_HOME" in finished.stderr
@@ -172,7 +167,7 @@ def test_without_java_the_run_says_so_and_nothing_is_charged(project, tmp_path):
 
 def test_without_pyspark_nothing_is_charged_and_the_run_says_how_to_get_it(project, tmp_path):
     path = spark_project(project, tmp_path, "people")
-    finished = start(tmp_path, "-c", WITHOUT_PYSPARK, str(path))
+    finished = start(tmp_path, path, program=WITHOUT_PYSPARK)
     assert finished.returncode == 1, finished.stderr
     assert "pip install 'synth-publisher[spark]'" in finished.stderr
     assert not (tmp_path / "state" / "ledger.sqlite").exists()
