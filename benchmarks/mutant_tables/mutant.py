@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,7 @@ class Mutant:
         if found != 1:
             raise ValueError(f"{self.name}: {self.file} holds its old text {found} times, not once")
         changed = source.replace(self.old, self.new)
-        if ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source)):
+        if ast.dump(ast.parse(changed)) == _dumped(source):
             raise ValueError(f"{self.name}: changes nothing")
         return changed
 
@@ -37,15 +38,25 @@ class Mutant:
         """The names of the functions and classes around the change."""
         source = (ROOT / self.file).read_text(encoding="utf-8")
         first, last = _changed_lines(source, self.broken(source))
-        kinds = (ast.FunctionDef, ast.ClassDef)
         return frozenset(
-            node.name
-            for node in ast.walk(ast.parse(source))
-            if isinstance(node, kinds)
-            and node.end_lineno is not None
-            and node.lineno <= first
-            and last <= node.end_lineno
+            name for name, start, end in _definitions(source) if start <= first and last <= end
         )
+
+
+@cache
+def _dumped(source: str) -> str:
+    """The syntax tree of a file of the product; hundreds of mutants are of a few dozen files."""
+    return ast.dump(ast.parse(source))
+
+
+@cache
+def _definitions(source: str) -> tuple[tuple[str, int, int], ...]:
+    """The name of every function and class, with its first and its last line."""
+    return tuple(
+        (node.name, node.lineno, node.end_lineno)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.end_lineno is not None
+    )
 
 
 def _changed_lines(source: str, changed: str) -> tuple[int, int]:

@@ -267,6 +267,7 @@ def test_a_round_gives_values_in_proportion_to_the_law():
     """
     table = BlockTable(gaussian(90))
     found = buckets_of(table)
+    sure = int(np.flatnonzero(table.values == 99 * table.size)[0])
     for block in range(-table.reach, table.reach, 37):
         for offset in range(table.size):
             total = 0
@@ -274,7 +275,6 @@ def test_a_round_gives_values_in_proportion_to_the_law():
                 low, high = 0, 2**64
                 while high - low > 1:  # the first fraction that is not accepted
                     middle = (low + high) // 2
-                    sure = int(np.flatnonzero(table.values == 99 * table.size)[0])
                     value = finish(table, bucket, offset, middle, iter([sure, 0, 0, 0]))
                     low, high = (
                         (middle, high) if value == block * table.size + offset else (low, middle)

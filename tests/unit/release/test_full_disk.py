@@ -1,10 +1,10 @@
 """A disk that fills up in the middle of any file: an expected failure, said in one sentence."""
 
 import resource
-import subprocess
-import sys
 
 import pytest
+
+from tests.command_line import synth
 
 CHILD = """
 import resource, sys
@@ -42,8 +42,7 @@ else:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("limit", [100, 500_000, 1_100_000])
 def test_a_full_disk_is_an_output_error(tmp_path, kind, limit):
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "file"), kind, str(limit)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = synth(tmp_path / "file", kind, limit, program=CHILD)
     assert done.stdout == "the release could not be written: the disk is full\n", done.stderr
     assert done.stderr == ""
 
@@ -51,6 +50,5 @@ def test_a_full_disk_is_an_output_error(tmp_path, kind, limit):
 def test_the_same_files_are_written_where_there_is_room(tmp_path):
     room = resource.RLIM_INFINITY
     for kind in ("csv", "parquet"):
-        command = [sys.executable, "-c", CHILD, str(tmp_path / kind), kind, str(room)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = synth(tmp_path / kind, kind, room, program=CHILD)
         assert done.stdout == "written\n"
