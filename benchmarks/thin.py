@@ -14,6 +14,7 @@ The noise has the exact law in floating point and a seed: for a benchmark, not f
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,8 +36,8 @@ from synth.config import (
 from synth.domain import Attribute, Universe
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
-from synth.plan import plan_events
-from synth.plan.problem import problem_of
+from synth.plan import plan_events, plan_look
+from synth.plan.look import problem_to_plan
 from synth.plan.weighing import choose
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
@@ -164,9 +165,28 @@ def counted(
     return np.bincount(cells, weights, prod(sizes)).astype(np.int64)
 
 
+def looked_at(config: Config, rows: Ints, seed: int) -> tuple[int, ...] | None:
+    """The noisy counts of the look that comes before the plan; None if there is none."""
+    look = plan_look(config)
+    if look is None:
+        return None
+    success = -math.expm1(-float(look.event.epsilon / look.event.sensitivity_l1))
+    generator = np.random.default_rng([seed, 1])
+    profile = profile_of(rows, config.universe.shape, look.event.firsts)
+    noise = generator.geometric(success, profile.size) - generator.geometric(success, profile.size)
+    return tuple(int(each) for each in profile + noise)
+
+
+def profile_of(rows: Ints, sizes: tuple[int, ...], firsts: Sequence[int]) -> Ints:
+    """How many records are in each class of places of their cell."""
+    _, counts = np.unique(np.ravel_multi_index(tuple(rows.T), sizes), return_counts=True)
+    later = [int(np.maximum(counts - (first - 1), 0).sum()) for first in firsts]
+    return np.array(later) - np.array([*later[1:], 0])
+
+
 def outcome(config: Config, rows: Ints, seed: int) -> list[float]:
     """The mean total variation of what is published, by number of columns, then of the cells."""
-    made = measured(config, rows, plan_events(config), seed)
+    made = measured(config, rows, plan_events(config, looked_at(config, rows, seed)), seed)
     counts, shape = derive(made, config).counts, config.universe.shape
     columns, values = np.stack(counts.columns, axis=1), counts.values
     found: dict[int, list[float]] = {}
@@ -198,7 +218,7 @@ def main() -> None:
                 config = configured(
                     made, Fraction(epsilon), way, None if options.untold else made.records
                 )
-                chosen = choose(problem_of(config)).chosen
+                chosen = choose(problem_to_plan(config, looked_at(config, rows, 0))).chosen
                 forecast = [error for _, error in chosen.errors]
                 draws = [outcome(config, rows, seed) for seed in range(options.draws)]
                 mean = np.mean(draws, axis=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import accounting, curator, ledger, lists, noise, verification
+from . import accounting, curator, ledger, lists, look, noise, verification
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,6 +11,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *accounting.MUTANTS,
     *curator.MUTANTS,
     *ledger.MUTANTS,
+    *look.MUTANTS,
     *verification.MUTANTS,
 )
 

@@ -14,8 +14,9 @@ from synth.audit.lists import audit_list, bounds_of_list
 from synth.audit.tables import audit_composition, audit_tables, planned_tables
 from synth.audit.whole_run import audit_whole_run
 from synth.config import Config
+from synth.curator.boundary import LOOK_NUMBER
 from synth.noise import NoiseStream
-from synth.plan import Schedule, plan_events, plan_schedule
+from synth.plan import Look, Schedule, plan_events, plan_look, plan_schedule
 from synth.plan.adaptive import Round
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
@@ -38,6 +39,8 @@ class AuditedPlan:
     """The tables whose counting is audited: each once, and candidates."""
     choices: tuple[Round, ...]
     """One of every kind of private choice."""
+    look: Look | None = None
+    """What comes before the tables; then they are those of a guess."""
 
     @classmethod
     def of(cls, config: Config) -> AuditedPlan:
@@ -45,7 +48,7 @@ class AuditedPlan:
         schedule = plan_schedule(config)
         if schedule is None:
             events = plan_events(config)
-            return cls(None, events, events, ())
+            return cls(None, events, events, (), plan_look(config))
         chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
         counted, cells = list(schedule.first), 0
         for candidate in schedule.candidates if schedule.rounds else ():
@@ -60,13 +63,19 @@ class AuditedPlan:
         )
 
     @property
+    def tables(self) -> list[tuple[int, TableEvent]]:
+        """The tables that list every cell, with their numbers, and the look as one of them."""
+        look = [] if self.look is None else [(LOOK_NUMBER, self.look.event.as_table)]
+        return [*planned_tables(self.events), *look]
+
+    @property
     def lists(self) -> list[tuple[int, TableEvent]]:
         """The tables of which only heavy cells are told, with their numbers."""
         return [(n, event) for n, event in enumerate(self.events) if event.threshold is not None]
 
     def bounds(self, canaries: Canaries) -> int:
         """How many sampled bounds there are at most: so many parts the allowed error has."""
-        tables = len(planned_tables(self.events))
+        tables = len(self.tables)
         lists = sum(bounds_of_list(event, canaries) for _, event in self.lists)
         whole_run, together, reuse = 1, bool(tables), bool(tables)
         return len(RULES) * tables + lists + len(self.choices) + whole_run + together + reuse
@@ -97,15 +106,15 @@ def audit(
     """
     plan = AuditedPlan.of(config)
     canaries = Canaries.of(config.privacy)
-    tables = planned_tables(plan.events)
+    tables = plan.tables
     trials = Trials(canaries, (1 - confidence) / plan.bounds(canaries), streams, randomness)
-    counting = audit_counting(config, plan.counted, randomness=randomness)
+    counting = audit_counting(config, plan.counted, look=plan.look, randomness=randomness)
     findings, reuse = audit_tables(tables, trials)
     for number, event in plan.lists:
         findings += audit_list(number, event, config.universe, trials)
     if plan.schedule is not None:
         findings += [audit_choice(plan.schedule, each, trials) for each in plan.choices]
-    whole_run = audit_whole_run(config, plan.schedule or plan.events, trials)
+    whole_run = audit_whole_run(config, plan.schedule or plan.events, trials, look=plan.look)
     findings += [] if whole_run is None else [whole_run]
     if tables:
         epsilon, delta = float(config.privacy.epsilon), float(config.privacy.delta)
@@ -128,6 +137,10 @@ def not_covered(plan: AuditedPlan, counting: CountingReport, *, whole_run: bool)
         )
     if not whole_run:
         found.append("Canaries as records of a source: no table has cells that they could fill.")
+    if plan.look is not None:
+        found.append(
+            "The plans to which other looks would lead: the tables here are those of a guess."
+        )
     if planned_tables(plan.events):
         found.append(
             "Noise used again in another order; of a large table or run all but its first values; "

@@ -22,18 +22,22 @@ from numpy.typing import NDArray
 from synth.audit.canaries import Randomness
 from synth.audit.findings import CountingReport, TableChange
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, Record
+from synth.audit.tables import LOOK
 from synth.config import Config, FileSource, PersonUnit
 from synth.curator.counting.tabulate import (
     filled_cells,
+    gathered,
     margin_counts,
     margin_counts_of_cells,
     margins_of,
     tabulate,
 )
 from synth.curator.measuring import measure, needs_filled_cells
+from synth.curator.sensitive import Sensitive
 from synth.noise import NoiseStream
 from synth.noise.stream import KEY_BYTES
-from synth.privacy import TableEvent
+from synth.plan import Look
+from synth.privacy import LookEvent, TableEvent
 
 Counts = NDArray[np.int64]
 
@@ -82,6 +86,8 @@ class _Counter:
     source: MadeUpSource
     directory: Path
     key: bytes
+    look: Look | None = None
+    """If there is one, the counts of its classes come behind those of the tables."""
     sources: int = 0
     with_noise: bool = False
     """Whether the same noise is added to all of them."""
@@ -116,19 +122,28 @@ class _Counter:
         measured = measure(
             self.config,
             source,
-            self.events,
+            self.look or self.events,
             files=files,
             stream=NoiseStream(key=self.key),
             directory=self.directory,
+            plan_after=lambda _: self.events,
         )
-        return [table.noisy_counts for table in measured.tables]
+        look = [] if measured.look is None else [np.array(measured.look.noisy_counts)]
+        return [*(table.noisy_counts for table in measured.tables), *look]
+
+    def _gathered(self, counts: Counts) -> list[Counts]:
+        """The profile of a look, if there is one."""
+        if self.look is None:
+            return []
+        return [gathered(Sensitive(counts), self.look.event.firsts).consume()]
 
     def _counted(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
         universe = self.config.universe
-        counts = tabulate(self.config, source, files, self.directory)
-        sums = margin_counts(counts, margins_of(self.events, universe), universe)
+        counts = tabulate(self.config, source, files, self.directory).consume()
+        look = self._gathered(counts)
+        sums = margin_counts(Sensitive(counts), margins_of(self.events, universe), universe)
         found = {number: table.consume() for number, table in sums}
-        return [found[number] for number in range(len(self.events))]
+        return [*(found[number] for number in range(len(self.events))), *look]
 
     def _filled(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
         universe = self.config.universe
@@ -137,7 +152,8 @@ class _Counter:
         found = {number: table.consume() for number, table in sums}
         codes = zip(*(column.tolist() for column in cells.columns), strict=True)
         full = dict(zip(codes, cells.counts.tolist(), strict=True))
-        return [found.get(number, full) for number in range(len(self.events))]
+        tables = [found.get(number, full) for number in range(len(self.events))]
+        return [*tables, *self._gathered(cells.counts)]
 
 
 def _change(now: Counts | Change, first: Counts | Change) -> Change:
@@ -154,7 +170,11 @@ def _change(now: Counts | Change, first: Counts | Change) -> Change:
 
 
 def audit_counting(
-    config: Config, events: Sequence[TableEvent], *, randomness: Randomness
+    config: Config,
+    events: Sequence[TableEvent],
+    *,
+    look: Look | None = None,
+    randomness: Randomness,
 ) -> CountingReport:
     """The largest change of every table between neighbouring made-up sources.
 
@@ -167,14 +187,18 @@ def audit_counting(
     source = MadeUpSource.of(config)
     random = Random(int.from_bytes(randomness(16)))  # noqa: S311 - chooses made-up records only
     records = MadeUpRecords(config, source, random, MOST_RECORDS)
-    tables = [_Table(event) for event in events]
-    crowds = [_Table(event) for event in events]
+    looks = [] if look is None else [look.event.as_table]
+    tables = [_Table(event) for event in (*events, *looks)]
+    crowds = [_Table(event) for event in (*events, *looks)]
     replaced = config.privacy.neighbours == "replace-one"
     with tempfile.TemporaryDirectory(prefix="synth-audit-") as directory:
-        counter = _Counter(config, events, source, Path(directory), randomness(KEY_BYTES))
+        key = randomness(KEY_BYTES)
+        counter = _Counter(config, events, source, Path(directory), key, look)
         neighbours = 0
         for number in range(_groups(config, events)):
             neighbours += _compare_subsets(counter, records, tables, number, replaced=replaced)
+        if look is not None:
+            neighbours += _compare_in_one_cell(counter, records, tables, look.event)
         crowd = _compare_crowds(counter, records, crowds, replaced=replaced)
         sources = counter.sources
     unit = config.privacy.unit
@@ -190,7 +214,9 @@ def audit_counting(
         is_bounding_reached=shown <= MOST_RECORDS,
         tables=tuple(
             TableChange(
-                subject=", ".join(table.event.table) or "all records",
+                subject=LOOK
+                if table.event in looks
+                else ", ".join(table.event.table) or "all records",
                 charged_l1=table.event.sensitivity_l1,
                 largest_l1=table.l1,
                 charged_l2_squared=table.event.sensitivity_l2_squared,
@@ -237,6 +263,26 @@ def _compare_subsets(
         for table, mine, its in zip(tables, changes[one], changes[other], strict=True):
             table.note(mine, its)
     return len(pairs)
+
+
+def _compare_in_one_cell(
+    counter: _Counter, records: MadeUpRecords, tables: Sequence[_Table], look: LookEvent
+) -> int:
+    """Fill one cell past every place where a class of a look begins, and compare one unit more.
+
+    Returns how many pairs were neighbours.
+    """
+    each = len(records.of_one_cell(1)[0])
+    before = {0} | {first // each + more for first in look.firsts[1:] for more in (-1, 0, 1)}
+    sizes = sorted(size for size in before if 0 <= size * each <= CROWD_RECORDS)
+    units = records.of_one_cell(sizes[-1] + 1)
+    for size in sizes:
+        counter.start(with_noise=False)
+        rows = [row for unit in units[:size] for row in unit]
+        fewer, more = counter.changes(rows), counter.changes([*rows, *units[size]])
+        for table, one, other in zip(tables, more, fewer, strict=True):
+            table.note(one, other)
+    return len(sizes)
 
 
 def _subsets() -> Iterator[frozenset[int]]:

@@ -194,6 +194,14 @@ class MadeUpRecords:
             return [self.record(person)] * count
         return [self.record(person) for _ in range(count)]
 
+    def of_one_cell(self, units: int) -> list[list[Record]]:
+        """Units of as many records as count of one, all records of all units in one cell."""
+        texts = [self._value(attribute) for attribute in self.config.universe.attributes]
+        unit = self.config.privacy.unit
+        count = min(unit.max_records, self.most_records) if isinstance(unit, PersonUnit) else 1
+        persons = [self.person(number) for number in range(units)]
+        return [[self._with_person(texts, person)] * count for person in persons]
+
     def person(self, number: int) -> str:
         """An id that no other number has; ids differ by case, blanks, or after many characters."""
         ways: tuple[Callable[[int], str], ...] = (

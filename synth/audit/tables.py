@@ -27,7 +27,7 @@ from synth.audit.canaries import (
 from synth.audit.claim import Claim, PureClaim, at_least, at_most, claim_of, guess
 from synth.audit.findings import Finding
 from synth.audit.reuse import NoiseSigns, Reuse
-from synth.curator.boundary import measure_table
+from synth.curator.boundary import LOOK_NUMBER, measure_table
 from synth.curator.sensitive import Sensitive
 from synth.errors import BugError
 from synth.noise import NoiseStream
@@ -45,6 +45,8 @@ RUNS_AS_PLANNED = 4
 LEAST_RUNS = 4
 """With more cells: so that noise used again two runs later shows."""
 SUBJECT = "all tables together"
+LOOK = "the look"
+"""What the profile of a look is called among the tables."""
 CANARIES = 1 << 19
 CHOOSING_RUNS = 4
 """The first ones only choose how much evidence is enough."""
@@ -120,7 +122,7 @@ class TableAudit:
         shares = {rule: at_least(one.right, one.made, miss) for rule, one in self.tallies.items()}
         rule = max(shares, key=lambda name: shares[name])
         return Finding.of_guesses(
-            ", ".join(self.event.table) or "all records",
+            LOOK if self.number == LOOK_NUMBER else ", ".join(self.event.table) or "all records",
             self.event.mechanism,
             self.claim,
             self.tallies[rule],

@@ -26,7 +26,7 @@ from synth.config import Config, PersonUnit
 from synth.curator.measuring import measure
 from synth.domain import Attribute
 from synth.measurements import Measurements
-from synth.plan import Schedule
+from synth.plan import Look, Schedule
 from synth.privacy import TableEvent
 
 MOST_RECORDS = 1 << 15
@@ -70,12 +70,14 @@ def audit_whole_run(
     config: Config,
     plan: Sequence[TableEvent] | Schedule,
     trials: Trials,
+    *,
+    look: Look | None = None,
 ) -> Finding | None:
     """A lower bound for the table with most cells, from canaries that come as records of files.
 
     So whatever happens to a record between the source and the noisy count shows in it. None if
     records cannot be made up for cells of any table: they are listed, too many, or over the column
-    of the persons.
+    of the persons. With a look, the tables are measured after it, whatever it says.
     """
     table, canaries = countable_table(config, plan), trials.canaries
     step = canaries.cells_each
@@ -101,11 +103,12 @@ def audit_whole_run(
             measured = measure(
                 config,
                 source,
-                plan,
+                look or plan,
                 files=files,
                 stream=trials.streams(),
                 directory=Path(directory),
                 fit=_NothingKnown(config.universe.size),
+                plan_after=lambda _: () if isinstance(plan, Schedule) else plan,
             )
             noisy = measured.tables[table.number].noisy_counts[numbers].astype(np.int64)
             guesses += guess(claim, canaries, canaries.split(noisy, each), bits)

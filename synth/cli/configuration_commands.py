@@ -18,11 +18,10 @@ from synth.errors import VerificationError
 def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
     """Report every problem of a configuration; print its universe. Opens no data."""
     from synth.config import describe, load_config, warnings
-    from synth.plan import plan_events, plan_schedule
+    from synth.plan import charged_events
 
     accepted = load_config(config, period=period)
-    plan_events(accepted)  # both refuse noise that is too wide to be drawn
-    plan_schedule(accepted)
+    charged_events(accepted)  # refuses noise that is too wide to be drawn
     if as_json:
         print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
         return

@@ -1,6 +1,7 @@
 """The noise boundary: the only places where secret counts become something publishable.
 
-`measure_table` adds noise to every count of a table; `measure_list` lists the heavy cells of a
+`measure_table` adds noise to every count of a table, `measure_look` to a profile of how records
+gather, before the tables are planned; `measure_list` lists the heavy cells of a
 universe too large to hold; `choose_table` lets counts decide, with noise, which table is measured.
 """
 
@@ -22,7 +23,7 @@ from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, word_axes
 from synth.domain.counts import is_possible
 from synth.errors import BugError
-from synth.measurements import MeasuredTable
+from synth.measurements import MeasuredLook, MeasuredTable
 from synth.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -33,6 +34,7 @@ from synth.noise import (
     noise_variance,
     permute_and_flip,
 )
+from synth.noise.stream import TABLES
 from synth.noise.survivors import (
     cells_of_ranks,
     stream_table,
@@ -40,10 +42,13 @@ from synth.noise.survivors import (
     surviving_values,
 )
 from synth.plan.adaptive import Candidate, Round
-from synth.privacy import TableEvent
+from synth.privacy import LookEvent, TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
 
 Law = DiscreteLaplace | DiscreteGaussian
+LOOK_NUMBER = TABLES - 1
+"""The table of the stream that the noise of a look has: no measured table, nor a use of one, has
+so high a number (`survivors.stream_table`)."""
 _samplers: WeakKeyDictionary[NoiseStream, dict[Law, TableSampler]] = WeakKeyDictionary()
 
 
@@ -82,6 +87,20 @@ def measure_table(
         told=lambda done: progress.advance(done, event.cells, "cells"),
     )
     return MeasuredTable(event, counts, variance)
+
+
+def measure_look(
+    sensitive_profile: Sensitive[NDArray[np.int64]], event: LookEvent, *, stream: NoiseStream
+) -> MeasuredLook:
+    """Add exact whole-number noise to every class of a profile.
+
+    Privacy: that of `measure_table`, pure `event.epsilon`-DP, because a unit changes the profile
+    by at most `event.sensitivity_l1` in L1 norm (`tabulate.gathered`).
+    Requires: once per stream.
+    Shapes and units: int64 numbers of records, one per class; they are overwritten.
+    """
+    noisy = measure_table(sensitive_profile, event.as_table, number=LOOK_NUMBER, stream=stream)
+    return MeasuredLook(event, tuple(map(int, noisy.noisy_counts)), noisy.variance)
 
 
 def _sampler(stream: NoiseStream, law: Law) -> TableSampler:

@@ -1,12 +1,15 @@
 """The curator: opens the raw data, counts, adds noise, and forgets.
 
-Two ways lead from one count to noisy tables: all at once, by filled cells where the universe cannot
-be held, or in rounds where tables are chosen by what was measured before.
+Three ways lead from one count to noisy tables: all at once, by filled cells where the universe
+cannot be held; the same after a look, by which the tables are planned; or in rounds where tables
+are chosen by what was measured before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +17,17 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.config import Config, SourceConfig
-from synth.curator.boundary import choose_table, measure_list, measure_table, whole_guess
+from synth.curator.boundary import (
+    choose_table,
+    measure_list,
+    measure_look,
+    measure_table,
+    whole_guess,
+)
 from synth.curator.counting.tabulate import (
     FilledCells,
     filled_cells,
+    gathered,
     margin_counts,
     margin_counts_of_cells,
     margins_of,
@@ -31,32 +41,35 @@ from synth.domain import DENSE_LIMIT_CELLS
 from synth.errors import BugError
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream
-from synth.plan import Schedule
+from synth.plan import Look, Schedule
 from synth.privacy import TableEvent
 
 Fit = Callable[[Measurements], NDArray[np.float64]]
 """A public guess of the counts of the universe, from noisy tables alone."""
+PlanAfter = Callable[[Sequence[int]], Sequence[TableEvent]]
+"""The tables to measure, from the noisy counts of a look alone."""
 
 
 def measure(
     config: Config,
     source: SourceConfig,
-    plan: Sequence[TableEvent] | Schedule,
+    plan: Sequence[TableEvent] | Schedule | Look,
     *,
     files: Sequence[Path],
     stream: NoiseStream,
     directory: Path,
     fit: Fit | None = None,
+    plan_after: PlanAfter | None = None,
 ) -> Measurements:
     """Count the records of the source and return the counts with noise, nothing else.
 
     `plan` is the list of tables, or the schedule by which they are chosen; then `fit` makes a
-    public guess from the noisy tables so far.
+    public guess from the noisy tables so far; or a look, and `plan_after` says what it leads to.
 
     Privacy: the result has the privacy of `privacy.total_budget` of all events of the plan for
-    the configured unit and neighbours; each table that of its event, see `boundary.measure_table`
-    and `measure_in_rounds`. Exceptions carry words of the configuration only, and
-    no reference to anything that was read.
+    the configured unit and neighbours; each table that of its event, see `boundary.measure_table`,
+    `measure_in_rounds` and `_measure_after_look`. Exceptions carry words of the configuration
+    only, and no reference to anything that was read.
 
     Requires: the charge for all events of the plan is already reserved in the ledger.
     Ensures: what the engine spills goes to a private directory under `directory`, which is gone
@@ -66,8 +79,13 @@ def measure(
     """
 
     def work(spill: Path) -> Measurements:
+        if isinstance(plan, Look):
+            if plan_after is None:
+                raise BugError("a look leads to nothing without a way to plan after it")
+            return _measure_after_look(config, source, plan, files, stream, spill, plan_after)
         if not isinstance(plan, Schedule):
-            return _measure_at_once(config, source, plan, files, stream, spill)
+            counted = _counted(config, source, files, spill, needs_filled_cells(config, plan))
+            return _measure_at_once(config, plan, counted, stream)
         if fit is None:
             raise BugError("tables cannot be chosen without a way to fit those before")
         with progress.stage(progress.Stage.COUNTING):
@@ -108,38 +126,91 @@ def needs_filled_cells(config: Config, events: Sequence[TableEvent]) -> bool:
     return listed or config.universe.size > DENSE_LIMIT_CELLS
 
 
-def _measure_at_once(
+Counted = Sensitive[FilledCells] | Sensitive[NDArray[np.int64]]
+"""The records by cell: of filled cells only, or of the whole universe."""
+
+
+def _counted(
+    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path, filled: bool
+) -> Counted:
+    """Count the records once: filled cells only, or every cell of the universe."""
+    with progress.stage(progress.Stage.COUNTING):
+        if filled:
+            return filled_cells(config, source, files, spill)
+        return tabulate(config, source, files, spill)
+
+
+def _measure_after_look(
     config: Config,
     source: SourceConfig,
-    events: Sequence[TableEvent],
+    look: Look,
     files: Sequence[Path],
     stream: NoiseStream,
     spill: Path,
+    plan_after: PlanAfter,
 ) -> Measurements:
-    """Count once, measure sums of the counts, and list the heavy cells where that is planned.
+    """Count once, take a noisy look, and measure the tables that are planned by it.
+
+    Privacy: that of `privacy.total_budget(look.events)`. The look costs its event
+    (`boundary.measure_look`). `plan_after` is given its noisy counts and nothing else, and what
+    it plans costs at most `look.after`, which is checked here: so both compose, whatever the look
+    says (docs/privacy.md, step 11). Nothing that is told while raw data are open depends on the
+    look: progress names no part of what was planned after it, so that a run that is stopped and
+    started again, with a fresh look, has told nothing of the first one.
+    Raises: BugError if the plan would cost more than is left for it.
+    """
+    counted = _counted(config, source, files, spill, config.universe.size > DENSE_LIMIT_CELLS)
+    held = counted.consume()
+    counts = held.counts if isinstance(held, FilledCells) else held
+    with progress.stage(progress.Stage.NOISE):
+        profile = gathered(Sensitive(counts), look.event.firsts)
+        seen = measure_look(profile, look.event, stream=stream)
+        events = plan_after(seen.noisy_counts)
+        if not look.allows(events):
+            raise BugError("the tables planned after a look cost more than was left for them")
+        again: Counted = Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
+        measured = _measure_at_once(config, events, again, stream, told=False)
+    return replace(measured, look=seen)
+
+
+def _measure_at_once(
+    config: Config,
+    events: Sequence[TableEvent],
+    counted: Counted,
+    stream: NoiseStream,
+    *,
+    told: bool = True,
+) -> Measurements:
+    """Measure sums of the counts, and list the heavy cells where that is planned.
 
     Privacy: that of `privacy.total_budget(events)`; every table costs its event
     (`boundary.measure_table`, `boundary.measure_list`).
-    Ensures: table `number` has the noise of that number of the stream.
+    Ensures: table `number` has the noise of that number of the stream; without `told`, progress
+    does not say which of how many tables is under way.
     """
     universe = config.universe
     margins = margins_of(events, universe)
-    cells: FilledCells | None = None
-    with progress.stage(progress.Stage.COUNTING):
-        if needs_filled_cells(config, events):
-            cells = filled_cells(config, source, files, spill).consume()
-            sums = margin_counts_of_cells(cells, margins, universe)
-        else:
-            sums = margin_counts(tabulate(config, source, files, spill), margins, universe)
+    held = counted.consume()
+    cells = held if isinstance(held, FilledCells) else None
+    if isinstance(held, FilledCells):
+        sums = margin_counts_of_cells(held, margins, universe)
+    else:
+        sums = margin_counts(Sensitive(held), margins, universe)
     tables: dict[int, MeasuredTable] = {}
+
+    def under_way() -> AbstractContextManager[None]:
+        if not told:
+            return nullcontext()
+        return progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=len(events))
+
     for number, sensitive_table in sums:
-        with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=len(events)):
+        with under_way():
             tables[number] = measure_table(
                 sensitive_table, events[number], number=number, stream=stream
             )
     for number, event in enumerate(events):
         if cells is not None and event.threshold is not None:
-            with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=len(events)):
+            with under_way():
                 tables[number] = measure_list(
                     Sensitive(cells), event, universe, number=number, stream=stream
                 )

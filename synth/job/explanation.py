@@ -11,7 +11,7 @@ from synth.config import Config, DisjointPart, PersonUnit
 from synth.domain import format_number
 from synth.job.account import ledger_of, open_ledger
 from synth.ledger import RunState
-from synth.plan import plan_events, plan_schedule
+from synth.plan import charged_events
 from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.concentrated import PRECISION, decimal
 from synth.privacy.meaning import at_least, at_most, significant_up
@@ -84,9 +84,7 @@ def explain(config: Config) -> Explanation:
     Privacy: reads the configuration, and the ledger if there is one; opens no data.
     Raises: ConfigError for noise that cannot be drawn; LedgerError if the ledger is damaged.
     """
-    schedule = plan_schedule(config)
-    events = plan_events(config) if schedule is None else schedule.events
-    budget = total_budget(events, delta=config.privacy.delta)
+    budget = total_budget(charged_events(config), delta=config.privacy.delta)
     spending = None if config.ledger is None else _spending(config)
     return Explanation(
         config,

@@ -48,9 +48,17 @@ from synth.ledger.run_directory import (
 from synth.measurements import Measurements, write_measurements
 from synth.measurements.durable import remove_partial_files, translate_write_errors
 from synth.noise import NoiseStream
-from synth.plan import Schedule, forecast, plan_events, plan_schedule
+from synth.plan import (
+    Look,
+    Schedule,
+    charged_events,
+    forecast,
+    plan_events,
+    plan_look,
+    plan_schedule,
+)
 from synth.plan.usefulness import mostly_noise
-from synth.privacy import Budget, Promise, TableEvent
+from synth.privacy import Budget, PrivacyEvent, Promise, TableEvent
 from synth.progress import while_raw_data_are_open
 from synth.release import (
     VerificationReport,
@@ -159,7 +167,11 @@ class _Planned:
     charged: LedgerConfig
     directory: Path
     tables: tuple[TableEvent, ...]
+    """Those that are planned without looking at the data; with a look, those of a guess."""
     schedule: Schedule | None
+    look: Look | None
+    events: tuple[PrivacyEvent, ...]
+    """All that is charged."""
 
     @classmethod
     def of(cls, config: Config) -> _Planned:
@@ -167,7 +179,9 @@ class _Planned:
         if config.source is None:
             raise BugError("a configuration without a source cannot be measured")
         directory = run_directory(config)
-        return cls(config, config.source, ledger_of(config), directory, tables, schedule)
+        look, events = plan_look(config), charged_events(config)
+        ledger = ledger_of(config)
+        return cls(config, config.source, ledger, directory, tables, schedule, look, events)
 
     @property
     def release_id(self) -> str:
@@ -186,7 +200,7 @@ class _Planned:
             configuration_hash=self.config.hash,
             population=self.charged.population,
             cap=Budget(self.charged.epsilon_cap, self.charged.delta_cap),
-            events=self.tables if self.schedule is None else self.schedule.events,
+            events=self.events,
             promise=Promise.of(self.config.privacy),
             delta=self.config.privacy.delta,
             disjoint_part=self.charged.disjoint_part,
@@ -194,7 +208,9 @@ class _Planned:
 
     @property
     def words(self) -> str:
-        """What was measured, for the log."""
+        """What was measured, for the log; the same whatever a look said."""
+        if self.look is not None:
+            return "a look, and the tables planned after it"
         every_cell = [event.cells for event in self.tables if event.threshold is None]
         words = f"{sum(every_cell):,} noisy counts"
         if len(every_cell) < len(self.tables):
@@ -280,19 +296,21 @@ def _measured(
     planned: _Planned, files: Sequence[Path], stream: NoiseStream | None, log: Log
 ) -> Measurements:
     """The noisy tables of the records, which did not change meanwhile. Requires: the charge."""
+    figures = [len(planned.tables), *(table.cells for table in planned.tables)]
     with (
         stays_reserved(planned.release_id),
         log.doing("measuring"),
-        while_raw_data_are_open([len(planned.tables), *(table.cells for table in planned.tables)]),
+        while_raw_data_are_open(figures if planned.look is None else []),
     ):
         measurements = curator.measure(
             planned.config,
             planned.source,
-            planned.tables if planned.schedule is None else planned.schedule,
+            planned.look or planned.schedule or planned.tables,
             files=files,
             stream=stream or NoiseStream.from_operating_system(),
             directory=planned.directory,
             fit=lambda noisy: _guess(noisy, planned.config),
+            plan_after=lambda noisy_counts: plan_events(planned.config, noisy_counts),
         )
         curator.require_unchanged(planned.source, planned.directory)
     return measurements

@@ -13,8 +13,8 @@ from synth.errors import BugError
 from synth.ledger.event import GENESIS, LedgerEvent
 from synth.ledger.file import (
     DIVIDED_SINCE,
+    LOOKED_SINCE,
     PROMISED_SINCE,
-    SCHEMA_VERSION,
     SCHEMA_VERSIONS,
     damaged,
 )
@@ -25,6 +25,7 @@ from synth.ledger.run import (
     RunState,
     division_of,
     exceeds,
+    has_look,
     position_for,
     same_division,
     spent_on,
@@ -92,7 +93,7 @@ class Book:
         if event.seq == 1:
             raise ValueError("the first event must create the ledger")
         if event.kind == "migrated":
-            if not self.schema_version < payload["schema_version"] <= SCHEMA_VERSION:
+            if not self.schema_version < payload["schema_version"] <= SCHEMA_VERSIONS[-1]:
                 raise ValueError("no step to a newer schema")
             self.schema_version = payload["schema_version"]
             return
@@ -141,6 +142,8 @@ class Book:
             token=str(payload["token"]),
             part=part,
         )
+        if has_look(run.tables) and self.schema_version < LOOKED_SINCE:
+            raise ValueError("a look in an old ledger")
         if total_budget(run.tables, delta=charge.delta) != charge or exceeds(position):
             raise ValueError("the charge is not that of its tables, or is over the cap")
         if earlier is not None:

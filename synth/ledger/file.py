@@ -22,8 +22,11 @@ from synth.ledger.event import GENESIS, LedgerEvent
 from synth.measurements.durable import create_durably, make_private_directory
 
 SCHEMA_VERSION = 3
-SCHEMA_VERSIONS = range(1, SCHEMA_VERSION + 1)
-"""Those that are read; an older one becomes the newest when an event needs it."""
+"""That of a new ledger."""
+LOOKED_SINCE = 4
+"""The first one in which a reservation may be of a look and of what is planned after it."""
+SCHEMA_VERSIONS = range(1, LOOKED_SINCE + 1)
+"""Those that are read; an older one becomes a newer one when an event needs it."""
 DIVIDED_SINCE = 2
 """The first one in which a reservation may be about a part of a population."""
 PROMISED_SINCE = 3
@@ -172,11 +175,11 @@ class LedgerFile:
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         return int(version)
 
-    def migrate(self, event: LedgerEvent) -> None:
-        """Raise the schema to the newest, inside `writing`, and append the event that says so."""
+    def migrate(self, event: LedgerEvent, version: int) -> None:
+        """Raise the schema, inside `writing`, and append the event that says so."""
         self.append(event)
         with self._errors():
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            self._connection.execute(f"PRAGMA user_version = {version}")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -234,12 +237,12 @@ class LedgerFile:
         if version not in SCHEMA_VERSIONS:
             raise LedgerError(
                 f"{self.path}: ledger schema {version} is not known to this version of `synth`, "
-                f"which reads schemas {SCHEMA_VERSIONS[0]} to {SCHEMA_VERSION}",
+                f"which reads schemas {SCHEMA_VERSIONS[0]} to {SCHEMA_VERSIONS[-1]}",
                 why="a newer `synth` wrote it"
-                if version > SCHEMA_VERSION
+                if version > SCHEMA_VERSIONS[-1]
                 else "no version of `synth` ever wrote one like it",
                 fix="use the version of `synth` that wrote it, or a newer one"
-                if version > SCHEMA_VERSION
+                if version > SCHEMA_VERSIONS[-1]
                 else "restore the ledger from a backup",
             )
         (journal,) = self._connection.execute("PRAGMA journal_mode").fetchone()

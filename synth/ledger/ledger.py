@@ -14,8 +14,8 @@ from synth.errors import BugError, LedgerError
 from synth.ledger.book import Book, check_totals, fold_all
 from synth.ledger.event import LedgerEvent
 from synth.ledger.file import (
+    LOOKED_SINCE,
     PROMISED_SINCE,
-    SCHEMA_VERSION,
     LedgerFile,
     create_ledger_file,
     damaged,
@@ -40,6 +40,7 @@ from synth.ledger.run import (
     divided_account,
     division_of,
     exceeds,
+    has_look,
     position_for,
     promise_of,
     tables_to_plain,
@@ -201,7 +202,7 @@ class Ledger:
                 part = asked.get("disjoint_part")
                 if part is not None:
                     payload["disjoint_part"] = part_to_plain(part)
-                self._migrate()
+                self._migrate(LOOKED_SINCE if has_look(asked["events"]) else PROMISED_SINCE)
                 self._append("reserve", population, release_id, payload)
             elif known.state is RunState.RESERVED:
                 self._append("attempt", population, release_id, {})
@@ -317,11 +318,11 @@ class Ledger:
             if not is_known:
                 raise ledger_behind(self._file.path, trace.release_id)
 
-    def _migrate(self) -> None:
-        """Bring an old ledger to the schema that keeps promises, in this transaction."""
-        if self._book.schema_version >= PROMISED_SINCE:
+    def _migrate(self, version: int) -> None:
+        """Bring an older ledger to the schema that a reservation needs, in this transaction."""
+        if self._book.schema_version >= version:
             return
-        self._file.migrate(self._next("migrated", "", "", {"schema_version": SCHEMA_VERSION}))
+        self._file.migrate(self._next("migrated", "", "", {"schema_version": version}), version)
 
     def _append(
         self, kind: str, population: str, release_id: str, payload: Mapping[str, Any]

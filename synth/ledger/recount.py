@@ -4,7 +4,8 @@ The book sums `Fraction` objects over the runs it derived. This module knows nei
 nor `Fraction`: it walks the raw payloads, keeps numerators over one common denominator, and
 subtracts at a void. The two must agree, or the ledger is not used. Where noise was Gaussian, the
 book computes epsilon from rho and delta; here delta is computed from rho and the charged epsilon.
-What partition selection costs, an epsilon and a delta, is added up beside everything else.
+What partition selection costs, an epsilon and a delta, is added up beside everything else, and
+so is what is reserved for after a look.
 Charges to disjoint parts are summed part by part; the largest part is added to what is charged to
 everybody.
 """

@@ -10,14 +10,17 @@ from typing import Any
 from synth.config import DisjointPart
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import (
+    AfterLookEvent,
     Budget,
     Charge,
+    LookEvent,
     OpenTableEvent,
     PrivacyEvent,
     Promise,
     SelectionEvent,
     TableEvent,
 )
+from synth.privacy.accounting import AFTER_LOOK
 from synth.privacy.population import DividedAccount, common_promise, population_total, sums_of_parts
 
 _IN_TEXT = ("cells", "threshold", "candidates")
@@ -51,7 +54,8 @@ class RunRecord:
     configuration_hash: str
     state: RunState
     tables: tuple[PrivacyEvent, ...]
-    """What was paid for: noisy tables, private choices of tables, and the tables to be chosen."""
+    """What was paid for: noisy tables, private choices of tables, and the tables to be chosen; or
+    a look, and what is reserved for after it."""
     charge: Budget
     position: LedgerPosition
     """What the ledger said at the reservation; never changes afterwards."""
@@ -103,6 +107,19 @@ def tables_to_plain(events: Sequence[PrivacyEvent]) -> list[dict[str, Any]]:
     ]
 
 
+def has_look(events: Sequence[PrivacyEvent]) -> bool:
+    """Whether a look is paid for, and what is planned after it.
+
+    Raises: ValueError for one without the other, or with tables of its own.
+    """
+    kinds = [type(event) for event in events]
+    if LookEvent not in kinds and AfterLookEvent not in kinds:
+        return False
+    if kinds != [LookEvent, AfterLookEvent]:
+        raise ValueError("a look is charged together with all that is planned after it")
+    return True
+
+
 def tables_from_plain(plain: Sequence[Mapping[str, Any]]) -> tuple[PrivacyEvent, ...]:
     """Read what was paid for back; raises ValueError, KeyError or TypeError if damaged."""
     return tuple(map(_event_from_plain, plain))
@@ -112,6 +129,10 @@ def _event_from_plain(entry: Mapping[str, Any]) -> PrivacyEvent:
     plain = {key: int(value) if key in _IN_TEXT else value for key, value in entry.items()}
     if "candidates" in plain:
         return SelectionEvent.from_plain(plain)
+    if "firsts" in plain:
+        return LookEvent.from_plain(plain)
+    if plain["mechanism"] == AFTER_LOOK:
+        return AfterLookEvent.from_plain(plain)
     return (OpenTableEvent if plain["table"] is None else TableEvent).from_plain(plain)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.measurements.durable import create_durably
-from synth.measurements.measurements import MeasuredTable, Measurements
+from synth.measurements.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.measurements.sparse_table import (
     check_listed_counts,
     code_arrays,
@@ -27,12 +27,14 @@ from synth.measurements.sparse_table import (
     row_counts,
 )
 from synth.noise import keeps_its_delta, noise_variance
-from synth.privacy import SelectionEvent, TableEvent
+from synth.privacy import LookEvent, SelectionEvent, TableEvent
 from synth.strict_json import JsonError, parse_json
 
 NARROW_ABOVE_CELLS = 1 << 24
 """Longer columns are held in the narrowest signed type; shorter ones in int64."""
 FORMAT_VERSION = 2
+LOOK_VERSION = 3
+"""That of a file with a look in its metadata; without one it is as it was before there were."""
 METADATA_KEY = b"synth"
 ROWS_PER_GROUP = 1 << 20
 MOST_TABLES = 1 << 15
@@ -109,7 +111,8 @@ def write_tables(stream: BinaryIO, measurements: Measurements) -> None:
 
 
 def _schema(measurements: Measurements) -> pa.Schema:
-    metadata = {"format_version": FORMAT_VERSION} | measurements.head("tables")
+    version = FORMAT_VERSION if measurements.look is None else LOOK_VERSION
+    metadata = {"format_version": version} | measurements.head("tables")
     return pa.schema(
         [
             pa.field("table", pa.int16(), nullable=False),
@@ -155,6 +158,7 @@ def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements
             head = _read_head(file.schema_arrow)
             events = [TableEvent.from_plain(plain) for plain in head["tables"]]
             selections = tuple(map(SelectionEvent.from_plain, head["selections"]))
+            look = _read_look(head["look"]) if "look" in head else None
             _check_events(events, universe)
             _check_code_columns(events, file.schema_arrow)
             rows = row_counts(events, head["listed"])
@@ -176,7 +180,22 @@ def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements
         start += len(noisy)
     if is_wide and all(map(fits_int32, counts)):
         raise ValueError("has noisy counts in a wider type than they need")
-    return Measurements(head["release_id"], head["configuration_hash"], tuple(tables), selections)
+    return Measurements(
+        head["release_id"], head["configuration_hash"], tuple(tables), selections, look
+    )
+
+
+def _read_look(plain: Any) -> MeasuredLook:
+    """The look in the metadata, in its one written form."""
+    if type(plain) is not dict or type(plain["noisy_counts"]) is not list:
+        raise ValueError("has a look without noisy counts")
+    event = LookEvent.from_plain({k: v for k, v in plain.items() if k != "noisy_counts"})
+    counts = plain["noisy_counts"]
+    if len(counts) != len(event.firsts) or any(
+        type(count) is not int or count.bit_length() > 63 for count in counts
+    ):
+        raise ValueError("has a look whose noisy counts are not one whole number per class")
+    return MeasuredLook(event, tuple(counts), noise_variance(event.as_table))
 
 
 def _read_counts(
@@ -222,8 +241,8 @@ def _read_head(schema: pa.Schema) -> dict[str, Any]:
     if found not in ([*fixed, ("noisy_count", kind)] for kind in ("int32", "int64")):
         raise ValueError("does not have the columns table, cell, noisy_count")
     head = {"selections": [], "listed": []} | _read_object((schema.metadata or {})[METADATA_KEY])
-    if head["format_version"] != FORMAT_VERSION:
-        raise ValueError(f"has a format version other than {FORMAT_VERSION}")
+    if head["format_version"] != (LOOK_VERSION if "look" in head else FORMAT_VERSION):
+        raise ValueError(f"has a format version other than {FORMAT_VERSION}, or with a look 3")
     if not isinstance(head["release_id"], str) or not isinstance(head["configuration_hash"], str):
         raise ValueError("has no release id or configuration hash")
     if type(head["tables"]) is not list or type(head["selections"]) is not list:

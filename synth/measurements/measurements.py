@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.privacy import PrivacyEvent, SelectionEvent, TableEvent
+from synth.privacy import LookEvent, PrivacyEvent, SelectionEvent, TableEvent
 from synth.strict_json import canonical_json
 
 _BLOCK = 1 << 20
@@ -39,6 +39,23 @@ class MeasuredTable:
     codes: NDArray[np.int64] | None = None
 
 
+@dataclass(frozen=True)
+class MeasuredLook:
+    """The noisy profile that was taken before the tables were planned.
+
+    Shapes and units: `noisy_counts` has one whole number per class of `event`: true number of
+    records plus exact integer noise. `variance` is that of the noise, in records squared.
+    """
+
+    event: LookEvent
+    noisy_counts: tuple[int, ...]
+    variance: float
+
+    def to_plain(self) -> dict[str, Any]:
+        """The event and its noisy counts, in JSON values."""
+        return self.event.to_plain() | {"noisy_counts": list(self.noisy_counts)}
+
+
 @dataclass(frozen=True, eq=False)
 class Measurements:
     """All noisy tables of one release, with the hash of the configuration they answer to."""
@@ -48,6 +65,8 @@ class Measurements:
     tables: tuple[MeasuredTable, ...]
     selections: tuple[SelectionEvent, ...] = ()
     """The private choices by which tables were found, in the order in which they were made."""
+    look: MeasuredLook | None = None
+    """What was seen before the tables were planned, if the plan follows from a look."""
 
     @cached_property
     def content_hash(self) -> str:
@@ -65,11 +84,15 @@ class Measurements:
 
     @property
     def events(self) -> tuple[PrivacyEvent, ...]:
-        """Everything that was paid for: the tables, then the selections."""
-        return (*(table.event for table in self.tables), *self.selections)
+        """What was measured: the tables, then the selections, then the look.
+
+        With a look more is paid for than they cost: the whole of what was reserved for after it.
+        """
+        looks = () if self.look is None else (self.look.event,)
+        return (*(table.event for table in self.tables), *self.selections, *looks)
 
     def head(self, tables: str) -> dict[str, Any]:
-        """All but the counts, in JSON values; the events of the tables are under that key."""
+        """All but the counts of tables, in JSON values; their events are under that key."""
         head: dict[str, Any] = {
             "release_id": self.release_id,
             "configuration_hash": self.configuration_hash,
@@ -77,6 +100,8 @@ class Measurements:
         }
         if self.selections:
             head["selections"] = [event.to_plain() for event in self.selections]
+        if self.look is not None:
+            head["look"] = self.look.to_plain()
         listing = [table for table in self.tables if table.event.threshold is not None]
         if listing:
             head["listed"] = [len(table.noisy_counts) for table in listing]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.partition_selection import is_private
-from synth.privacy import OpenTableEvent, TableEvent
+from synth.privacy import LookEvent, OpenTableEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION
 
 
-def noise_law(event: TableEvent | OpenTableEvent) -> DiscreteLaplace | DiscreteGaussian:
+def noise_law(event: TableEvent | OpenTableEvent | LookEvent) -> DiscreteLaplace | DiscreteGaussian:
     """The law of the noise in every cell of a measured table.
 
     Privacy: the parameters of the law are those of the event, so what is drawn is what is paid.
@@ -19,7 +19,8 @@ def noise_law(event: TableEvent | OpenTableEvent) -> DiscreteLaplace | DiscreteG
     if event.mechanism in (LAPLACE, PARTITION_SELECTION) and event.epsilon is not None:
         return DiscreteLaplace(event.epsilon, event.sensitivity_l1)
     if (
-        event.mechanism == GAUSSIAN
+        not isinstance(event, LookEvent)
+        and event.mechanism == GAUSSIAN
         and event.rho is not None
         and event.sensitivity_l2_squared is not None
     ):

@@ -4,17 +4,21 @@ from synth.plan.adaptive import RULE as CANDIDATES_RULE
 from synth.plan.adaptive import Schedule, selection_budget
 from synth.plan.costs import Costs
 from synth.plan.forecast import Forecast, QueryForecast, compare, forecast
-from synth.plan.weighing import plan_events, plan_schedule
+from synth.plan.look import Look, plan_look
+from synth.plan.weighing import charged_events, plan_events, plan_schedule
 
 __all__ = [
     "CANDIDATES_RULE",
     "Costs",
     "Forecast",
+    "Look",
     "QueryForecast",
     "Schedule",
+    "charged_events",
     "compare",
     "forecast",
     "plan_events",
+    "plan_look",
     "plan_schedule",
     "selection_budget",
 ]

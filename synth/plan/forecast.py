@@ -16,11 +16,19 @@ from synth.plan.adaptive import Schedule, likely_tables
 from synth.plan.costs import Costs, forecast_costs
 from synth.plan.linear_theory import cells_of, questions_of
 from synth.plan.listed import expected_false_cells
+from synth.plan.look import MOST_RECORDS, Look, plan_look, problem_to_plan
 from synth.plan.noise_sums import NoiseSum, laplace_rate, noise_variance
-from synth.plan.problem import Problem, problem_of, unsuitable
+from synth.plan.problem import CONSIDERED_RECORDS, Problem, Seen, problem_of, unsuitable
 from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.plan.usefulness import Proposal, Usefulness, proposals, usefulness
-from synth.plan.weighing import Alternative, alternatives, plan_events, plan_schedule
+from synth.plan.weighing import (
+    Alternative,
+    alternatives,
+    choose,
+    plan_events,
+    plan_schedule,
+    possible_plans,
+)
 from synth.privacy import TableEvent
 from synth.privacy.meaning import posteriors
 
@@ -74,6 +82,11 @@ class Forecast:
     """The best of every kind that could be measured, what is measured first; if asked for."""
     schedule: Schedule | None = None
     """What `adaptive` chooses among, and what that costs."""
+    look: Look | None = None
+    """What is measured before the tables are planned. They are those of a guess then, unless the
+    noisy counts of a look were given; costs are those of the dearest plan that it may lead to."""
+    after_look: tuple[tuple[int, Alternative], ...] = ()
+    """What the look would lead to for some numbers of records; with the alternatives."""
 
     def to_plain(self) -> dict[str, Any]:
         """The forecast in JSON values; budgets are exact fractions in text."""
@@ -108,6 +121,19 @@ class Forecast:
             "usefulness": [each.to_plain() for each in self.usefulness],
             "alternatives": [_alternative_to_plain(each) for each in self.alternatives],
             "choices": self.schedule and self.schedule.to_plain(),
+            "look": self.look and self._look_to_plain(self.look),
+        }
+
+    def _look_to_plain(self, look: Look) -> dict[str, Any]:
+        return {
+            "first_places": list(look.event.firsts),
+            "epsilon": str(look.event.epsilon),
+            "epsilon_after": str(look.after.epsilon),
+            "delta_after": str(look.after.delta),
+            "would_lead_to": [
+                {"records": records, **_alternative_to_plain(each)}
+                for records, each in self.after_look
+            ],
         }
 
 
@@ -116,12 +142,13 @@ def forecast(
     epsilon: Fraction | None = None,
     *,
     events: Sequence[TableEvent] | None = None,
+    noisy_counts: Sequence[int] | None = None,
     with_alternatives: bool = False,
 ) -> Forecast:
     """What a run would measure and how exact it would be, with its own epsilon or another one.
 
     `config` may be a path. `events`: the tables that were measured, where some were chosen during
-    the measurement.
+    the measurement. `noisy_counts`: those of the look that the tables were planned by.
 
     Privacy: reads the configuration only; opens no data and spends nothing.
     Raises: ConfigError for a file that is not accepted, and for an epsilon that no configuration
@@ -131,10 +158,11 @@ def forecast(
         config = load_config(config)
     if epsilon is not None:
         config = _with_epsilon(config, epsilon)
-    problem = problem_of(config)
+    look, problem = plan_look(config), problem_to_plan(config, noisy_counts)
     schedule = plan_schedule(config)
     likely = likely_tables(problem) if schedule and events is None else None
-    events = plan_events(config) if events is None else tuple(events)
+    costs = _costs(config, possible_plans(config) if events is None else [tuple(events)])
+    events = plan_events(config, noisy_counts) if events is None else tuple(events)
     useful = usefulness(problem, likely or events, problem.records)
     marginals, ranges, unanswered, single_cell = _queries(problem, events)
     possible = config.universe.possible_cells()
@@ -165,19 +193,43 @@ def forecast(
         phantom_records_if_clipped=None
         if full is None or law is None
         else possible * NoiseSum(laplace_rate(full), 1).mean_absolute / 2,
-        costs=forecast_costs(
-            config.universe,
-            events,
-            formats=config.output.formats,
-            total=problem.total,
-            expected=problem.workload.expected_records,
-        ),
+        costs=costs,
         threshold=None if full is None else full.threshold,
         expected_false_cells=None if full is None else expected_false_cells(full),
         alternatives=alternatives(problem) if with_alternatives else (),
         schedule=schedule,
         usefulness=useful,
-        proposals=proposals(problem, useful) if with_alternatives else (),
+        proposals=proposals(problem_of(config), useful) if with_alternatives else (),
+        look=look,
+        after_look=_after_looks(problem) if look is not None and with_alternatives else (),
+    )
+
+
+def _costs(config: Config, plans: Sequence[Sequence[TableEvent]]) -> Costs:
+    """What the dearest of some plans needs, in every respect."""
+    problem = problem_of(config)
+    found = [
+        forecast_costs(
+            config.universe,
+            events,
+            formats=config.output.formats,
+            total=problem.total,
+            expected=problem.workload.expected_records,
+        )
+        for events in plans
+    ]
+    return Costs(
+        memory_bytes=max(each.memory_bytes for each in found),
+        disk_bytes=max(each.disk_bytes for each in found),
+        seconds=max(each.seconds for each in found),
+    )
+
+
+def _after_looks(problem: Problem) -> tuple[tuple[int, Alternative], ...]:
+    """What is best for each number of records that is considered, if a look finds it."""
+    return tuple(
+        (records, choose(replace(problem, seen=Seen(records, None, MOST_RECORDS))).chosen)
+        for records in CONSIDERED_RECORDS
     )
 
 

@@ -48,6 +48,7 @@ def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = N
     if len(several) > 1:
         _print_comparison(several, console)
     else:
+        _print_look(first, console)
         _print_tables(first, console)
         _print_choices(first, console)
         _print_queries(first, console)
@@ -119,6 +120,23 @@ def _print_universe(plan: Forecast, console: Console) -> None:
 def _grown(plan: Forecast) -> str:
     """What an attacker who knows all other units can come to believe at most, from 10 %."""
     return at_most(posterior_bounds(Fraction(1, 10), plan.epsilon)[1])
+
+
+def _print_look(plan: Forecast, console: Console) -> None:
+    """What is measured before the tables are planned, and what it would lead to."""
+    if plan.look is None:
+        return
+    hidden = plan.look.event.firsts[-1] - 1
+    _say(
+        console,
+        f"A look comes first: epsilon {float(plan.look.event.epsilon):.4g} tells how many records "
+        f"there are, and how many of them noise cannot hide, because {hidden:,} others share their "
+        "cell. The tables are then planned by its noisy counts, with epsilon "
+        f"{float(plan.look.after.epsilon):.4g}. What follows is the plan of a guess, for "
+        f"{plan.records:,} records; whatever is planned, the charge is the same.",
+    )
+    for records, each in plan.after_look:
+        _say(console, f"- if it finds {records:,} records: {alternative_name(each)}")
 
 
 def _print_choices(plan: Forecast, console: Console) -> None:

@@ -20,6 +20,18 @@ CONSIDERED_RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What a look told before the plan; see `synth.plan.look`."""
+
+    records: int | None
+    """The noisy number of records; None if its noise is too large to go by."""
+    visible: float | None
+    """The share of records in places that noise cannot hide; None likewise."""
+    most: int
+    """The most records that there can be."""
+
+
+@dataclass(frozen=True)
 class Problem:
     """One planning problem: equal problems have equal plans.
 
@@ -31,21 +43,34 @@ class Problem:
     workload: WorkloadConfig
     strategy: Strategy
     total: int | None
+    seen: Seen | None = None
+    """What a look told; None where it is planned without."""
 
     @property
     def records(self) -> int:
-        """The number of records that is reckoned with: declared, else expected, else 10,000."""
-        return self.total or self.workload.expected_records or ASSUMED_RECORDS
+        """The number of records that is reckoned with: declared, else seen, expected, or 10,000."""
+        guess = self.workload.expected_records or ASSUMED_RECORDS
+        if self.seen is not None:
+            guess = self.seen.records or min(guess, self.seen.most)
+        return self.total or guess
 
     @property
     def considered_records(self) -> tuple[int, ...]:
-        """The numbers of records that a plan may not be bad for: what is declared, alone."""
-        return CONSIDERED_RECORDS if self.total is None else (max(1, self.total),)
+        """The numbers of records that a plan may not be bad for: what is known, alone."""
+        if self.total is not None:
+            return (max(1, self.total),)
+        if self.seen is None:
+            return CONSIDERED_RECORDS
+        if self.seen.records is not None:
+            return (self.seen.records,)
+        most = self.seen.most
+        return tuple(each for each in CONSIDERED_RECORDS if each <= most) or (most,)
 
     @property
     def records_are_assumed(self) -> bool:
-        """Whether nothing is publicly known of the number of records."""
-        return not (self.total or self.workload.expected_records)
+        """Whether nothing is known of the number of records."""
+        seen = self.seen is not None and self.seen.records is not None
+        return not (self.total or seen or self.workload.expected_records)
 
     @cached_property
     def universe(self) -> Universe:

@@ -38,6 +38,9 @@ COLUMNS_SHARE = Fraction(1, 20)
 EVERYBODY = Margin((), ())
 """The table of no attributes."""
 
+ADAPTIVE = "adaptive"
+"""What the adaptive strategy is called among the ways to spend the budget."""
+
 Noise = Literal["laplace", "gaussian"]
 
 

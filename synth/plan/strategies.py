@@ -18,7 +18,7 @@ from synth.plan.margins import (
     workload_margins,
 )
 from synth.plan.problem import Problem
-from synth.plan.spending import LEAST_SHARE, Noise, Purse, Spending, noises
+from synth.plan.spending import ADAPTIVE, LEAST_SHARE, Noise, Purse, Spending, noises
 
 ONE_WAY_SHARE = 0.1
 """All 1-way tables together get at least this part of what the tables beside the list get."""
@@ -32,8 +32,6 @@ LISTED_SHARES = tuple(Fraction(percent, 100) for percent in (10, 25, 50))
 """What part of epsilon the list may get."""
 DELTA_SHARE = Fraction(1, 2)
 """The part of delta that the list gets where the tables beside it have Gaussian noise."""
-ADAPTIVE = "adaptive"
-"""What the adaptive strategy is called among the alternatives."""
 
 
 def ways_to_spend(problem: Problem) -> Iterator[Spending]:

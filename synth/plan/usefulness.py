@@ -17,8 +17,9 @@ from typing import Any
 from synth.domain import Attribute, format_number
 from synth.plan.adaptive import likely_tables
 from synth.plan.after_nonnegativity import ErrorsAfterFit, share_of_pure_noise
+from synth.plan.look import left_to_plan
 from synth.plan.problem import Problem, unsuitable
-from synth.plan.strategies import ADAPTIVE
+from synth.plan.spending import ADAPTIVE
 from synth.plan.weighing import by_group, choose
 from synth.privacy import TableEvent
 
@@ -174,6 +175,7 @@ def _bought(problem: Problem, bad: dict[Key, Usefulness]) -> tuple[Usefulness, .
 
 
 def _planned(problem: Problem) -> tuple[Usefulness, ...]:
+    problem = left_to_plan(problem)
     way = choose(problem).chosen.spending
     is_adaptive = ADAPTIVE in (problem.strategy, way.tables)
     events = likely_tables(problem) if is_adaptive else way.events

@@ -17,14 +17,16 @@ from synth.plan.adaptive import Schedule, initial_events, schedule_of
 from synth.plan.after_nonnegativity import ErrorsAfterFit, resampling_total_variation
 from synth.plan.linear_theory import Question
 from synth.plan.listed import is_sparse
-from synth.plan.problem import Problem, problem_of
+from synth.plan.look import is_drawable, plan_look, problem_to_plan, suitable
+from synth.plan.problem import Problem
 from synth.plan.spending import (
+    ADAPTIVE,
     Spending,
     columns_are_known,
     with_total,
 )
-from synth.plan.strategies import ADAPTIVE, ways_to_spend
-from synth.privacy import OpenTableEvent, TableEvent
+from synth.plan.strategies import ways_to_spend
+from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
 
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
@@ -73,9 +75,14 @@ def choose(problem: Problem) -> Choice:
     Ensures: deterministic, and the same whatever the order of the columns.
     """
     with threadpool_limits(1, "blas"):  # further threads only wait for each other
-        judged = _judged(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
+        judged = _judged(problem, _ways(problem))
     chosen = min(_as_good(problem, judged), key=lambda each: each.spending.low_order_share or 0)
     return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
+
+
+def _ways(problem: Problem) -> list[Spending]:
+    """All that is weighed; after a look, what suits it."""
+    return suitable(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
 
 
 def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
@@ -165,6 +172,14 @@ def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float]) -> 
     return math.exp(mean) if logs else 0.0
 
 
+def figure_of(problem: Problem, errors: Sequence[tuple[Group, float]], records: int) -> float:
+    """The figure that alternatives are compared by, of given errors; see `Alternative`.
+
+    Requires: the errors are of the groups of the problem's questions, in their order.
+    """
+    return _score(errors, _harmless(problem.questions, records))
+
+
 def by_group(
     questions: Sequence[Question], errors: Sequence[float]
 ) -> tuple[tuple[Group, float], ...]:
@@ -178,21 +193,28 @@ def by_group(
     return tuple((group, total / weight) for group, (total, weight) in sums.items() if weight)
 
 
-def plan_events(config: Config) -> tuple[TableEvent, ...]:
+def plan_events(
+    config: Config, noisy_counts: Sequence[int] | None = None
+) -> tuple[TableEvent, ...]:
     """The measured tables with their share of the budget; a function of the configuration alone.
 
     `identity` measures the universe alone with the whole epsilon; tables that are named get the
     split that the workload asks for; `auto` chooses. Where tables are chosen later
     (`plan_schedule`) these are the first tables only; `selection_budget` is what they leave.
+    Where a look comes first (`plan_look`) these are the tables after it: with its `noisy_counts`
+    those that a run measures, without them those of a guess, which serves to forecast.
 
     Privacy: no data are seen and nothing is spent. The epsilon of the Laplace tables, and that of
-    the Gaussian ones together with delta, add up to at most `privacy.epsilon`.
-    Ensures: the universe, if it is measured, comes first. No table is measured twice.
+    the Gaussian ones together with delta, add up to at most `privacy.epsilon`, less the look.
+    Ensures: the universe, if it is measured, comes first. No table is measured twice. If it does
+    not raise without noisy counts, it does not with any, whatever numbers they are.
     Raises: ConfigError if the noise of a table is too wide to be drawn.
     """
-    problem = problem_of(config)
+    problem = problem_to_plan(config, noisy_counts)
     adaptive = _is_adaptive(problem)
     events = initial_events(problem) if adaptive else choose(problem).chosen.spending.events
+    if noisy_counts is not None and not all(map(is_drawable, events)):
+        return plan_events(config)
     require_drawable(config, events)
     if len({(event.table, event.coarsening) for event in events}) < len(events):
         raise BugError("the plan has a table twice")  # before anything is spent
@@ -207,7 +229,7 @@ def plan_schedule(config: Config) -> Schedule | None:
     Privacy: no data are seen and nothing is spent.
     Raises: ConfigError if the noise of a table is too wide to be drawn.
     """
-    problem = problem_of(config)
+    problem = problem_to_plan(config)
     if not _is_adaptive(problem):
         return None
     schedule = schedule_of(problem)
@@ -220,6 +242,32 @@ def _is_adaptive(problem: Problem) -> bool:
     if problem.strategy == "auto":
         return choose(problem).chosen.spending.tables == ADAPTIVE
     return problem.strategy == "adaptive"
+
+
+def possible_plans(config: Config) -> list[tuple[TableEvent, ...]]:
+    """All lists of tables that a run may measure: one, unless a look comes first.
+
+    Privacy: a function of the configuration alone.
+    """
+    if plan_look(config) is None:
+        return [plan_events(config)]
+    return [each.spending.events for each in choose(problem_to_plan(config)).weighed]
+
+
+def charged_events(config: Config) -> tuple[PrivacyEvent, ...]:
+    """What is charged before the source is opened: tables, choices, or a look and what follows.
+
+    Privacy: a function of the configuration alone.
+    Raises: ConfigError if the noise of a table is too wide to be drawn; BugError if something that
+    a look may lead to costs more than it leaves: before anything is spent, not in the run.
+    """
+    look, schedule, events = plan_look(config), plan_schedule(config), plan_events(config)
+    if look is not None:
+        require_drawable(config, [look.event.as_table])
+        if not all(map(look.allows, possible_plans(config))):
+            raise BugError("a plan after the look would cost more than is left")
+        return look.events
+    return events if schedule is None else schedule.events
 
 
 def require_drawable(config: Config, events: Iterable[TableEvent | OpenTableEvent]) -> None:

@@ -1,7 +1,9 @@
 """The privacy claim: unit, neighbours, sensitivity and exact accounting."""
 
 from synth.privacy.accounting import (
+    AfterLookEvent,
     Budget,
+    LookEvent,
     OpenTableEvent,
     PrivacyEvent,
     SelectionEvent,
@@ -14,8 +16,10 @@ from synth.privacy.promise import Promise
 from synth.privacy.sensitivity import sensitivity_l1, sensitivity_l2_squared
 
 __all__ = [
+    "AfterLookEvent",
     "Budget",
     "Charge",
+    "LookEvent",
     "OpenTableEvent",
     "PrivacyEvent",
     "Promise",

@@ -298,11 +298,115 @@ class SelectionEvent:
         return _in_its_one_form(event, plain)
 
 
-PrivacyEvent = TableEvent | OpenTableEvent | SelectionEvent
+@dataclass(frozen=True)
+class LookEvent:
+    """One noisy profile: how many records are the 1st, 2nd, ... of their cell of the universe.
+
+    Class i counts the records whose place in their cell is `firsts[i]` or later, but before
+    `firsts[i + 1]`; the last class has no end. So every record is in exactly one class.
+
+    Privacy: `discrete-laplace` is pure `epsilon`-DP for profiles that differ by at most
+    `sensitivity_l1` between neighbours: a record that is added makes one cell hold c + 1 records
+    instead of c, so only the class of place c + 1 changes, and by 1 (docs/privacy.md).
+    Raises: TypeError, ValueError unless epsilon is a positive Fraction, the sensitivity a whole
+    number of at least 1, and the first places ascend from 1.
+    """
+
+    firsts: tuple[int, ...]
+    sensitivity_l1: int
+    epsilon: Fraction
+    mechanism: str = LAPLACE
+
+    def __post_init__(self) -> None:
+        if type(self.epsilon) is not Fraction or any(
+            type(number) is not int for number in (*self.firsts, self.sensitivity_l1)
+        ):
+            raise TypeError("a look needs an exact epsilon and whole numbers")
+        if self.epsilon <= 0 or self.sensitivity_l1 < 1 or self.mechanism != LAPLACE:
+            raise ValueError("a look has Laplace noise, a positive epsilon and sensitivity")
+        if self.firsts[:1] != (1,) or list(self.firsts) != sorted(set(self.firsts)):
+            raise ValueError("the classes of a look begin at place 1 and ascend")
+
+    @property
+    def as_table(self) -> TableEvent:
+        """The profile as a table of its classes: noise and cost are those of any other."""
+        return TableEvent((), len(self.firsts), self.sensitivity_l1, self.epsilon)
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values; exact numbers as text."""
+        return {
+            "firsts": list(self.firsts),
+            "mechanism": self.mechanism,
+            "sensitivity_l1": self.sensitivity_l1,
+            "epsilon": str(self.epsilon),
+        }
+
+    @staticmethod
+    def from_plain(plain: Any) -> LookEvent:
+        """Read a look back; raises KeyError, TypeError or ValueError if it is damaged."""
+        if type(plain) is not dict or type(plain["firsts"]) is not list:
+            raise ValueError("a look is not an object with a list of places")
+        event = LookEvent(
+            tuple(plain["firsts"]),
+            plain["sensitivity_l1"],
+            _positive(plain["epsilon"]),
+            plain["mechanism"],
+        )
+        return _in_its_one_form(event, plain)
+
+
+AFTER_LOOK = "tables-after-the-look"
+"""Not noise of its own: all tables that are planned once the look is known."""
+
+
+@dataclass(frozen=True)
+class AfterLookEvent:
+    """All that is measured after a look: what it may cost, reserved before it is planned.
+
+    Privacy: whatever the look says, the events planned after it cost at most (`epsilon`,
+    `delta`) together. Then so does the whole of them, as a mechanism that depends on the look
+    (docs/privacy.md, step 11).
+    Raises: TypeError, ValueError unless both are Fractions, epsilon positive, 0 <= delta < 1.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    mechanism: str = AFTER_LOOK
+
+    def __post_init__(self) -> None:
+        if {type(self.epsilon), type(self.delta)} != {Fraction}:
+            raise TypeError("what is reserved is a pair of exact fractions")
+        if self.epsilon <= 0 or not 0 <= self.delta < 1 or self.mechanism != AFTER_LOOK:
+            raise ValueError("what is reserved is a positive epsilon, and a delta below 1")
+
+    @property
+    def budget(self) -> Budget:
+        """What it adds to the whole."""
+        return Budget(self.epsilon, self.delta)
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values; exact numbers as text."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+        }
+
+    @staticmethod
+    def from_plain(plain: Any) -> AfterLookEvent:
+        """Read it back; raises KeyError, TypeError or ValueError if it is damaged."""
+        if type(plain) is not dict:
+            raise ValueError("what is reserved is not an object")
+        delta = Fraction(0) if plain["delta"] == "0" else _positive(plain["delta"])
+        event = AfterLookEvent(_positive(plain["epsilon"]), delta, plain["mechanism"])
+        return _in_its_one_form(event, plain)
+
+
+PrivacyEvent = TableEvent | OpenTableEvent | SelectionEvent | LookEvent | AfterLookEvent
 """Whatever spends budget."""
 
 
-Event = TypeVar("Event", TableEvent, OpenTableEvent, SelectionEvent)
+Event = TypeVar("Event", TableEvent, OpenTableEvent, SelectionEvent, LookEvent, AfterLookEvent)
 
 
 def _in_its_one_form(event: Event, plain: dict[str, Any]) -> Event:
@@ -319,7 +423,8 @@ def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:
     d = `delta` less the deltas of the other events, and the smaller epsilon of two valid ones,
     S + E + rho_to_epsilon(R, d), where E is the sum of the pure epsilons, S that of partition
     selections and R the sum of the rhos, and S + rho_to_epsilon(R + Q, d), where Q is the sum of
-    epsilon^2 / 2 over the pure events.
+    epsilon^2 / 2 over the pure events. What is reserved for after a look adds its epsilon and its
+    delta, like a partition selection.
 
     Privacy: basic composition (Dwork, McSherry, Nissim, Smith 2006) adds up epsilons and deltas;
     rhos add up, and pure epsilon-DP is (epsilon^2 / 2)-zCDP (Bun, Steinke 2016, lemma 1.7 and
@@ -332,12 +437,14 @@ def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:
     pure, rho, as_rho = Fraction(0), Fraction(0), Fraction(0)
     selected = Budget(Fraction(0), Fraction(0))
     for event in events:
-        spent_rho = None if isinstance(event, SelectionEvent) else event.rho
+        spent_rho = event.rho if isinstance(event, (TableEvent, OpenTableEvent)) else None
         if event.mechanism == GAUSSIAN and spent_rho is not None:
             rho += spent_rho
         elif event.mechanism in (LAPLACE, PERMUTE_AND_FLIP) and event.epsilon is not None:
             pure += event.epsilon
             as_rho += event.epsilon**2 / 2
+        elif isinstance(event, AfterLookEvent):
+            selected += event.budget
         elif isinstance(event, TableEvent) and event.epsilon and event.delta:
             selected += Budget(event.epsilon, event.delta)
         else:

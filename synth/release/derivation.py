@@ -75,9 +75,11 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
         passed = gated(rounded, fitted, measurements, config, public_seeds)
     if not draws_cells(measurements, config) and not passed.drawn:
         del seeds[DRAWN]
-    chosen = measurements.selections != ()
+    look = measurements.look
+    chosen = measurements.selections != () or look is not None
     events = tuple(table.event for table in measurements.tables) if chosen else None
-    planned = forecast(config, events=events)
+    noisy_counts = None if look is None else look.noisy_counts
+    planned = forecast(config, events=events, noisy_counts=noisy_counts)
     return Derivation(
         config, measurements, passed.counts, fitted.report, seeds, planned, passed.report
     )

@@ -81,7 +81,7 @@ def documents(
     made = {
         DATA_CARD: render_data_card(listing),
         **metadata_documents(listing),
-        SCHEMA_FILE: schema_file(),
+        SCHEMA_FILE: schema_file(listing["manifest_version"]),
     }
     for name, content in made.items():
         files.append(_entry(name, FileFacts.of(content), derived))

@@ -16,7 +16,7 @@ from synth.config import Config
 from synth.errors import BugError, OutputError, VerificationError
 from synth.measurements import Measurements, Receipt, read_measurements
 from synth.measurements.durable import sync_directory, translate_write_errors
-from synth.privacy import Budget, Promise, total_budget
+from synth.privacy import Budget, Promise
 from synth.progress import Stage, stage
 from synth.release.contents import (
     CHECKSUMS,
@@ -29,6 +29,7 @@ from synth.release.contents import (
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.files import FileFacts, data_writers, documents
 from synth.release.manifest.build import attest, build_manifest
+from synth.release.manifest.guarantee import charged_budget
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
 from synth.signatures import PrivateKey
@@ -141,7 +142,7 @@ def _measurements(path: Path, config: Config, receipt: Receipt) -> Measurements:
     named = {measurements.release_id, receipt.release_id}
     if answered != {config.hash} or named != {config.release.id}:
         raise OutputError("the measurements belong to another configuration", fix=fix)
-    account, total = receipt.ledger, total_budget(measurements.events, delta=config.privacy.delta)
+    account, total = receipt.ledger, charged_budget(config, measurements)
     configured = config.public["ledger"]
     cap = Budget(Fraction(configured["epsilon_cap"]), Fraction(configured["delta_cap"]))
     told = account.population, account.cap, account.spent_now, account.promise

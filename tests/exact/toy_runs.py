@@ -36,7 +36,7 @@ from synth.noise import (
     noise_law,
     permute_and_flip,
 )
-from synth.plan import plan_events, plan_schedule
+from synth.plan import plan_events, plan_look, plan_schedule
 from synth.privacy import Budget, PrivacyEvent
 from tests.conftest import SMALL, RecordedLog, merged
 
@@ -134,6 +134,8 @@ class Noted:
     tables: dict[int, Table] = field(default_factory=dict)
     choices: list[Fraction] = field(default_factory=list)
     kinds: set[np.dtype[Any]] = field(default_factory=set)
+    look: tuple[int, ...] = ()
+    """What a look says, whatever the records are."""
 
     def in_order(self) -> tuple[Table, ...]:
         return tuple(self.tables[number] for number in sorted(self.tables))
@@ -147,6 +149,8 @@ class Noted:
                 stream.claim(table, 0, len(counts))
                 noted.kinds.add(counts.dtype)
                 noted.tables[table] = law, tuple(map(int, counts))
+                if table == boundary.LOOK_NUMBER:
+                    counts[:] = noted.look
 
             def draw(self, stream: NoiseStream, **named: Any) -> Any:
                 return TableSampler(law).draw(stream, **named)
@@ -172,10 +176,10 @@ _counted: dict[tuple[Any, bytes], Any] = {}
 
 
 @contextmanager
-def noted_noise(*, counted_anew: bool = False) -> Iterator[Noted]:
+def noted_noise(*, counted_anew: bool = False, look: tuple[int, ...] = ()) -> Iterator[Noted]:
     """Note the noise; every table of records is counted once, for all plans of one unit."""
     exact = measuring.tabulate
-    noted = Noted()
+    noted = Noted(look=look)
 
     def tabulate(config: Config, source: Any, files: Sequence[Path], scratch: Path) -> Any:
         if counted_anew:
@@ -203,23 +207,34 @@ class Runs:
     tables: dict[Data, tuple[Table, ...]]
 
 
-def run(directory: Path, plan: Plan, data: Sequence[Data], *, counted_anew: bool = False) -> Runs:
-    """Measure all of `data`: the first one as a job does, with its charge in a ledger."""
+def run(
+    directory: Path,
+    plan: Plan,
+    data: Sequence[Data],
+    *,
+    counted_anew: bool = False,
+    look: tuple[int, ...] = (),
+) -> Runs:
+    """Measure all of `data`: the first one as a job does, with its charge in a ledger.
+
+    `look`: the noisy counts that the look of the plan has, if it has one, whatever the records are.
+    """
     config = configuration(directory, plan)
     assert config.source is not None
     assert plan_schedule(config) is None, "not a plan of fixed tables"
     found: dict[Data, tuple[Table, ...]] = {}
     for number, each in enumerate(data):
         write_source(directory, each)
-        with noted_noise(counted_anew=counted_anew) as noted:
+        with noted_noise(counted_anew=counted_anew, look=look) as noted:
             if number:
                 curator.measure(
                     config,
                     config.source,
-                    plan_events(config),
+                    plan_look(config) or plan_events(config),
                     files=source_files(config.source),
                     stream=NoiseStream(key=bytes(32)),
                     directory=directory,
+                    plan_after=lambda noisy_counts: plan_events(config, noisy_counts),
                 )
             else:
                 pipeline.measure(config, log=RecordedLog())

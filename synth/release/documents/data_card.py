@@ -40,6 +40,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         approximate=Fraction(delta["fraction"]) != 0,
         tables=[_table(n, event) for n, event in enumerate(manifest["accounting"]["events"])],
         shown_tables=SHOWN_TABLES,
+        look=_look(manifest["accounting"].get("look")),
         snippets=load_snippets(manifest["domain"]["columns"], formats),
         orders=[each for each in prediction["queries"] if each["columns"] <= SHOWN_ORDERS],
         useful=useful_sentences(manifest),
@@ -111,6 +112,20 @@ def _table(number: int, event: dict[str, Any]) -> dict[str, Any]:
         "noise": f"{MECHANISMS[event['mechanism']]}, {budget} {_brief(event[budget])}",
         "sd": math.sqrt(event["variance"]),
     }
+
+
+def _look(look: dict[str, Any] | None) -> list[str]:
+    """The noisy counts of a look, in words; none where there was no look."""
+    if look is None:
+        return []
+    firsts = look["first_places"]
+    ends = [f"to {later - 1:,} of their cell" for later in firsts[1:]] + ["on"]
+    return [
+        f"{count:,} records in places {first:,} {end}"
+        if end != "on"
+        else f"{count:,} in places from {first:,} on"
+        for count, first, end in zip(look["noisy_counts"], firsts, ends, strict=True)
+    ]
 
 
 def _brief(number: dict[str, str]) -> str:

@@ -137,6 +137,9 @@ def _accounting(manifest: Manifest) -> dict[str, Any]:
         )
         for event in events[:SHOWN_EVENTS]
     ]
+    if "look" in manifest["accounting"]:
+        epsilon = manifest["accounting"]["look"]["epsilon"]["fraction"]
+        tables.insert(0, f"- a look, before the tables were planned: epsilon = {epsilon}")
     if len(events) > SHOWN_EVENTS:
         tables.append(f"- and {len(events) - SHOWN_EVENTS} more, in manifest.json")
     return {

@@ -8,11 +8,12 @@ from typing import Any
 
 from synth.config import Config
 from synth.domain import Universe
-from synth.measurements import LedgerPosition, MeasuredTable, Measurements
+from synth.measurements import LedgerPosition, MeasuredLook, MeasuredTable, Measurements
 from synth.plan import CANDIDATES_RULE
-from synth.privacy import Budget, Promise, left_of, total_budget
+from synth.privacy import Budget, Promise, left_of
 from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION, PERMUTE_AND_FLIP
 from synth.privacy.meaning import exact_budget, exact_number
+from synth.release.manifest.guarantee import after_look_event, charged_budget
 from synth.release.manifest.schema_terms import (
     attributes,
     basis,
@@ -62,6 +63,20 @@ SELECTED = (
     "cost is part of the total; the domain, the candidates and the split of the budget follow "
     "from the configuration alone, and nothing else was tuned on the raw data. Candidates: "
     f"{CANDIDATES_RULE}"
+)
+
+
+LOOKED = (
+    "sequential: a look was taken before the tables were planned, and its epsilon and what was "
+    "reserved for whatever it would lead to add up, in exact fractions. That is the total, fixed "
+    "before the raw data were opened: the tables that were then planned by the noisy look cost no "
+    "more than what was reserved, whatever the look said (adaptive composition: Dwork, Rothblum, "
+    "Vadhan 2010; Rogers, Roth, Ullman, Vadhan 2016)"
+)
+LOOKED_FIRST = (
+    "the tables to measure and the split of the budget follow from the configuration and from a "
+    "noisy look at the raw data, `look`, whose cost is part of the total; the domain follows from "
+    "the configuration alone, and nothing else was tuned on the raw data"
 )
 
 
@@ -203,6 +218,52 @@ ACCOUNTING = record(
 )
 
 
+LOOK = record(
+    "The noisy look by which the tables were planned: how many records there are, and how many of "
+    "them noise cannot hide.",
+    first_places=listing(
+        "A record is the 1st, 2nd, ... of its cell of the universe. Of each class of places, the "
+        "first; a class ends before the next one begins, the last nowhere.",
+        whole("A place.", minimum=1),
+    ),
+    noisy_counts=listing(
+        "For each class, the number of records in its places, with noise.",
+        whole("A noisy count.", minimum=None),
+    ),
+    mechanism=one_of("The mechanism.", LAPLACE),
+    sensitivity=whole(
+        "The most by which one unit changes the noisy counts together, in records.", minimum=1
+    ),
+    epsilon=exact("The privacy loss of the look."),
+    noise_scale_records=exact("Sensitivity divided by epsilon."),
+    variance=real("The variance of the noise of one count, in records squared."),
+    reserved=defined("budget", "What was reserved for the tables that the look would lead to."),
+    basis=basis("dp"),
+)
+ACCOUNTING_WITH_LOOK = {
+    **ACCOUNTING,
+    "properties": {**ACCOUNTING["properties"], "look": LOOK},
+    "required": [*ACCOUNTING["required"], "look"],
+}
+"""The section of a release whose tables were planned by a look."""
+
+
+def _build_look(config: Config, look: MeasuredLook) -> dict[str, Any]:
+    event = look.event
+    reserved = after_look_event(config, look)
+    return {
+        "first_places": list(event.firsts),
+        "noisy_counts": list(look.noisy_counts),
+        "mechanism": event.mechanism,
+        "sensitivity": event.sensitivity_l1,
+        "epsilon": exact_number(event.epsilon),
+        "noise_scale_records": exact_number(event.sensitivity_l1 / event.epsilon),
+        "variance": look.variance,
+        "reserved": exact_budget(Budget(reserved.epsilon, reserved.delta)),
+        "basis": "dp",
+    }
+
+
 def resolution_names(
     universe: Universe, table: tuple[str, ...], coarsening: tuple[int, ...]
 ) -> list[str]:
@@ -247,11 +308,14 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
     """The section `accounting`; what came before is `stated` by the ledger."""
     account = config.public["ledger"]
     cap = Budget(Fraction(account["epsilon_cap"]), Fraction(account["delta_cap"]))
-    total = total_budget(measurements.events, delta=config.privacy.delta)
+    look, total = measurements.look, charged_budget(config, measurements)
     promise = Promise.of(config.privacy)
     left = left_of(cap, (stated.spent_before, total), promise)
+    composition, chosen = CONCENTRATED if total.delta else PURE, NOT_TUNED
+    if look is not None:
+        composition, chosen = LOOKED, LOOKED_FIRST
     return {
-        "composition": CONCENTRATED if total.delta else PURE,
+        "composition": composition,
         "events": [_event(table, config.universe) for table in measurements.tables],
         "selections": [
             {
@@ -268,7 +332,7 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
         "total": exact_budget(total),
         "preprocessing_and_hyperparameter_tuning": ". ".join(
             [
-                SELECTED if measurements.selections else NOT_TUNED,
+                SELECTED if measurements.selections else chosen,
                 f"Before synth: {config.release.preprocessing or BEFORE_IS_NOT_STATED}",
             ]
         ),
@@ -288,4 +352,5 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
             ),
         },
         "basis": "public",
+        **({} if look is None else {"look": _build_look(config, look)}),
     }

@@ -26,6 +26,10 @@ from synth.release.rows.columns import published_columns
 from synth.strict_json import write_json
 
 MANIFEST_VERSION = "2"
+LOOK_VERSION = "3"
+"""That of a release whose tables were planned by a look; it has one section more, and any other is
+as it was before there were looks."""
+MANIFEST_VERSIONS = (MANIFEST_VERSION, LOOK_VERSION)
 SCHEMA_FILE = "manifest.schema.json"
 
 
@@ -66,14 +70,15 @@ def attest(
     )
 
 
-def manifest_schema() -> Schema:
-    """The JSON Schema (draft 2020-12) of the manifest."""
+def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
+    """The JSON Schema (draft 2020-12) of the manifest; `manifest_version` is one of those here."""
+    looked = manifest_version == LOOK_VERSION
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Privacy manifest of a synthetic data release",
         **record(
             "What was released, under which guarantee, and how it was made.",
-            manifest_version=text("The version of this schema.", pattern=f"^{MANIFEST_VERSION}$"),
+            manifest_version=text("The version of this schema.", pattern=f"^{manifest_version}$"),
             schema_url=text("The schema's file beside the manifest."),
             identity=identity.IDENTITY,
             people=identity.PEOPLE,
@@ -82,7 +87,7 @@ def manifest_schema() -> Schema:
             guarantee=guarantee.GUARANTEE,
             what_it_means=guarantee.MEANING,
             deployment_model=deployment.DEPLOYMENT_MODEL,
-            accounting=accounting.ACCOUNTING,
+            accounting=accounting.ACCOUNTING_WITH_LOOK if looked else accounting.ACCOUNTING,
             domain=DOMAIN,
             implementation=IMPLEMENTATION,
             post_processing=POST_PROCESSING,
@@ -98,9 +103,9 @@ def manifest_schema() -> Schema:
 
 
 @cache
-def schema_file() -> bytes:
-    """The bytes of the schema's file beside every manifest."""
-    return write_json(manifest_schema(), indent=1)
+def schema_file(manifest_version: str = MANIFEST_VERSION) -> bytes:
+    """The bytes of the schema's file beside every manifest of that version."""
+    return write_json(manifest_schema(manifest_version), indent=1)
 
 
 def build_manifest(
@@ -113,7 +118,7 @@ def build_manifest(
     """
     columns = published_columns(config.universe, config.output.bins)
     return {
-        "manifest_version": MANIFEST_VERSION,
+        "manifest_version": MANIFEST_VERSION if measurements.look is None else LOOK_VERSION,
         "schema_url": SCHEMA_FILE,
         "identity": identity.build_identity(
             config,

@@ -9,8 +9,15 @@ from typing import Any
 from synth.config import Config, PersonUnit
 from synth.config.source import records_in_words
 from synth.domain import format_number
-from synth.measurements import Measurements
-from synth.privacy import Budget, TableEvent, sensitivity_l1, sensitivity_l2_squared, total_budget
+from synth.measurements import MeasuredLook, Measurements
+from synth.privacy import (
+    AfterLookEvent,
+    Budget,
+    TableEvent,
+    sensitivity_l1,
+    sensitivity_l2_squared,
+    total_budget,
+)
 from synth.privacy.accounting import GAUSSIAN, PARTITION_SELECTION
 from synth.privacy.meaning import (
     exact_budget,
@@ -185,13 +192,31 @@ def build_meaning(budget: Budget) -> dict[str, Any]:
     }
 
 
+def after_look_event(config: Config, look: MeasuredLook) -> AfterLookEvent:
+    """What was reserved for the tables that a look would lead to: all that it left."""
+    return AfterLookEvent(config.privacy.epsilon - look.event.epsilon, config.privacy.delta)
+
+
+def charged_budget(config: Config, measurements: Measurements) -> Budget:
+    """What the release was charged, before its source was opened.
+
+    That is what its events cost; with a look, which they were planned by, it is what the look and
+    all that was reserved for after it cost: a bound that depends on what the look said would be
+    none.
+    """
+    look, events = measurements.look, measurements.events
+    if look is not None:
+        events = (look.event, after_look_event(config, look))
+    return total_budget(events, delta=config.privacy.delta)
+
+
 def promised_budget(config: Config, measurements: Measurements) -> Budget:
     """The (epsilon, delta) that the release promises: the configured one, with delta only if used.
 
-    Where every event is pure, so is the release, whatever delta was allowed. Epsilon is the
-    configured one, which the events together never exceed.
+    Where every event is pure, so is the release, whatever delta was allowed; with a look, only if
+    none was allowed. Epsilon is the configured one, which the events together never exceed.
     """
-    total = total_budget(measurements.events, delta=config.privacy.delta)
+    total = charged_budget(config, measurements)
     return Budget(config.privacy.epsilon, config.privacy.delta if total.delta else Fraction(0))
 
 
@@ -219,6 +244,12 @@ SELECTION_DELTA = (
 )
 
 
+LOOK_DELTA = (
+    "Delta was reserved before the look, for whatever it would lead to: it counts whether or not "
+    "the tables that were then measured needed it"
+)
+
+
 def _delta_in_words(budget: Budget, measurements: Measurements) -> str:
     if not budget.delta:
         return "delta is zero: the bound holds for every possible release, without exception"
@@ -236,11 +267,17 @@ def _sources_of_delta(measurements: Measurements) -> list[str]:
     """Where delta comes from: Gaussian noise, a list of cells, or both."""
     mechanisms = {event.mechanism for event in measurements.events}
     known = {GAUSSIAN: GAUSSIAN_DELTA, PARTITION_SELECTION: SELECTION_DELTA}
-    return [words for mechanism, words in known.items() if mechanism in mechanisms]
+    reserved = [] if measurements.look is None else [LOOK_DELTA]
+    return [words for mechanism, words in known.items() if mechanism in mechanisms] + reserved
 
 
 def _conversions(measurements: Measurements) -> list[dict[str, Any]]:
-    """Zero-concentrated DP, unless some cells are listed by partition selection, which has none."""
+    """Zero-concentrated DP, unless some cells are listed by partition selection, which has none.
+
+    Nor where a look led to the events: how much of it they have is no promise.
+    """
+    if measurements.look is not None:
+        return []
     rho, pure = Fraction(0), Fraction(0)
     for event in measurements.events:
         if event.mechanism == PARTITION_SELECTION:

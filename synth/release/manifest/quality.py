@@ -97,6 +97,10 @@ AFTER_CHOICES = (
     "; the prediction is about the tables that were measured, and some of them were chosen "
     "by private choices, so which queries it covers was not known before"
 )
+AFTER_LOOK = (
+    "; the prediction is about the tables that were measured, and these were planned by a noisy "
+    "look, so they were not known before it"
+)
 
 
 _ERROR = ("sd_records", "half_width_95_records", "simultaneous_95_records", "law")
@@ -235,7 +239,9 @@ def build_quality(
     """The section `quality`."""
     listing = build_listing(config, measurements, counts)
     return {
-        "explanation": EXPLANATION + (AFTER_CHOICES if measurements.selections else ""),
+        "explanation": EXPLANATION
+        + (AFTER_CHOICES if measurements.selections else "")
+        + (AFTER_LOOK if measurements.look is not None else ""),
         "prediction": build_prediction(forecast, figures),
         "usefulness": build_usefulness(config, measurements, counts.total),
         "fit": build_fit(figures),

@@ -21,7 +21,13 @@ from synth.measurements import Disposal, SelfTest
 from synth.privacy import Budget
 from synth.release.contents import MANIFEST
 from synth.release.manifest.accounting import Account
-from synth.release.manifest.build import SCHEMA_FILE, Attested, schema_file
+from synth.release.manifest.build import (
+    MANIFEST_VERSION,
+    MANIFEST_VERSIONS,
+    SCHEMA_FILE,
+    Attested,
+    schema_file,
+)
 from synth.release.manifest.implementation import COMMIT, LIBRARIES, Software
 from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder
@@ -60,20 +66,24 @@ ATTESTED_NOTE = (
 
 def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
     """The manifest, or None if it cannot be used. Raises: FolderError."""
+    content = folder.read(MANIFEST)
+    unreadable = ""
+    try:
+        manifest = parse_json(content)
+    except JsonError as error:
+        manifest, unreadable = None, f"{MANIFEST}: is not readable: {error}"
+    schema = schema_file(_version_of(manifest))
     if SCHEMA_FILE in folder.sizes:
-        same = folder.read(SCHEMA_FILE) == schema_file()
+        same = folder.read(SCHEMA_FILE) == schema
         findings.conclude(
             "the schema of the manifest is that of this version",
             [] if same else [f"{SCHEMA_FILE}: is not the schema of this version of synth"],
         )
-    content = folder.read(MANIFEST)
-    try:
-        manifest = parse_json(content)
-    except JsonError as error:
-        findings.found.append(f"{MANIFEST}: is not readable: {error}")
+    if unreadable:
+        findings.found.append(unreadable)
         return None
     if not findings.conclude(
-        "the manifest fits its schema", schema_findings(manifest, json.loads(schema_file()))
+        "the manifest fits its schema", schema_findings(manifest, json.loads(schema))
     ):
         return None
     findings.conclude(
@@ -82,6 +92,12 @@ def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
     )
     assured: dict[str, Any] = manifest
     return assured
+
+
+def _version_of(manifest: Any) -> str:
+    """The version that a manifest states, if it is one of ours; whatever it is, the schema says."""
+    stated = manifest.get("manifest_version") if isinstance(manifest, dict) else None
+    return stated if stated in MANIFEST_VERSIONS else MANIFEST_VERSION
 
 
 def schema_findings(manifest: Any, schema: dict[str, Any]) -> list[str]:

@@ -12,12 +12,13 @@ import pyarrow as pa
 from synth.config import Config
 from synth.domain import Margin
 from synth.errors import ConfigError
-from synth.measurements import Measurements, read_measurements
+from synth.measurements import MeasuredLook, Measurements, read_measurements
 from synth.measurements.file import ROWS_PER_GROUP, write_tables
 from synth.measurements.sparse_table import MOST_LISTED
-from synth.plan import Schedule, plan_events, plan_schedule
+from synth.plan import Look, Schedule, plan_events, plan_look, plan_schedule
 from synth.plan.costs import forecast_costs, present_memory_bytes
 from synth.plan.problem import problem_of
+from synth.plan.weighing import possible_plans
 from synth.privacy import SelectionEvent, TableEvent, total_budget
 from synth.release.contents import MANIFEST, MEASUREMENTS
 from synth.release.manifest.guarantee import promised_budget
@@ -50,11 +51,12 @@ def read_measured(
 ) -> Measurements | None:
     """The measurements, or None if they are not those of the configuration."""
     try:
-        planned, schedule = plan_events(config), plan_schedule(config)
+        look, schedule, possible = plan_look(config), plan_schedule(config), possible_plans(config)
     except ConfigError as error:
         findings.found.append(f"{MANIFEST}: configuration: {' '.join(str(error).split())}")
         return None
-    needed, present = _memory_bytes(config, planned), present_memory_bytes()
+    needed = max(_memory_bytes(config, planned) for planned in possible)
+    present = present_memory_bytes()
     if needed > present:
         findings.found.append(
             f"{MANIFEST}: configuration: to rebuild such a release takes roughly "
@@ -63,13 +65,16 @@ def read_measured(
         return None
     try:
         with folder.open(MEASUREMENTS) as file:
-            require_readable(file, _limits(planned, schedule, folder.sizes[MEASUREMENTS]))
+            require_readable(file, _limits(possible, schedule, folder.sizes[MEASUREMENTS]))
             measurements = read_measurements(file, config.universe)
         if measurements.release_id != config.release.id:
             raise ValueError("belongs to another release")
         if measurements.configuration_hash != config.hash:
             raise ValueError("answers to another configuration than the manifest holds")
-        fits = partial(plan_findings, planned, schedule, measurements)
+        if found := list(look_findings(look, measurements.look)):
+            raise ValueError("; ".join(found))
+        seen = None if measurements.look is None else measurements.look.noisy_counts
+        fits = partial(plan_findings, plan_events(config, seen), schedule, measurements)
         found = list(fits(other_arithmetic=False))
         if is_near := bool(found) and other_arithmetic:
             found = list(fits(other_arithmetic=True))
@@ -117,8 +122,23 @@ def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
     ).memory_bytes
 
 
-def _limits(planned: tuple[TableEvent, ...], schedule: Schedule | None, size_bytes: int) -> Limits:
-    """What a file with the tables of the configuration can hold.
+def _limits(
+    possible: Sequence[tuple[TableEvent, ...]], schedule: Schedule | None, size_bytes: int
+) -> Limits:
+    """What a file with the tables of the configuration can hold; after a look, with any of them."""
+    limits = [_limits_of(planned, schedule, size_bytes) for planned in possible]
+    return Limits(
+        min(each.least_rows for each in limits),
+        max(each.most_rows for each in limits),
+        ROWS_PER_GROUP,
+        max(each.columns for each in limits),
+    )
+
+
+def _limits_of(
+    planned: tuple[TableEvent, ...], schedule: Schedule | None, size_bytes: int
+) -> Limits:
+    """What a file with these tables can hold.
 
     How many cells a table with a threshold lists, and which were chosen, only the file says: the
     chosen ones have between the cells of the smallest candidates and those of the largest, and
@@ -136,6 +156,13 @@ def _limits(planned: tuple[TableEvent, ...], schedule: Schedule | None, size_byt
     return Limits(least, min(most, MAX_CELLS), ROWS_PER_GROUP, FIXED_COLUMNS + codes)
 
 
+def look_findings(planned: Look | None, found: MeasuredLook | None) -> Iterator[str]:
+    """What is wrong with the look: another one than the configuration asks for, or none."""
+    asked = None if planned is None else planned.event
+    if (None if found is None else found.event) != asked:
+        yield "holds another look at the records than the configuration asks for"
+
+
 def plan_findings(
     planned: tuple[TableEvent, ...],
     schedule: Schedule | None,
@@ -145,7 +172,8 @@ def plan_findings(
 ) -> Iterator[str]:
     """Every measured table or private choice that the configuration does not ask for.
 
-    `planned` are the events that the planner gives for it. A strategy that does not look at the
+    `planned` are the events that the planner gives for it, after a look for its noisy counts. A
+    strategy that does not look at the
     data has one list of tables, in order, and no schedule. An adaptive one starts with its list;
     then every round has one choice and one table. How many rounds there are, what each costs and
     which tables are candidates follows from the configuration; only which of them was chosen does

@@ -20,7 +20,9 @@ from synth.config import Config, config_from_public
 from synth.domain.counts import difference
 from synth.errors import DISTRIBUTION, ConfigError
 from synth.privacy import (
+    AfterLookEvent,
     Budget,
+    LookEvent,
     SelectionEvent,
     TableEvent,
     sensitivity_l1,
@@ -28,7 +30,12 @@ from synth.privacy import (
     total_budget,
 )
 from synth.release.contents import CHECKSUMS, MANIFEST, SIGNATURE, data_files, file_sha256
-from synth.release.manifest.build import MANIFEST_VERSION, SCHEMA_FILE, manifest_schema, schema_file
+from synth.release.manifest.build import (
+    MANIFEST_VERSIONS,
+    SCHEMA_FILE,
+    manifest_schema,
+    schema_file,
+)
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import exact_budget, ledger_findings, schema_findings
 from synth.release.verification.readback import published_counts
@@ -78,8 +85,9 @@ def findings_without_rebuild(folder: Folder) -> list[str]:
 
 def _document_findings(folder: Folder, manifest: dict[str, Any]) -> Iterator[str]:
     """The manifest against its schema, and the files against what it lists."""
-    schema = manifest_schema()
-    if manifest["manifest_version"] != MANIFEST_VERSION:
+    if manifest["manifest_version"] in MANIFEST_VERSIONS:
+        schema = manifest_schema(manifest["manifest_version"])
+    else:
         schema = parse_json(folder.read(SCHEMA_FILE))
         defined = {
             f"#/$defs/{name}" for name in schema.get("$defs", {}) if DEFINITION.fullmatch(name)
@@ -138,7 +146,13 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
         )
         for each in accounting["selections"]
     ]
-    total = total_budget(tuple(events), delta=config.privacy.delta)
+    measured = total = total_budget(tuple(events), delta=config.privacy.delta)
+    if "look" in accounting:
+        look = _look(config, accounting["look"])
+        measured = total_budget((*events, look), delta=config.privacy.delta)
+        after = exact_budget(accounting["look"]["reserved"])
+        reserved = AfterLookEvent(after.epsilon, after.delta)
+        total = total_budget((look, reserved), delta=config.privacy.delta)
     promised = Budget(config.privacy.epsilon, config.privacy.delta if total.delta else Fraction(0))
     for place, stated, computed in (
         ("accounting.total", accounting["total"], total),
@@ -147,9 +161,23 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
     ):
         if exact_budget(stated) != computed:
             yield f"{MANIFEST}: {place}: is not what the listed events and configuration give"
-    if total.epsilon > promised.epsilon or total.delta > promised.delta:
+    if any(
+        each.epsilon > promised.epsilon or each.delta > promised.delta for each in (total, measured)
+    ):
         yield f"{MANIFEST}: accounting.events: cost more than the configuration promises"
     yield from ledger_findings(accounting["ledger"], manifest)
+
+
+def _look(config: Config, stated: Mapping[str, Any]) -> LookEvent:
+    """The look as the manifest lists it. Raises: ValueError for another sensitivity or noise."""
+    epsilon = Fraction(stated["epsilon"]["fraction"])
+    event = LookEvent(tuple(stated["first_places"]), sensitivity_l1(config.privacy), epsilon)
+    scale = Fraction(stated["noise_scale_records"]["fraction"])
+    if (stated["sensitivity"], scale) != (event.sensitivity_l1, event.sensitivity_l1 / epsilon):
+        raise ValueError("another sensitivity or noise than the budget of the look stands for")
+    if len(stated["noisy_counts"]) != len(event.firsts):
+        raise ValueError("a look has one noisy count per class")
+    return event
 
 
 def _event(config: Config, stated: Mapping[str, Any]) -> TableEvent:

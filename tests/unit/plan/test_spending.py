@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from synth.config import PersonUnit
 from synth.domain import Margin
-from synth.plan import forecast, plan_events, plan_schedule
+from synth.plan import charged_events, forecast, plan_events
+from synth.plan.look import problem_to_plan
 from synth.plan.noise_sums import noise_variance
 from synth.plan.problem import problem_of
 from synth.plan.spending import (
@@ -53,16 +54,14 @@ def test_the_number_of_records_is_known_under_every_strategy(
 ):
     config = planned(configure, strategy, epsilon=epsilon, delta=delta, order=2, expected=expected)
     events = plan_events(config)
-    assert total_is_known(problem_of(config), events)
-    alone = 2**0.5 / float(TOTAL_SHARE * Fraction(epsilon))
+    problem = problem_to_plan(config)
+    assert total_is_known(problem, events)
+    alone = 2**0.5 / float(TOTAL_SHARE * problem.privacy.epsilon)
     within = 0.005 * (expected or 0)
     gaussian = any(event.rho for event in events)
     assert deviation(events) <= max(alone, within) * (3 if gaussian else 1) * (1 + 1e-9)
     assert sum(not event.table for event in events) <= 1
-    schedule = plan_schedule(config)
-    total = total_budget(
-        events if schedule is None else schedule.events, delta=config.privacy.delta
-    )
+    total = total_budget(charged_events(config), delta=config.privacy.delta)
     assert total.epsilon <= Fraction(epsilon)
     assert total.delta <= Fraction(delta)
     if not config.privacy.delta:

@@ -306,6 +306,10 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
             yield f"accounting.selections[{number}].epsilon: is not a positive fraction"
             continue
         epsilons.append(spent)
+    look = accounting.get("look")
+    if look is not None:
+        yield from _look_findings(look, accounting, manifest["configuration"]["privacy"])
+        epsilons.append(exact_value(look["epsilon"]) or Fraction(0))
     spent_in_all = Spent(
         tuple(epsilons),
         rho,
@@ -317,13 +321,39 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
     if total is None or total[1] < 0:
         yield "accounting.total: is no pair of exact fractions"
         return
-    yield from _total_findings(spent_in_all, *total)
+    if look is None or not total[1]:
+        yield from _total_findings(spent_in_all, *total)
+    elif Fraction(spent_in_all.delta_at(total[0] - spent_in_all.selected_epsilon)) > (
+        total[1] - spent_in_all.selected_delta
+    ):
+        yield "accounting.total: is less than look and tables cost together"
     if claimed is None or claimed[0] < total[0] or claimed[1] < total[1]:
         yield (
             "guarantee.privacy_parameters: promises less privacy loss than the events have in "
             f"all, epsilon {total[0]} and delta {total[1]}"
         )
     yield from _ledger_findings(accounting["ledger"], manifest["configuration"], total)
+
+
+def _look_findings(
+    look: dict[str, Any], accounting: dict[str, Any], privacy: dict[str, Any]
+) -> Iterator[str]:
+    """What is wrong with a look: its noise, or that the total is not it and what it left."""
+    place = "accounting.look"
+    spent = exact_value(look["epsilon"])
+    sensitivity = _sensitivity(privacy, squared=False)
+    if spent is None or spent <= 0:
+        yield f"{place}.epsilon: is not a positive fraction"
+        return
+    if look["sensitivity"] != sensitivity:
+        yield f"{place}.sensitivity: expected {sensitivity}"
+    if exact_value(look["noise_scale_records"]) != sensitivity / spent:
+        yield f"{place}.noise_scale_records: is not sensitivity / epsilon"
+    yield from _variance_findings(place, look["variance"], sensitivity / spent, gaussian=False)
+    total, reserved = _budget(accounting["total"]), _budget(look["reserved"])
+    configured = _fraction(privacy["epsilon"]), _fraction(privacy["delta"])
+    if reserved is None or total != (spent + reserved[0], reserved[1]) or total != configured:
+        yield f"{place}: the total is not the look and what was reserved after it"
 
 
 def _total_findings(spent: Spent, epsilon: Fraction, delta: Fraction) -> Iterator[str]:

@@ -1,0 +1,141 @@
+"""The look before the plan: its profile, its charge, what is left, and what may depend on it."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, broken
+
+EXACT = ("exact/test_look.py",)
+
+MUTANTS: tuple[Mutant, ...] = (
+    *broken(
+        "synth/plan/look.py",
+        (
+            "the tables after a look get the whole epsilon, and the charge is more",
+            "AfterLookEvent(privacy.epsilon - spent, privacy.delta)",
+            "AfterLookEvent(privacy.epsilon, privacy.delta)",
+        ),
+        (
+            "a look with the sensitivity of one record",
+            "LookEvent((1, hidden_records(problem) + 1), sensitivity_l1(privacy), spent)",
+            "LookEvent((1, hidden_records(problem) + 1), 1, spent)",
+        ),
+        (
+            "a look is allowed any plan",
+            "return spent.epsilon <= self.after.epsilon and spent.delta <= self.after.delta\n",
+            "return True\n",
+        ),
+        (
+            "the plan after a look has the epsilon of all",
+            "privacy = replace(problem.privacy, epsilon=look.after.epsilon, delta=look.after.delta)\n",
+            "privacy = problem.privacy\n",
+        ),
+        (
+            "a negative number of records",
+            "records = min(max(sum(noisy_counts), 0), MOST_RECORDS)",
+            "records = min(abs(sum(noisy_counts)), MOST_RECORDS)",
+        ),
+        (
+            "a number decides whatever its noise",
+            "if records < max(SURE * deviation, 1):",
+            "if records < 1:",
+        ),
+        (
+            "the universe where hardly a record stands out",
+            "== (visible > TOGETHER)",
+            "== (visible < TOGETHER)",
+        ),
+        by=("unit/plan/test_look.py", *EXACT),
+    ),
+    *broken(
+        "synth/curator/boundary.py",
+        (
+            "a look with the noise of the first table",
+            "event.as_table, number=LOOK_NUMBER, stream=stream)",
+            "event.as_table, number=0, stream=stream)",
+        ),
+        by=EXACT,
+    ),
+    *broken(
+        "synth/plan/weighing.py",
+        (
+            "the plan of a guess, whatever the look says",
+            "    problem = problem_to_plan(config, noisy_counts)\n    adaptive",
+            "    problem = problem_to_plan(config)\n    adaptive",
+        ),
+        (
+            "a look that is not charged",
+            "        return look.events\n",
+            "        return look.events[1:]\n",
+        ),
+        by=("unit/plan/test_look.py", "end_to_end/test_look.py"),
+    ),
+    *broken(
+        "synth/curator/measuring.py",
+        (
+            "the planner is given the exact profile",
+            "        events = plan_after(seen.noisy_counts)\n",
+            "        events = plan_after(gathered(Sensitive(counts), look.event.firsts).consume().tolist())\n",
+        ),
+        (
+            "a plan after a look is not held against what is left",
+            "        if not look.allows(events):\n",
+            "        if False and not look.allows(events):\n",
+        ),
+        (
+            "progress tells how many tables a look led to",
+            "again, stream, told=False)",
+            "again, stream)",
+        ),
+        by=(*EXACT, "end_to_end/test_look.py"),
+    ),
+    *broken(
+        "synth/curator/counting/tabulate.py",
+        (
+            "a profile of the records of all cells that reach a place",
+            "total += np.maximum(block - (first - 1), 0).sum()",
+            "total += block[block >= first].sum()",
+        ),
+        by=EXACT,
+    ),
+    *broken(
+        "synth/release/manifest/guarantee.py",
+        (
+            "the promise after a look is what its tables happened to cost",
+            "    if look is not None:\n        events = (look.event, after_look_event(config, look))\n",
+            "",
+        ),
+        by=("end_to_end/test_look.py",),
+    ),
+    *broken(
+        "synth/release/verification/measurements_check.py",
+        (
+            "another look than the configuration asks for",
+            "    if (None if found is None else found.event) != asked:\n",
+            "    if False:\n",
+        ),
+        (
+            "tables of a guess pass for those after a look",
+            "plan_findings, plan_events(config, seen), schedule",
+            "plan_findings, plan_events(config), schedule",
+        ),
+        by=("end_to_end/test_look.py",),
+    ),
+    *broken(
+        "synth/ledger/run.py",
+        (
+            "a look charged without what follows",
+            "    if kinds != [LookEvent, AfterLookEvent]:\n",
+            "    if False:\n",
+        ),
+        by=EXACT,
+    ),
+    *broken(
+        "synth/privacy/accounting.py",
+        (
+            "what follows a look costs nothing",
+            '        return Budget(self.epsilon, self.delta)\n\n    def to_plain(self) -> dict[str, Any]:\n        """JSON values; exact numbers as text.',
+            '        return Budget(Fraction(0), self.delta)\n\n    def to_plain(self) -> dict[str, Any]:\n        """JSON values; exact numbers as text.',
+        ),
+        by=("unit/plan/test_look.py", *EXACT),
+    ),
+)

@@ -1,0 +1,225 @@
+"""Whole runs that look before they plan: what is charged, measured, published and verified."""
+
+import json
+import random
+import shutil
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from synth.config import load_config
+from synth.errors import VerificationError
+from synth.job import pipeline
+from synth.ledger import Ledger
+from synth.measurements import read_measurements
+from synth.noise import NoiseStream
+from synth.plan import plan_events, plan_look
+from synth.privacy import Budget
+from synth.progress import Stage, watched_by
+from synth.release import verify_release
+from tests.command_line import synth
+from tests.unit.release.budget_oracle import budget_findings
+
+KEY = bytes(range(32))
+CODES = 500
+FILLER = {"name": "code", "type": "integer", "minimum": 0, "maximum": CODES - 1, "bin_width": 1}
+FILLER |= {"out_of_domain": "clamp", "source": "test"}
+WIDER = [FILLER | {"name": f"code-{number}"} for number in range(3)]
+TOTAL = [{"where": {}, "total": 120, "source": "a register"}]
+PERSON = {"column": "person", "max_records": 2}
+
+
+def source(records: int, *, alone: bool) -> str:
+    """People of two records each; alone in their cells, or many in one."""
+    chance = random.Random(7)
+    lines = ["person,age,sex,town,code,code-0,code-1,code-2"]
+    for number in range(records):
+        code = chance.randrange(CODES) if alone else chance.randrange(3)
+        sex = chance.choice(["Female", "Male"])
+        town = chance.choice(["Nord", "Süd"])
+        lines.append(f"p{number // 2},{20 * (code % 5)},{sex},{town},{code},{code},7,{code % 3}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def configured(project):
+    def write(records=120, *, alone=True, wider=False, **changes):
+        path = project(people=source(records, alone=alone), **changes)
+        plain = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return project(
+            people=None,
+            **changes,
+            domain=[*plain["domain"], *(WIDER if wider else [FILLER])],
+            workload={"marginals": 2},
+        )
+
+    return write
+
+
+CASES = {
+    "small tables": ({}, False),
+    "small tables, delta": ({"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}}, False),
+    "universe": ({"records": 6_000, "alone": False}, True),
+    "universe, delta": (
+        {"records": 6_000, "alone": False}
+        | {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}},
+        True,
+    ),
+    "people, small tables": ({"privacy": {"unit": PERSON}}, False),
+    "people, universe, delta": (
+        {"records": 8_000, "alone": False}
+        | {"privacy": {"unit": PERSON, "delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}},
+        True,
+    ),
+    "a list": ({"records": 6_000, "alone": False, "wider": True}, True),
+    "a list, delta": (
+        {"records": 6_000, "alone": False, "wider": True}
+        | {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}},
+        True,
+    ),
+    "people, a list": (
+        {"records": 6_000, "alone": False, "wider": True, "privacy": {"unit": PERSON}},
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_looks_plans_and_is_verified(configured, log, name):
+    changes, measures_universe = CASES[name]
+    path = configured(**changes)
+    config, look = load_config(path), plan_look(load_config(path))
+    pipeline.measure(config, log=log, stream=NoiseStream(key=KEY))
+    folder = pipeline.publish(config, log=log).path
+    assert verify_release(folder).release_id == "small"
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert list(budget_findings(manifest)) == []
+    seen = manifest["accounting"]["look"]
+    events = plan_events(config, seen["noisy_counts"])
+    measured = read_measurements(folder / "measurements.parquet", config.universe)
+    assert tuple(table.event for table in measured.tables) == events
+    assert list(measured.look.noisy_counts) == seen["noisy_counts"]
+    assert measured.look.event == look.event
+    full = config.universe.names
+    assert any(event.table == full for event in events) == measures_universe
+    promised = Budget(config.privacy.epsilon, config.privacy.delta)
+    with Ledger.open_existing(config.ledger.path) as ledger:
+        position = ledger.position(config.ledger.population)
+        ledger.verify_chain()
+    assert position.spent == promised
+    assert position.runs[-1].tables == look.events
+    parameters = manifest["guarantee"]["privacy_parameters"]
+    assert Fraction(parameters["epsilon"]["fraction"]) == promised.epsilon
+    assert Fraction(parameters["delta"]["fraction"]) == promised.delta
+    assert manifest["manifest_version"] == "3"
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"{seen['noisy_counts'][0]:,} records in places 1 to" in card
+    assert "a noisy look" in card
+    assert "A noisy look" in (folder / "index.html").read_text(encoding="utf-8")
+    assert "a look, before the tables" in (folder / "registry.yaml").read_text(encoding="utf-8")
+
+
+def test_a_number_of_records_that_is_public_is_not_looked_for(configured, log):
+    for relation in ("add-remove", "replace-one"):
+        path = configured(
+            release={"id": relation},
+            privacy={"neighbours": relation},
+            ledger={"population": relation},
+            public_totals=TOTAL,
+        )
+        config = load_config(path)
+        assert plan_look(config) is None
+        pipeline.measure(config, log=log)
+        folder = pipeline.publish(config, log=log).path
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        assert manifest["manifest_version"] == "2"
+        assert "look" not in manifest["accounting"]
+
+
+class Told:
+    """Everything that a watcher is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def entered(self, step):
+        self.told.append(step)
+
+    def advanced(self, done, total, unit):
+        self.told.append((done, total, unit))
+
+
+def test_nothing_but_noisy_numbers_depends_on_what_the_look_says(configured, log):
+    """Empty, thin or full, planned with or without the universe: log and progress are the same."""
+    told = []
+    for number, (records, alone) in enumerate([(0, True), (120, True), (9_000, False)]):
+        log.lines.clear()
+        path = configured(
+            records,
+            alone=alone,
+            release={"id": f"release-{number}"},
+            ledger={"path": f"state-{number}/ledger.sqlite"},
+        )
+        watcher = Told()
+        with watched_by(watcher):
+            pipeline.measure(load_config(path), log=log, stream=NoiseStream(key=KEY))
+        told.append((watcher.told, list(log.lines)))
+    assert told[0] == told[1] == told[2]
+    steps = [step for step in told[0][0] if step is not None]
+    assert {step.stage for step in steps} == {Stage.COUNTING, Stage.NOISE}
+    assert all(step.parts == 1 for step in steps)
+    assert any("a look" in line for line in told[0][1])
+
+
+def test_the_command_line_plans_explains_runs_and_verifies(configured, tmp_path):
+    path = configured()
+    plan = synth("plan", path)
+    assert plan.returncode == 0, plan.stderr
+    assert "A look comes first" in plan.stdout
+    explained = json.loads(synth("explain", path, "--json").stdout)
+    assert (explained["epsilon"], explained["delta"]) == ("1", "0")
+    done = synth("run", path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "outputs" / "small"
+    assert synth("verify", folder).returncode == 0
+    account = json.loads(synth("ledger", path, "--json").stdout)
+    assert account["spent"] == {"epsilon": "1", "delta": "0"}
+    assert synth("run", path).returncode == 0, "done before: nothing is spent"
+    assert json.loads(synth("ledger", path, "--json").stdout)["spent"] == account["spent"]
+
+
+def changed_look(folder, change):
+    """The measurements with another look in their metadata."""
+    file = folder / "measurements.parquet"
+    table = pq.read_table(file)
+    head = json.loads(table.schema.metadata[b"synth"])
+    change(head)
+    table = table.replace_schema_metadata({b"synth": json.dumps(head, sort_keys=True).encode()})
+    pq.write_table(pa.table(table), file)
+
+
+CHANGES = {
+    "other counts": lambda head: head["look"].update(noisy_counts=[50, 4_000]),
+    "another epsilon": lambda head: head["look"].update(epsilon="1/100"),
+    "other places": lambda head: head["look"].update(firsts=[1, 4]),
+    "a count too many": lambda head: head["look"]["noisy_counts"].append(3),
+    "no look": lambda head: (head.pop("look"), head.update(format_version=2)),
+    "the version of a file without a look": lambda head: head.update(format_version=2),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_look_is_found(configured, log, tmp_path, name):
+    config = load_config(configured())
+    pipeline.measure(config, log=log, stream=NoiseStream(key=KEY))
+    folder = tmp_path / "changed"
+    shutil.copytree(pipeline.publish(config, log=log).path, folder)
+    changed_look(folder, CHANGES[name])
+    with pytest.raises(VerificationError) as refused:
+        verify_release(folder)
+    assert any("measurements.parquet" in finding for finding in refused.value.findings)
+    found = [each for each in refused.value.findings if "hash" not in each and "size" not in each]
+    assert found, "more than the checksums tells"

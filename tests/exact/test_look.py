@@ -1,0 +1,306 @@
+"""Exact privacy of a look and of every plan that it can lead to, together.
+
+Real configurations are looked at, planned, counted, measured and charged by the code of a run (see
+`toy_runs`), once for every plan that some outcome of the look leads to. Whatever the look says,
+look and tables together tell no more than was charged before the source was opened.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+
+from synth import curator
+from synth.config.source_files import source_files
+from synth.curator import boundary, measuring
+from synth.errors import BugError
+from synth.noise import DiscreteLaplace, NoiseStream
+from synth.plan import plan_events, plan_look
+from synth.plan.look import Look
+from synth.plan.weighing import choose
+from synth.privacy import AfterLookEvent, Budget, LookEvent
+from tests.exact.broken_runs import charged_for
+from tests.exact.joint_law import changes, hockey_stick, largest_ratio
+from tests.exact.test_toy_privacy import largest_ratio_allowed
+from tests.exact.toy_runs import (
+    MIXED,
+    ONES,
+    PEOPLE,
+    RECORDS,
+    ZEROS,
+    Plan,
+    are_neighbours,
+    configuration,
+    noted_noise,
+    run,
+    write_source,
+)
+
+pytestmark = pytest.mark.xdist_group("toy runs")
+
+PURE = {
+    "records": Plan("auto", "6"),
+    "people": Plan("auto", "6", most=2, order=2),
+}
+GAUSSIAN = Plan("auto", "1", "0.001")
+ABSURD = 2**62
+OUTCOMES = [
+    (few, many)
+    for few in (-ABSURD, -7, 0, 3, 60, 900, 20_000, 10**6, 2**45, ABSURD)
+    for many in (-ABSURD, -7, 0, 5, 90, 7_000, 10**6, ABSURD)
+]
+"""Noisy counts of a look, absurd ones too."""
+SAME_CELL = (*RECORDS, ((ZEROS,),) * 3, ((ZEROS,), (ZEROS,), (ONES,)), ((ZEROS,),) * 4)
+"""Tables with records in further places of one cell."""
+
+
+@pytest.fixture(autouse=True)
+def every_universe_may_be_thin(monkeypatch):
+    monkeypatch.setattr("synth.plan.look.THIN", 0)
+
+
+def plans_of(config) -> dict[tuple, tuple[int, int]]:
+    """Every plan that some outcome leads to, with one such outcome."""
+    return {plan_events(config, outcome): outcome for outcome in OUTCOMES}
+
+
+def neighbours(plan: Plan, tables):
+    return [
+        (tables[one], tables[other])
+        for one, other in itertools.permutations(tables, 2)
+        if are_neighbours(one, other, plan.neighbours)
+    ]
+
+
+def check_pure(directory, plan: Plan, data=None) -> None:
+    """The largest ratio of any look and any noisy counts after it is exp(epsilon)."""
+    plans = plans_of(configuration(directory, plan))
+    assert len(plans) > 1, "the look decides nothing"
+    data = data or (SAME_CELL if plan.most is None else PEOPLE)
+    largest = Fraction(0)
+    for number, (events, outcome) in enumerate(plans.items()):
+        place = directory / str(number)
+        place.mkdir()
+        runs = run(place, plan, data, look=outcome)
+        assert runs.charge == Budget(Fraction(plan.epsilon), Fraction(0))
+        for tables in runs.tables.values():
+            laws = [law for law, _ in tables[:-1]]
+            assert laws == [DiscreteLaplace(e.epsilon, e.sensitivity_l1) for e in events], (
+                "the plan follows from the noisy look alone"
+            )
+            assert [len(counts) for _, counts in tables] == [*(e.cells for e in events), 2]
+        found = [largest_ratio(changes(*pair)) for pair in neighbours(plan, runs.tables)]
+        largest = max(largest, *found)
+    allowed = largest_ratio_allowed(Fraction(plan.epsilon))
+    assert largest <= allowed, "more is lost than charged"
+    assert largest >= allowed * (1 - Fraction(1, 2**50)), "the charge is met exactly, not by far"
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_no_look_and_no_tables_after_it_tell_more_than_epsilon(tmp_path, name):
+    check_pure(tmp_path, PURE[name])
+
+
+def test_look_and_gaussian_tables_are_within_epsilon_and_delta(tmp_path):
+    """The look's ratio is at most exp of its epsilon, and what follows keeps to the rest."""
+    config = configuration(tmp_path, GAUSSIAN)
+    look, plans = plan_look(config), plans_of(config)
+    assert any(event.rho for events in plans for event in events)
+    for number, outcome in enumerate(plans.values()):
+        place = tmp_path / str(number)
+        place.mkdir()
+        runs = run(place, GAUSSIAN, SAME_CELL, look=outcome)
+        assert runs.charge == Budget(Fraction(1), Fraction("0.001"))
+        for one, other in neighbours(GAUSSIAN, runs.tables):
+            ratio = largest_ratio(changes(one[-1:], other[-1:]))
+            assert ratio <= largest_ratio_allowed(look.event.epsilon)
+            lost = hockey_stick(changes(one[:-1], other[:-1]), look.after.epsilon)
+            assert lost <= look.after.delta, "more is lost than reserved"
+
+
+def test_every_outcome_of_look_and_tables_one_by_one():
+    """P(look, table) summed over the looks, each with its own plan: the definition itself.
+
+    The plan is one of two tables by the sign of the look; both data, all outputs in a window.
+    """
+    look = DiscreteLaplace(Fraction(1, 2), 1)
+    after = {False: DiscreteLaplace(Fraction(1, 2), 1), True: DiscreteLaplace(Fraction(1, 4), 1)}
+    window = range(-12, 14)
+    p, q = (
+        {
+            (seen, out): look.pmf(seen - records) * after[seen > 0].pmf(out - records)
+            for seen in window
+            for out in window
+        }
+        for records in (0, 1)
+    )
+    ratios = [max(p[each] / q[each], q[each] / p[each]) for each in p]
+    assert max(ratios) <= largest_ratio_allowed(Fraction(1))
+    assert max(ratios) >= largest_ratio_allowed(Fraction(1)) * (1 - Fraction(1, 2**50))
+
+
+def exact_counts_planned(patch: pytest.MonkeyPatch) -> None:
+    """The planner is given what was counted, not what noise makes of it."""
+    gathered, after_look = measuring.gathered, measuring._measure_after_look
+    seen: list[list[int]] = []
+
+    def noted(counts, firsts):
+        profile = gathered(counts, firsts).consume()
+        seen.append(profile.tolist())
+        return type(counts)(profile)
+
+    def measure(*arguments):
+        *others, plan_after = arguments
+        return after_look(*others, lambda _: plan_after(seen[-1]))
+
+    patch.setattr(measuring, "gathered", noted)
+    patch.setattr(measuring, "_measure_after_look", measure)
+
+
+def cells_of_many(patch: pytest.MonkeyPatch) -> None:
+    """A class holds all records of the cells that reach it, so one record moves many."""
+
+    def gathered(sensitive, firsts):
+        counts = sensitive.consume()
+        reached = [int(counts[counts >= first].sum()) for first in firsts]
+        return type(sensitive)(np.array(reached) - np.array([*reached[1:], 0]))
+
+    patch.setattr(measuring, "gathered", gathered)
+
+
+def half_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
+    exact = boundary.measure_look
+
+    def measure(profile, event, **named):
+        found = exact(profile, replace(event, sensitivity_l1=1), **named)
+        return replace(found, event=event)
+
+    patch.setattr(measuring, "measure_look", measure)
+
+
+def planned_with_everything(patch: pytest.MonkeyPatch, *, unchecked: bool) -> None:
+    """The plan after the look spends the whole epsilon, not what the look left."""
+    patch.setattr(
+        "synth.plan.look.AfterLookEvent",
+        lambda epsilon, delta: AfterLookEvent(epsilon / (1 - Fraction(1, 50)), delta),
+    )
+    if unchecked:
+        patch.setattr(Look, "allows", lambda *_: True)
+    else:  # the charge is right, the planner is not
+        exact = Look.events.fget
+        patch.setattr(
+            Look,
+            "events",
+            property(
+                lambda self: (
+                    exact(self)[0],
+                    AfterLookEvent(self.after.epsilon * Fraction(49, 50), self.after.delta),
+                )
+            ),
+        )
+        patch.setattr(
+            Look,
+            "allows",
+            lambda self, events: sum(e.epsilon for e in events) <= self.events[1].epsilon,
+        )
+
+
+def of_kind(kind: type) -> Callable[[list], list]:
+    return lambda events: [event for event in events if not isinstance(event, kind)]
+
+
+MUTANTS = {
+    "a look that is not charged": (charged_for(of_kind(LookEvent)), "records", ValueError),
+    "a look charged alone": (charged_for(of_kind(AfterLookEvent)), "records", ValueError),
+    "a look charged half": (
+        charged_for(lambda events: [replace(events[0], epsilon=events[0].epsilon / 2), events[1]]),
+        "records",
+        AssertionError,
+    ),
+    "exact counts given to the planner": (exact_counts_planned, "records", AssertionError),
+    "a profile of cells instead of places": (cells_of_many, "records", AssertionError),
+    "a look without the records of a person": (half_the_sensitivity, "people", AssertionError),
+    "a plan over what is left, charged": (
+        partial(planned_with_everything, unchecked=True),
+        "records",
+        AssertionError,
+    ),
+    "a plan over what is left": (
+        partial(planned_with_everything, unchecked=False),
+        "records",
+        BugError,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_caught(tmp_path, name):
+    break_it, case, failing = MUTANTS[name]
+    with pytest.MonkeyPatch.context() as patch:
+        break_it(patch)
+        choose.cache_clear()
+        with pytest.raises(failing):
+            check_pure(tmp_path, PURE[case])
+    choose.cache_clear()
+
+
+def test_a_plan_that_costs_more_than_is_left_gets_no_noise(tmp_path):
+    """Whatever hands it over: the measuring code holds every plan against what the look left."""
+    config = configuration(tmp_path, PURE["records"])
+    write_source(tmp_path, RECORDS[-1])
+    dear = tuple(replace(each, epsilon=each.epsilon * 2) for each in plan_events(config))
+    with noted_noise(look=(5, 5)) as noted, pytest.raises(BugError, match="than was left"):
+        curator.measure(
+            config,
+            config.source,
+            plan_look(config),
+            files=source_files(config.source),
+            stream=NoiseStream(key=bytes(32)),
+            directory=tmp_path,
+            plan_after=lambda _: dear,
+        )
+    assert list(noted.tables) == [boundary.LOOK_NUMBER]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_unit_moves_the_profile_by_no_more_than_stated(seed):
+    """Any counts, any classes, any k records: L1 at most k added, 2 k replaced; the slow count."""
+    random = np.random.default_rng(seed)
+    firsts = (1, *(1 + np.cumsum(random.integers(1, 5, random.integers(0, 4)))).tolist())
+    counts = random.poisson(random.choice([0.2, 1, 6]), 30)
+    most = int(random.integers(1, 5))
+
+    def profile(table):
+        found = measuring.gathered(measuring.Sensitive(table.astype(np.int64)), firsts).consume()
+        places = [place for count in table for place in range(1, count + 1)]
+        ends = [*firsts[1:], math.inf]
+        slow = [sum(f <= p < e for p in places) for f, e in zip(firsts, ends, strict=True)]
+        assert found.tolist() == slow
+        assert found.sum() == table.sum()
+        return found
+
+    def with_unit():
+        cells = random.integers(0, 30, most) if random.random() < 0.5 else [3] * most
+        more = counts.copy()
+        np.add.at(more, cells, 1)
+        return more
+
+    one, other = with_unit(), with_unit()
+    added = profile(one) - profile(counts)
+    assert (added >= 0).all()
+    assert added.sum() == most
+    replaced = profile(one) - profile(other)
+    assert np.abs(replaced).sum() <= 2 * most
+
+
+def test_a_record_in_another_place_of_a_cell_is_another_class():
+    """The bound is met: with places 1, 2, 3, ... as classes, a second record is in the second."""
+    table = np.array([1, 4], dtype=np.int64)
+    found = measuring.gathered(measuring.Sensitive(table), (1, 2, 4)).consume()
+    assert found.tolist() == [2, 2, 1]
+    assert MIXED != ZEROS
