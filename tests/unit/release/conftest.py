@@ -251,14 +251,14 @@ PLANNED = "synth.release.verification.measurements_check.plan_events"
 def release_of_several(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A release of three tables whose events were chosen by hand, written once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PLANNED, lambda _: SEVERAL_EVENTS)
+        patch.setattr(PLANNED, lambda *_: SEVERAL_EVENTS)
         return released_in(tmp_path_factory.mktemp("several"), events=SEVERAL_EVENTS, **SEVERAL)
 
 
 @pytest.fixture
 def several(tmp_path: Path, release_of_several: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
     """A copy of that release, and a verifier that expects these events."""
-    monkeypatch.setattr(PLANNED, lambda _: SEVERAL_EVENTS)
+    monkeypatch.setattr(PLANNED, lambda *_: SEVERAL_EVENTS)
     return copied(release_of_several, tmp_path)
 
 

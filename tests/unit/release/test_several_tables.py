@@ -365,7 +365,7 @@ def test_a_changed_event_of_the_file_is_found(several, number):
 def test_other_events_than_planned_are_found(several, monkeypatch):
     planned = tuple(table.event for table in several.measurements.tables)[::-1]
     monkeypatch.setattr(
-        "synth.release.verification.measurements_check.plan_events", lambda _: planned
+        "synth.release.verification.measurements_check.plan_events", lambda *_: planned
     )
     assert "lists other events than the configuration asks for" in findings_of(several)
 
