@@ -17,8 +17,8 @@ from synth.plan.adaptive import Schedule, initial_events, schedule_of
 from synth.plan.after_nonnegativity import ErrorsAfterFit, resampling_total_variation
 from synth.plan.linear_theory import Question
 from synth.plan.listed import is_sparse
-from synth.plan.look import is_drawable, plan_look, problem_to_plan, suitable
-from synth.plan.problem import Problem
+from synth.plan.look import MOST_RECORDS, is_drawable, plan_look, problem_to_plan, suitable
+from synth.plan.problem import Problem, Seen
 from synth.plan.spending import (
     ADAPTIVE,
     Spending,
@@ -80,6 +80,7 @@ def choose(problem: Problem) -> Choice:
     return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
 
 
+@lru_cache(maxsize=64)
 def _ways(problem: Problem) -> list[Spending]:
     """All that is weighed; after a look, what suits it."""
     return suitable(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
@@ -245,13 +246,19 @@ def _is_adaptive(problem: Problem) -> bool:
 
 
 def possible_plans(config: Config) -> list[tuple[TableEvent, ...]]:
-    """All lists of tables that a run may measure: one, unless a look comes first.
+    """The lists of tables that a run may measure: one, unless a look comes first.
+
+    Then all that is weighed for a guess, for no record and for as many as can be; what is weighed
+    for other numbers has tables between those.
 
     Privacy: a function of the configuration alone.
     """
     if plan_look(config) is None:
         return [plan_events(config)]
-    return [each.spending.events for each in choose(problem_to_plan(config)).weighed]
+    guess = problem_to_plan(config)
+    numbers = (Seen(each, None, MOST_RECORDS) for each in (1, MOST_RECORDS))
+    problems = (guess, *(replace(guess, seen=seen) for seen in numbers))
+    return list(dict.fromkeys(way.events for each in problems for way in _ways(each)))
 
 
 def charged_events(config: Config) -> tuple[PrivacyEvent, ...]:

@@ -51,7 +51,8 @@ def read_measured(
 ) -> Measurements | None:
     """The measurements, or None if they are not those of the configuration."""
     try:
-        look, schedule, possible = plan_look(config), plan_schedule(config), possible_plans(config)
+        look, schedule = plan_look(config), plan_schedule(config)
+        possible = [plan_events(config)] if look is None else possible_plans(config)
     except ConfigError as error:
         findings.found.append(f"{MANIFEST}: configuration: {' '.join(str(error).split())}")
         return None
@@ -73,8 +74,10 @@ def read_measured(
             raise ValueError("answers to another configuration than the manifest holds")
         if found := list(look_findings(look, measurements.look)):
             raise ValueError("; ".join(found))
-        seen = None if measurements.look is None else measurements.look.noisy_counts
-        fits = partial(plan_findings, plan_events(config, seen), schedule, measurements)
+        planned = possible[0]
+        if measurements.look is not None:
+            planned = plan_events(config, measurements.look.noisy_counts)
+        fits = partial(plan_findings, planned, schedule, measurements)
         found = list(fits(other_arithmetic=False))
         if is_near := bool(found) and other_arithmetic:
             found = list(fits(other_arithmetic=True))
