@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-Unit = Literal["cells", "iterations", "rows", "tables"]
+Unit = Literal["cells", "iterations", "rows"]
 """What is counted by the figures of a stage."""
 
 

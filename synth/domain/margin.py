@@ -68,17 +68,17 @@ def _grouped(table: NDArray[Any], axis: int, groups: tuple[int, ...], size: int)
 
 
 def nested_sums(
-    table: NDArray[np.int64], marginals: Sequence[tuple[int, ...]]
-) -> dict[tuple[int, ...], NDArray[np.int64]]:
+    table: NDArray[Any], marginals: Sequence[tuple[int, ...]]
+) -> dict[tuple[int, ...], NDArray[Any]]:
     """The sums of a table over the axes that each marginal (a tuple of axes, ascending) leaves out.
 
     Axes are decided one by one, kept or summed out, and marginals share every sum they have in
     common, so that thousands of them cost little more than a few passes over the table.
     """
-    found: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    found: dict[tuple[int, ...], NDArray[Any]] = {}
     axes = table.ndim
 
-    def decide(table: NDArray[np.int64], axis: int, kept: tuple[int, ...]) -> None:
+    def decide(table: NDArray[Any], axis: int, kept: tuple[int, ...]) -> None:
         """`table` has the kept axes first, then all axes from `axis` on."""
         wanted = [m for m in open_marginals if m[: len(kept)] == kept]
         wanted = [m for m in wanted if len(m) == len(kept) or m[len(kept)] >= axis]

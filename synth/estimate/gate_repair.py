@@ -225,7 +225,7 @@ def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats
 def _rebuild(
     measurements: Measurements, config: Config, seeds: PublicSeeds
 ) -> tuple[Counts, Verdict]:
-    """A tree of the noisy sums, and the cells that are beyond any noise."""
+    """Latent classes of the noisy sums, and the cells that are beyond any noise."""
     universe = config.universe
     listing = next((table for table in measurements.tables if table.codes is not None), None)
     full = cell_table(measurements, universe)

@@ -1,4 +1,4 @@
-"""The estimate of a universe that cannot be held: heavy cells by their counts, others by a tree."""
+"""The estimate of a universe that cannot be held: heavy cells by counts, others by classes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.config import Config
-from synth.domain import Universe
-from synth.domain.counts import Counts, is_possible
+from synth.domain import Margin, Universe
+from synth.domain.counts import Counts, is_possible, margin_cells
 from synth.domain.totals import Atoms
 from synth.estimate.gate_limits import sum_limit
+from synth.estimate.listed.class_fit import fit_classes
+from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.posterior import ThresholdPosterior
-from synth.estimate.listed.raking import rake_to_tables
 from synth.estimate.listed.support import Support, spread, with_atoms
 from synth.estimate.listed.tables import SumTable, noisy_total
-from synth.estimate.listed.tree import Branch, Tree, fit_tree
 from synth.estimate.rounding import moved_by_last_digits, rake, required_totals, round_counts
 from synth.measurements import MeasuredTable, Measurements
 from synth.plan.listed import expected_false_cells
@@ -29,10 +29,17 @@ Floats = NDArray[np.float64]
 Columns = tuple[NDArray[Any], ...]
 
 ROUNDS = 3
-"""How often the tree and the listed cells are judged by each other."""
+"""How often the model and the listed cells are judged by each other."""
 REAL = 0.5
 """A listed cell is kept if it is at least this likely not to be empty."""
 _CENSORED_ROUNDS = 4
+_SWEEPS = 4
+_MOST_WORK = 200_000_000
+"""Cells times margins that are moved; bounds the time to a few seconds."""
+_FACTORS = (0.2, 5.0)
+"""One move changes no weight by more than these."""
+_GRID = 2.0**-10
+"""Means of listed cells are rounded to this: from the model on, no last digit is to matter."""
 _REAL_BEYOND_DOUBT = 0.999
 _SURELY = 1e-6
 """No noise of the universe reaches a count that one does with this chance, over all its cells."""
@@ -88,25 +95,22 @@ def estimate_from_list(
     universe = config.universe
     steps: list[dict[str, Any]] = []
     declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
-    with progress.stage(progress.Stage.ESTIMATION, part=1, parts=3):
-        columns, counts, tree = _heavy_cells(listing, tables, universe, declared, steps)
-    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
-        support = spread(tree, universe, seed, listed=columns, counts=counts)
-    rest = [table for table in tables if len(table.axes)]
+    with progress.stage(progress.Stage.ESTIMATION, part=1, parts=2):
+        columns, counts, model = _heavy_cells(listing, tables, universe, declared, steps)
+    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=2):
+        support = spread(model, universe, seed, listed=columns, counts=counts)
     steps.append(
         {
-            "step": "draw cells from the tree",
-            "attributes": len(tree.branches),
-            "edges": tree.edges,
-            "records": tree.total,
+            "step": "draw cells from the latent classes",
+            "attributes": len(model.laws),
+            "classes": int(model.shares.size),
+            "records": model.total,
             "cells": int((~support.listed).sum()),
         }
     )
     if listing is not None:
         support = _censored(support, ThresholdPosterior(listing.event))
-    with progress.stage(progress.Stage.ESTIMATION, part=3, parts=3):
-        support, raked = rake_to_tables(support, rest, universe)
-    steps.append(raked)
+        support = _towards_model(support, model, [table.margin for table in tables], universe)
     support, atoms = with_atoms(support, config)
     values = support.values
     if atoms is not None:
@@ -128,28 +132,29 @@ def _heavy_cells(
     universe: Universe,
     declared: int | None,
     steps: list[dict[str, Any]],
-) -> tuple[Columns, Floats, Tree]:
-    """The listed cells that are kept, their mean counts, and the tree of all other records.
+) -> tuple[Columns, Floats, Classes]:
+    """The listed cells that are kept, their mean counts, and the model of all other records.
 
-    The tree is fitted to the tables less the listed cells; what it expects of the listed cells
+    The model is fitted to the tables less the listed cells; what it expects of the listed cells
     tells real ones from empty ones. Each is done again with the other's outcome.
     """
     if listing is None or listing.codes is None:
-        tree = _tree(tables, universe, declared, ((), np.zeros(0)))
-        return tuple(np.zeros(0, dtype=np.int64) for _ in universe.shape), np.zeros(0), tree
+        model = _model(tables, universe, declared, ((), np.zeros(0)))
+        return tuple(np.zeros(0, dtype=np.int64) for _ in universe.shape), np.zeros(0), model
     columns: Columns = tuple(np.ascontiguousarray(c) for c in listing.codes.T)
     noisy = listing.noisy_counts
     possible = is_possible(columns, universe)
     posterior = ThresholdPosterior(listing.event)
     counts = np.zeros(noisy.size)
     keep = np.zeros(noisy.size, dtype=bool)
+    fitted: Classes | None = None
     for _ in range(ROUNDS):
         known = tuple(column[keep] for column in columns), counts[keep]
-        tree = _tree(tables, universe, declared, known)
+        fitted = _model(tables, universe, declared, known, start=fitted)
         judged = posterior.listed(
             noisy,
-            tree.log_probability(columns),
-            total=tree.total,
+            fitted.log_probability(columns),
+            total=fitted.total,
             log_cells=math.log(universe.size),
         )
         keep = possible & (judged.real >= REAL)
@@ -158,9 +163,9 @@ def _heavy_cells(
             columns, judged.mean, keep, noisy, tables, universe, variance=listing.variance,
             certain=sum_limit(listing.event, 1, _SURELY / listing.event.cells),
         )  # fmt: skip
-        counts = np.where(keep, judged.real * judged.mean, 0.0)
+        counts = np.where(keep, np.rint(judged.real * judged.mean / _GRID) * _GRID, 0.0)
     known = tuple(column[keep] for column in columns), counts[keep]
-    tree = _tree(tables, universe, declared, known)
+    model = _model(tables, universe, declared, known, start=fitted)
     steps.append(
         {
             "step": "keep listed cells that are likely to be real",
@@ -170,7 +175,7 @@ def _heavy_cells(
             "rounds": ROUNDS,
         }
     )
-    return known[0], known[1], tree
+    return known[0], known[1], model
 
 
 def _most_certain(real: Floats, most: float) -> NDArray[np.bool_]:
@@ -180,13 +185,15 @@ def _most_certain(real: Floats, most: float) -> NDArray[np.bool_]:
     return kept | (real >= _REAL_BEYOND_DOUBT)
 
 
-def _tree(
+def _model(
     tables: list[SumTable],
     universe: Universe,
     declared: int | None,
     known: tuple[Columns, Floats],
-) -> Tree:
-    """The tree of the records outside the known cells.
+    *,
+    start: Classes | None = None,
+) -> Classes:
+    """The classes of the records outside the known cells.
 
     Without any table of sums, the declared number of records is spread like the known cells.
     """
@@ -195,15 +202,14 @@ def _tree(
     total = noisy_total(left)
     if declared is not None:
         total = declared - float(counts.sum())
+    total = max(0.0, total or 0.0)
     if tables or not counts.size:
-        return fit_tree(left, universe, max(0.0, total or 0.0))
-    shares = tuple(
+        return fit_classes(left, universe, total, start=start)
+    shares = [
         np.asarray(np.bincount(column, weights=counts, minlength=size) + 0.5, dtype=np.float64)
         for column, size in zip(columns, universe.shape, strict=True)
-    )
-    shares = tuple(share / float(share.sum()) for share in shares)
-    branches = tuple(Branch(axis, None, share[None, :]) for axis, share in enumerate(shares))
-    return Tree(branches, max(0.0, total or 0.0), shares)
+    ]
+    return Classes.independent(shares, total)
 
 
 def _censored(support: Support, posterior: ThresholdPosterior) -> Support:
@@ -219,6 +225,37 @@ def _censored(support: Support, posterior: ThresholdPosterior) -> Support:
         scale *= total / max(float(likely.sum()), 1e-300)
     values = support.values.copy()
     values[free] = likely * (total / max(float(likely.sum()), 1e-300))
+    return support.with_values(values)
+
+
+def _towards_model(
+    support: Support, model: Classes, margins: Sequence[Margin], universe: Universe
+) -> Support:
+    """Scale the weights of drawn cells until sums over the measured margins are the model's again.
+
+    Points that met a listed cell were left out, and cells near the threshold have less than the
+    model expects. Pairs are brought back as far as `_MOST_WORK` allows, and single columns last.
+    """
+    free = np.flatnonzero(~support.listed)
+    weights = support.values[free]
+    columns = [column[free] for column in support.columns]
+    known = {margin for margin in margins if len(margin.names) == 2 and not any(margin.coarsening)}
+    ordered = sorted(known, key=lambda margin: universe.axes(margin.names))
+    ordered += [Margin((name,), (0,)) for name in universe.names]
+    pairs = max(0, _MOST_WORK // max(1, weights.size * _SWEEPS) - len(universe.names))
+    ordered = ordered[max(0, len(ordered) - len(universe.names) - pairs) :]
+    mass = float(weights.sum())
+    aims = [
+        (margin_cells(columns, universe, margin), mass * model.table(universe.axes(margin.names)))
+        for margin in ordered
+    ]
+    for _ in range(_SWEEPS if weights.size else 0):
+        for cells, aim in aims:
+            now = np.bincount(cells, weights=weights, minlength=aim.size)
+            factor = np.divide(aim, now, out=np.ones(aim.size), where=now > 0.0)
+            weights *= np.clip(factor, *_FACTORS)[cells]
+    values = support.values.copy()
+    values[free] = weights * (mass / max(float(weights.sum()), 1e-300))
     return support.with_values(values)
 
 

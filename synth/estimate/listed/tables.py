@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth import progress
 from synth.domain import Margin, Universe
 from synth.domain.counts import margin_cells, margin_sums
-from synth.domain.margin import nested_sums_by_block
+from synth.domain.margin import nested_sums, nested_sums_by_block
 from synth.estimate.sums import LEAST_VARIANCE
 from synth.measurements import MeasuredTable
 
@@ -49,7 +48,7 @@ class SumTable:
         """The table as measured."""
         margin = Margin(table.event.table, table.event.coarsening)
         values = table.noisy_counts.astype(np.float64).reshape(margin.shape(universe))
-        variance = max(table.variance, LEAST_VARIANCE)
+        variance = _variance(table)
         return SumTable(margin, universe.axes(margin.names), values, variance)
 
     def less(self, columns: Columns, counts: Floats, universe: Universe) -> SumTable:
@@ -63,11 +62,10 @@ class SumTable:
         """The number of the table's cell of every given cell of the universe."""
         return margin_cells(columns, universe, self.margin)
 
-    def summed_to(self, places: Sequence[int]) -> tuple[Floats, float]:
-        """The sums over the attributes at these places of the margin, and their variance."""
-        rest = tuple(place for place in range(self.values.ndim) if place not in places)
-        sums = self.values.sum(axis=rest)
-        return sums, self.variance * (self.values.size / max(1, sums.size))
+
+def _variance(table: MeasuredTable) -> float:
+    """That of the noise in every cell, to 24 bits: its last digit depends on the processor."""
+    return max(float(np.float32(table.variance)), LEAST_VARIANCE)
 
 
 def sums_of(table: MeasuredTable, universe: Universe) -> Iterator[SumTable]:
@@ -94,7 +92,7 @@ def sums_of(table: MeasuredTable, universe: Universe) -> Iterator[SumTable]:
     for kept, sums in nested_sums_by_block(part, shape, chosen).items():
         names = tuple(margin.names[i] for i in kept)
         steps = tuple(margin.coarsening[i] for i in kept)
-        variance = max(table.variance, LEAST_VARIANCE) * (table.event.cells // sums.size)
+        variance = _variance(table) * (table.event.cells // sums.size)
         values = sums.astype(np.float64)
         yield SumTable(Margin(names, steps), universe.axes(names), values, variance)
 
@@ -116,11 +114,11 @@ def combined(
     Sums of one kind from several tables are combined by inverse-variance means.
     """
     found: dict[tuple[View, ...], tuple[Floats, float]] = {}
-    for number, table in enumerate(tables):
-        progress.advance(number, len(tables), "tables")
-        for places in combinations(range(len(table.axes)), order):
+    for table in tables:
+        kept = list(combinations(range(len(table.axes)), order))
+        for places, sums in nested_sums(table.values, kept).items():
             view = tuple((table.axes[p], table.margin.coarsening[p]) for p in places)
-            sums, variance = table.summed_to(places)
+            variance = table.variance * (table.values.size / max(1, sums.size))
             if view in found:
                 weighted, precision = found[view]
                 found[view] = weighted + sums / variance, precision + 1.0 / variance
@@ -172,46 +170,3 @@ def one_way(tables: Sequence[SumTable], universe: Universe, total: float) -> lis
         mass = float(values.sum())
         shares.append(values / mass if mass > 0.0 else np.full(size, 1.0 / size))
     return shares
-
-
-# Noise taken out of a table of two attributes by shrinking its singular values.
-
-
-LARGEST_SIDE = 64
-"""Larger tables are shrunk by one factor. Up to here the singular values are found by one thread,
-so that no digit depends on how many there are."""
-
-
-def shrunk(residual: Floats, noise: float) -> Floats:
-    """The part of a residual from independence that is not noise, about.
-
-    The sums along both axes are taken off first. A dependence between two attributes usually
-    has few dimensions: with noise of standard deviation s in every cell, a singular value y s
-    sqrt(n) of an m x n table becomes sqrt((y^2 - b - 1)^2 - 4 b) / y, b = m / n <= 1, or zero where
-    y <= 1 + sqrt(b): the best shrinkage for squared errors (Gavish, Donoho 2017). Tables of other
-    orders, and large ones, are multiplied by the share of their squares that noise does not
-    explain (James, Stein).
-    """
-    if residual.ndim != 2 or max(residual.shape) > LARGEST_SIDE or min(residual.shape) < 2:
-        return residual * kept_share(residual, noise)
-    centred = residual - residual.mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    left, values, right = np.linalg.svd(centred, full_matrices=False)
-    small, large = sorted(size - 1 for size in residual.shape)
-    ratio = small / large
-    unit = noise * math.sqrt(large)
-    y = values / unit
-    inner = np.maximum((y * y - ratio - 1.0) ** 2 - 4.0 * ratio, 0.0)
-    kept = np.where(y > 1.0 + math.sqrt(ratio), np.sqrt(inner) / np.maximum(y, 1e-300), 0.0)
-    out = np.zeros(residual.shape)
-    for rank in np.flatnonzero(kept):
-        out += (kept[rank] * unit) * np.multiply.outer(left[:, rank], right[rank])
-    return out
-
-
-def kept_share(residual: Floats, noise: float) -> float:
-    """The share of the squares that noise of this standard deviation does not explain."""
-    squares = float((residual * residual).sum())
-    if squares <= 0.0:
-        return 0.0
-    return max(0.0, 1.0 - noise * noise * residual.size / squares)

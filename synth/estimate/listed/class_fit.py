@@ -1,0 +1,484 @@
+"""The fit of the latent classes to all noisy tables of sums at once.
+
+With n records, M a table of the model, Y its noisy counts and s their standard deviation, the sum
+of ((Y - n M) / s)^2 / 2 over all tables of one to three attributes, plus
+
+    lambda sum over attributes j of I(class; X_j)
+
+is made small by steps of Adam (Kingma, Ba 2015). The mutual information is what the classes know of
+an attribute; without any, they are all alike and the attributes independent. Every pair adds a
+little to what the classes can know, so weak dependences in many pairs are found that none of them
+shows alone. A table of noise has a largest singular value of about 2 s sqrt(S) over S codes: lambda
+is what a direction must be worth that is not to be that noise.
+
+**Neighbours.** I(class; X) = I(class; G) + I(class; X | G) for groups G of codes: what a class
+knows of the groups costs less than what it knows inside them, so codes of one group borrow from
+each other. Groups are those of the hierarchy, or runs of 2, 4, 8, ... bins of an ordered attribute.
+
+All of it in `reproducible` arithmetic: the same bits on every processor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth import progress
+from synth.domain import Attribute, Universe
+from synth.estimate.blocks.products import one_thread_each
+from synth.estimate.listed.classes import Classes
+from synth.estimate.listed.reproducible import exp, log, total, whole
+from synth.estimate.listed.tables import SumTable, View, combined, groups_of, one_way
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+USUAL_CLASSES, MOST_CLASSES = 200, 1000
+_CLASSES_OF_THE_SIGNAL = 5.0
+"""So many for every standard deviation of noise in a pair that the records are, where that is more
+than usual: what is known well takes more classes to hold."""
+_FEWEST_CLASSES = 8
+_RECORDS_OF_A_CLASS = 20
+"""There are no more classes than one for so many records."""
+MOST_WORK = 1e11
+"""Cells of the tables of a step times classes times steps: bounds the time to some ten seconds."""
+_MOST_PARAMETERS = 1 << 23
+STEPS, _FEWEST_STEPS = 400, 150
+_AGAIN = 100
+"""Steps of a fit that starts from another one's end."""
+TRIPLES_OF_A_STEP = 16
+"""Of more tables of three attributes as many are looked at in a step, in a fixed random order."""
+_STRENGTH = 1.4
+"""What a direction must be worth, in operator norms of noise at the codes' usual share."""
+_HOPELESS = 2.0
+"""Without so many standard deviations of all noise, no dependence can be seen at all."""
+_LEAST_VARIANCE = 1.0
+"""No count is followed more closely than to a record."""
+_SPREAD = 0.7
+"""Standard deviation of the logs in which the classes differ at first."""
+_SEED = 0x5EED
+_RATE, _RATE_AGAIN = 0.2, 0.1
+_LAST_RATE = 0.02
+"""The part of the rate that is left at the end; it falls over the second half of the steps."""
+_MOMENTS = (0.9, 0.98)
+_TINY = 1e-30
+_LAW_BITS = 24
+"""Laws are whole numbers of 2^-24, and of their product with the share of the class of 2^-28: sums
+over the classes of products of the two stay below 2^53, and so do sums over codes of laws with
+residuals of so many bits less."""
+_JOINT_BITS = 28
+_EXACT_BITS = 52
+_GRID = 2.0**-20
+_THREADS = 2
+
+
+def fit_classes(
+    tables: Sequence[SumTable], universe: Universe, records: float, *, start: Classes | None = None
+) -> Classes:
+    """Latent classes for these tables; one class where nothing but single attributes is known.
+
+    `start` is what was fitted to tables that were much the same.
+
+    Ensures: the same whole numbers for the same input, whatever the processor and the number of
+    threads.
+    """
+    records = max(records, 0.0)
+    shares = one_way(tables, universe, records)
+    if records < 1.0:
+        return Classes.independent(shares, records)
+    objective = _Objective(tables, universe, records)
+    classes, steps = objective.size
+    if not classes:
+        return Classes.independent(shares, records)
+    rate = _RATE
+    if start is not None and start.shares.size == classes:
+        logits = log(np.concatenate([np.maximum(law, 1).T for law in start.laws]))
+        prior = log(np.maximum(start.shares, 1))
+        steps, rate = min(steps, _AGAIN), _RATE_AGAIN
+    else:
+        generator = np.random.Generator(np.random.Philox(_SEED))
+        logs = log(np.concatenate([share + 0.5 / records for share in shares]))
+        normal = generator.standard_normal((logs.size, classes))
+        logits = logs[:, None] + _SPREAD * np.rint(normal / _GRID) * _GRID
+        prior = np.zeros(classes)
+    with one_thread_each(), ThreadPoolExecutor(_THREADS) as pool:
+        model = _descend(objective, logits, prior, steps, rate, pool)
+    return Classes.of(model.shares, [model.laws[rows].T for rows in objective.rows], records)
+
+
+class _Model(NamedTuple):
+    """The classes at one step: shares; laws, codes x classes, in units of 2^-24, and their logs."""
+
+    shares: Floats
+    laws: Floats
+    logs: Floats
+
+
+def _descend(
+    objective: _Objective, logits: Floats, prior: Floats, steps: int, rate: float, pool: Executor
+) -> _Model:
+    """The classes after so many steps."""
+    points = (logits, prior)
+    moments = [(np.zeros_like(point), np.zeros_like(point)) for point in points]
+    fading = [1.0, 1.0]
+    for step in range(steps):
+        progress.advance(step, steps, "iterations")
+        slopes = objective.slopes(objective.at(logits, prior), pool)
+        late = max(0.0, 2.0 * (step + 1) / steps - 1.0)
+        fading = [left * moment for left, moment in zip(fading, _MOMENTS, strict=True)]
+        size = rate * (1.0 - (1.0 - _LAST_RATE) * late) / (1.0 - fading[0])
+        for point, slope, (mean, square) in zip(points, slopes, moments, strict=True):
+            mean += (1.0 - _MOMENTS[0]) * (slope - mean)
+            slope *= slope
+            square += (1.0 - _MOMENTS[1]) * (slope - square)
+            root = np.sqrt(square * (1.0 / (1.0 - fading[1])))
+            root += _TINY
+            point -= size * mean / root
+    progress.advance(steps, steps, "iterations")
+    return objective.at(logits, prior)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grouping:
+    """Codes of one attribute put into groups: sums over each, and what belongs to every code."""
+
+    group_of: Ints
+
+    @cached_property
+    def _order(self) -> Ints:
+        return np.argsort(self.group_of, kind="stable")
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.searchsorted(self.group_of[self._order], np.arange(self.group_of.max() + 1))
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Over the codes of every group, along the first axis. Requires: no group is empty."""
+        return np.asarray(np.add.reduceat(values[self._order], self._starts, axis=0))
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The value of its group for every code."""
+        return np.asarray(values[self.group_of])
+
+
+@dataclass(frozen=True, eq=False)
+class _Strip:
+    """The pairs of one view with others: `sums` has its codes as rows, theirs as columns."""
+
+    rows: slice
+    columns: slice | Ints
+    sums: Floats
+    precision: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Triple:
+    """A table of three views, its first two axes in one."""
+
+    parts: tuple[slice, slice, slice]
+    sums: Floats
+    precision: float
+
+
+class _Objective:
+    """The slopes of what is made small.
+
+    Laws are held as one matrix of classes in columns and the codes of all attributes in rows, below
+    which there are those of coarser views. All slopes are divided by the total.
+    """
+
+    def __init__(self, tables: Sequence[SumTable], universe: Universe, records: float) -> None:
+        """Sort the tables; sums of more than three attributes are taken apart into threes."""
+        self._records = records
+        self.rows = tuple(_slices(universe.shape))
+        self._sizes = np.asarray(universe.shape)
+        self._starts = np.array([rows.start for rows in self.rows])
+        self._pairs = list(combined([t for t in tables if len(t.axes) == 2], 2))
+        self._threes = list(combined([t for t in tables if len(t.axes) > 2], 3))
+        used = {view for views, *_ in (*self._pairs, *self._threes) for view in views}
+        self._places = {(axis, 0): rows for axis, rows in enumerate(self.rows)}
+        self._coarse = []
+        end = int(self._sizes.sum())
+        for view in sorted(view for view in used if view[1]):
+            grouping = _Grouping(groups_of(universe, view))
+            size = int(grouping.group_of.max()) + 1
+            self._places[view] = slice(end, end + size)
+            self._coarse.append((view, grouping))
+            end += size
+        self._height = end
+        self._ones = self._one_way(tables, universe)
+        self._strips = list(self._by_first_view())
+        self._triples = [self._triple(*each) for each in self._threes]
+        self._order = np.random.Generator(np.random.Philox(_SEED + 1))
+        self._waiting: list[int] = []
+        self._penalties = [_levels(attribute) for attribute in universe.attributes]
+        self._signal, strength = self._signal_and_strength(used)
+        self._strength = strength / records
+
+    # What kind of fit it is.
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many classes, 0 if nothing is to be found, and how many steps."""
+        if self._signal < _HOPELESS:
+            return 0, 0
+        cells = float(sum(sums.size for _, sums, _ in self._pairs))
+        threes = [sums.size for _, sums, _ in self._threes]
+        cells += sum(threes) * min(1.0, TRIPLES_OF_A_STEP / max(1, len(threes)))
+        clear = int(_CLASSES_OF_THE_SIGNAL * self._signal / len(self.rows))
+        classes = min(
+            max(USUAL_CLASSES, min(clear, MOST_CLASSES)),
+            int(self._records) // _RECORDS_OF_A_CLASS,
+            int(MOST_WORK / (cells * _FEWEST_STEPS)),
+            _MOST_PARAMETERS // self._height,
+        )
+        classes = max(classes, _FEWEST_CLASSES)
+        return classes, int(np.clip(MOST_WORK / (cells * classes), _FEWEST_STEPS, STEPS))
+
+    def _signal_and_strength(self, used: set[View]) -> tuple[float, float]:
+        """How many standard deviations of all noise the records are, about, and lambda."""
+        finest: dict[int, int] = {}
+        for axis, step in used:
+            finest[axis] = min(step, finest.get(axis, step))
+        codes = sum(self._rows_of((axis, step)) for axis, step in finest.items())
+        number = len(finest)
+        known: dict[tuple[int, int], float] = {}
+        for views, sums, variance in (*self._pairs, *self._threes):
+            for places in combinations(range(len(views)), 2):
+                pair = views[places[0]][0], views[places[1]][0]
+                others = sums.size / math.prod(sums.shape[place] for place in places)
+                precision = 1.0 / ((variance + _LEAST_VARIANCE) * others)
+                known[pair] = max(known.get(pair, 0.0), precision)
+        if not known:
+            return 0.0, 0.0
+        usual = math.sqrt(sum(known.values()) / (number * (number - 1) / 2))
+        signal = number * self._records * usual / math.sqrt(codes)
+        return signal, _STRENGTH * signal
+
+    def _rows_of(self, view: View) -> int:
+        place = self._places[view]
+        return int(place.stop - place.start)
+
+    # Tables, as they are compared.
+
+    def _one_way(
+        self, tables: Sequence[SumTable], universe: Universe
+    ) -> list[tuple[slice, _Grouping | None, Floats, float]]:
+        """For every view of one attribute: its codes, groups, pooled sums and precision."""
+        found = []
+        for (view,), sums, variance in combined(tables, 1):
+            grouping = _Grouping(groups_of(universe, view)) if view[1] else None
+            precision = 1.0 / (variance + _LEAST_VARIANCE)
+            found.append((self.rows[view[0]], grouping, sums, precision))
+        return found
+
+    def _by_first_view(self) -> Iterator[_Strip]:
+        partners: dict[View, list[tuple[View, Floats, float]]] = {}
+        for (first, second), sums, variance in self._pairs:
+            partners.setdefault(first, []).append((second, sums, variance))
+        for first, others in sorted(partners.items(), key=lambda entry: entry[0]):
+            others.sort(key=lambda entry: self._places[entry[0]].start)
+            places = [self._places[view] for view, *_ in others]
+            columns: slice | Ints = slice(places[0].start, places[-1].stop)
+            if any(one.stop != other.start for one, other in pairwise(places)):
+                columns = np.concatenate([np.arange(each.start, each.stop) for each in places])
+            precision = np.concatenate(
+                [np.full(sums.shape[1], 1.0 / (v + _LEAST_VARIANCE)) for _, sums, v in others]
+            )
+            table = np.concatenate([sums for _, sums, _ in others], axis=1)
+            yield _Strip(self._places[first], columns, table, precision)
+
+    def _triple(
+        self, views: tuple[View, ...], sums: NDArray[np.float64], variance: float
+    ) -> _Triple:
+        first, second, third = (self._places[view] for view in views)
+        table = sums.reshape(-1, sums.shape[2])
+        precision = 1.0 / (variance + _LEAST_VARIANCE)
+        return _Triple((first, second, third), table, precision)
+
+    # Slopes.
+
+    def at(self, logits: Floats, prior: Floats) -> _Model:
+        """The classes of these logits."""
+        shares = exp(prior - prior.max())
+        shares /= total(shares)
+        top = np.maximum.reduceat(logits, self._starts, axis=0)
+        logs = logits - np.repeat(top, self._sizes, axis=0)
+        laws = exp(logs)
+        sums = np.add.reduceat(laws, self._starts, axis=0)
+        laws *= np.repeat(2.0**_LAW_BITS / sums, self._sizes, axis=0)
+        logs -= np.repeat(log(sums), self._sizes, axis=0)
+        return _Model(shares, np.rint(laws, out=laws), logs)
+
+    def slopes(self, model: _Model, pool: Executor) -> tuple[Floats, Floats]:
+        """The derivatives by the logits of the laws and of the shares of the classes.
+
+        In between, laws are in units of 2^-24, and so are slopes by them.
+        """
+        codes = len(model.laws)
+        laws = model.laws
+        if self._coarse:
+            sums = [grouping.sums(laws[self.rows[view[0]]]) for view, grouping in self._coarse]
+            laws = np.concatenate([laws, *sums])
+        joint = np.rint(laws * (model.shares * 2.0 ** (_JOINT_BITS - _LAW_BITS)))
+        slope = np.zeros_like(laws)
+        by_share = np.zeros_like(model.shares)
+        unit = self._records * 2.0 ** -(_JOINT_BITS + _LAW_BITS)
+
+        def along(strip: _Strip) -> tuple[Floats, Floats]:
+            rows, columns = laws[strip.rows], laws[strip.columns]
+            off = joint[strip.rows] @ columns.T
+            off *= unit
+            off -= strip.sums
+            off *= strip.precision
+            off, scale = whole(off, self._residual_bits)
+            return (off @ columns) * scale, (off.T @ rows) * scale
+
+        for strip, (left, right) in zip(self._strips, pool.map(along, self._strips), strict=True):
+            slope[strip.rows] += left
+            slope[strip.columns] += right
+            by_share += (left * laws[strip.rows]).sum(axis=0)
+        for triple, weight in self._some_triples():
+            self._add_triple(triple, weight, laws, model.shares, slope, by_share)
+        for view, grouping in self._coarse:
+            slope[self.rows[view[0]]] += grouping.spread(slope[self._places[view]])
+        slope = slope[:codes]
+        mean = joint[:codes].sum(axis=1) * 2.0**-_JOINT_BITS
+        for rows, groups, wanted, precision in self._ones:
+            now = mean[rows] if groups is None else groups.sums(mean[rows])
+            off = (self._records * now - wanted) * precision
+            off = off if groups is None else groups.spread(off)
+            slope[rows] += off[:, None] * 2.0**_LAW_BITS
+            by_share += (off[:, None] * model.laws[rows]).sum(axis=0) * 2.0**_LAW_BITS
+        slope *= 2.0**-_LAW_BITS
+        by_share *= 4.0**-_LAW_BITS
+        self._add_penalty(model, mean, slope, by_share)
+        laws = model.laws * 2.0**-_LAW_BITS
+        inner = np.add.reduceat(laws * slope, self._starts, axis=0)
+        slope -= np.repeat(inner, self._sizes, axis=0)
+        slope *= laws
+        slope *= model.shares
+        by_share -= total(model.shares * by_share)
+        by_share *= model.shares
+        return slope, by_share
+
+    @property
+    def _residual_bits(self) -> int:
+        """How many bits residuals may have, that sums over all codes of all views stay exact."""
+        views = len(self.rows) + len(self._coarse)
+        return _EXACT_BITS - _LAW_BITS - views.bit_length()
+
+    def _some_triples(self) -> Iterator[tuple[_Triple, float]]:
+        """The tables of three attributes that this step looks at, and how much each counts."""
+        number = min(TRIPLES_OF_A_STEP, len(self._triples))
+        if len(self._waiting) < number:
+            self._waiting += self._order.permutation(len(self._triples)).tolist()
+        chosen, self._waiting = self._waiting[:number], self._waiting[number:]
+        for place in chosen:
+            yield self._triples[place], len(self._triples) / number
+
+    def _add_triple(
+        self,
+        triple: _Triple,
+        weight: float,
+        laws: Floats,
+        shares: Floats,
+        slope: Floats,
+        by_share: Floats,
+    ) -> None:
+        """Add the slopes of one table, some codes of its first attribute at a time."""
+        first, second, third = triple.parts
+        right, last = laws[second], laws[third]
+        wide, classes = right.shape
+        unit = self._records * 2.0 ** -(_JOINT_BITS + _LAW_BITS)
+        step = max(1, _MOST_PARAMETERS // (wide * classes))
+        for start in range(first.start, first.stop, step):
+            part = slice(start, min(start + step, first.stop))
+            left = laws[part]
+            both = np.rint(left[:, None, :] * right * 2.0**-_LAW_BITS).reshape(-1, classes)
+            off = np.rint(both * (shares * 2.0 ** (_JOINT_BITS - _LAW_BITS))) @ last.T
+            off *= unit
+            begin = (part.start - first.start) * wide
+            off -= triple.sums[begin : begin + len(both)]
+            off *= triple.precision * weight
+            off, scale = whole(off, self._residual_bits)
+            slope[third] += (off.T @ both) * scale
+            back = ((off @ last) * (scale * 2.0**-_LAW_BITS)).reshape(len(left), wide, classes)
+            slope[part] += (back * right).sum(axis=1)
+            towards = (back * left[:, None, :]).sum(axis=0)
+            slope[second] += towards
+            by_share += (towards * right).sum(axis=0)
+
+    def _add_penalty(self, model: _Model, mean: Floats, slope: Floats, by_share: Floats) -> None:
+        """Add the slopes of lambda times the mutual informations, level by level."""
+        unit = 2.0**-_LAW_BITS
+        for rows, (own, levels) in zip(self.rows, self._penalties, strict=True):
+            law, middle = model.laws[rows], mean[rows]
+            ratio = model.logs[rows] - log(np.maximum(middle, _TINY))[:, None]
+            by_share += (self._strength * own * unit) * (law * ratio).sum(axis=0)
+            ratio *= own
+            for grouping, more in levels:
+                groups = np.maximum(grouping.sums(law), 1.0) * unit
+                coarse = log(groups)
+                coarse -= log(np.maximum(grouping.sums(middle), _TINY))[:, None]
+                by_share += (self._strength * more) * (groups * coarse).sum(axis=0)
+                ratio += more * grouping.spread(coarse)
+            ratio *= self._strength
+            slope[rows] += ratio
+
+
+def _slices(sizes: Sequence[int]) -> Iterator[slice]:
+    start = 0
+    for size in sizes:
+        yield slice(start, start + size)
+        start += size
+
+
+def _levels(attribute: Attribute) -> tuple[float, list[tuple[_Grouping, float]]]:
+    """What knowledge of an attribute costs: a weight of I(class; X), and more for its groups.
+
+    What a class knows inside the groups of a level of g groups, of which there are as many, costs
+    w = max(1, (log2 g - 1) / 1.5) of what it knows of a few: the finer, the more noise there is to
+    be taken for knowledge. Over levels l, the finest first, the sum of w_l I(class; X_l | X_l+1) is
+    that of (w_l - w_l-1) I(class; X_l), the first one w_0 I(class; X_0).
+    """
+    if not attribute.hierarchy and not attribute.is_ordered:
+        return 1.0, []
+    own = before = _weight(attribute.size)
+    levels = []
+    for groups in _coarser(attribute):
+        size = int(groups.max()) + 1
+        weight = _weight(size)
+        if weight < before:
+            levels.append((_Grouping(groups), weight - before))
+        before = weight
+        if size == 1 or weight == 1.0:
+            break
+    return own, levels
+
+
+def _coarser(attribute: Attribute) -> Iterator[Ints]:
+    """The groups of every code, level by level, the finest first; missing values stay apart."""
+    if attribute.hierarchy:
+        for step in range(1, attribute.depth):
+            yield np.asarray(attribute.groups(step), dtype=np.int64)
+        return
+    width = 2
+    while width < attribute.bin_count:
+        groups = np.arange(attribute.size) // width
+        if attribute.missing_code is not None:
+            groups[attribute.missing_code] = (attribute.bin_count - 1) // width + 1
+        yield groups
+        width *= 2
+
+
+def _weight(groups: int) -> float:
+    return max(1.0, round((math.log2(groups) - 1.0) / 1.5 / _GRID) * _GRID)
