@@ -172,6 +172,40 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/plan/test_listed.py",),
     ),
     *broken(
+        "synth/plan/wide.py",
+        (
+            "the tables get what the list has",
+            "purse = Purse(epsilon * (1 - part), noise)",
+            "purse = Purse(epsilon, noise)",
+        ),
+        (
+            "the list and the tables each get all of delta",
+            "                delta = kept\n",
+            "",
+        ),
+        (
+            "the list gets delta that Gaussian tables need",
+            "listed = (listing_event(problem, epsilon * part, delta - kept),)",
+            "listed = (listing_event(problem, epsilon * part, delta),)",
+        ),
+        (
+            "pairs as if the 1-way tables got nothing",
+            "first + _alike(chosen, 1 - part)",
+            "first + _alike(chosen, 1.0)",
+        ),
+        (
+            "triples as if the pairs got nothing",
+            "_alike(pairs, 1 - part - of_triples)",
+            "_alike(pairs, 1 - part)",
+        ),
+        (
+            "the largest pairs first",
+            "key=lambda margin: sizes[margin])",
+            "key=lambda margin: -sizes[margin])",
+        ),
+        by=("unit/plan/test_wide.py",),
+    ),
+    *broken(
         "synth/curator/boundary.py",
         (
             "cells at the threshold are left out",

@@ -63,7 +63,7 @@ class MeasuredTables:
 STRATEGY = Either(
     "Which tables are measured: auto lets the planner choose, identity measures every cell of the "
     "universe, adaptive chooses step by step from what it measured, sparse lists the heavy cells "
-    "beside small tables, as auto does for a large universe, tables lists them",
+    "beside small tables, tables lists them",
     "one of: auto, identity, adaptive, sparse; or {tables: [...]}",
     single=Choice("A word for the choice", get_args(StrategyWord)),
     record=record(MeasuredTables),
@@ -153,7 +153,7 @@ def plain_strategy(
 def check_strategy_size(universe: Universe, strategy: Strategy, report: Report) -> None:
     """Refuse what needs a noisy count, or a guess, in every cell of a universe that is too large.
 
-    Above `DENSE_LIMIT_CELLS` the planner lists the heavy cells instead (`auto`, `sparse`).
+    Above `DENSE_LIMIT_CELLS` the planner measures small tables instead (`auto`, `sparse`).
     """
     if universe.size <= DENSE_LIMIT_CELLS:
         return
@@ -167,7 +167,7 @@ def check_strategy_size(universe: Universe, strategy: Strategy, report: Report) 
             expected=f"auto, sparse or tables, or at most {DENSE_LIMIT_CELLS:,} cells, the product "
             "of all levels and bins",
             why=f"{strategy} needs {every} in every cell",
-            fix="write strategy: auto, which lists the heavy cells and measures small tables; or "
+            fix="write strategy: auto, which measures small tables of such a universe; or "
             f"leave columns out or merge levels and bins; the largest: {shown}",
         )
     if isinstance(strategy, tuple):

@@ -326,6 +326,45 @@ class Components:
         return found
 
 
+def variances_at_codes(
+    axes: Sequence[Axis],
+    margins: Sequence[tuple[int, ...]],
+    questions: Sequence[Question],
+    precisions: Sequence[float],
+) -> list[float | None]:
+    """The same variances from thousands of margins of codes; None where none answers all of it.
+
+    Every level of an axis is seen alike by a margin of its codes, so a component is a set of axes,
+    and to a question only those inside it matter: nothing has the size of all margins by all of
+    their meets.
+    Requires: every margin holds an axis at its codes, or not at all; few axes each.
+    """
+    held = np.array(margins, dtype=np.int64).reshape(len(margins), len(axes)) > 0
+    sizes = np.array([axis.groups[-1] for axis in axes], dtype=np.float64)
+    weights = np.asarray(precisions, dtype=np.float64) / np.where(held, sizes, 1.0).prod(axis=1)
+    found: list[float | None] = []
+    for question in questions:
+        places = sorted(question.energy)
+        inside = held[:, places]
+        if not inside.all(axis=1).any():
+            found.append(None)
+            continue
+        bits = inside @ (1 << np.arange(len(places)))
+        alike = np.bincount(bits, weights, minlength=1 << len(places))
+        variance = 0.0
+        for component in range(1 << len(places)):
+            energy = 1.0
+            for bit, place in enumerate(places):
+                first, last = question.energy[place][0], question.energy[place][-1]
+                energy *= float(last - first if component >> bit & 1 else first)
+            above = [chosen for chosen in range(len(alike)) if chosen & component == component]
+            precision = float(alike[above].sum())
+            if energy > 0.0:
+                variance += energy / precision
+        found.append(variance)
+    return found
+
+
 def inverse(precisions: Floats) -> Floats:
     """1 / P; a huge number instead of infinity, so that a zero energy stays zero."""
     return 1 / np.maximum(precisions, 1e-200)

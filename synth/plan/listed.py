@@ -32,6 +32,10 @@ in a fraction of a second.
 FALSE_SHARE = Fraction(1, 100)
 """And at most this part of all cells: in a small universe ten thousand would be most of the list,
 and would ask the fit to tell a few records from noise at every twelfth cell."""
+LISTED_SHARES = tuple(Fraction(percent, 100) for percent in (10, 25, 50))
+"""What part of epsilon the list may get, where tables are measured beside it."""
+DELTA_SHARE = Fraction(1, 2)
+"""The part of delta that the list gets where the tables beside it have Gaussian noise."""
 SPARSE: Final = "sparse"
 """The word under `strategy` that asks for a list below the limit, too."""
 ZIPF = 1.2

@@ -12,13 +12,23 @@ from typing import Any, Literal
 
 from synth.domain import Margin
 from synth.noise import DiscreteLaplace
-from synth.plan.linear_theory import Kind, Question, components_of, point_of
+from synth.plan.linear_theory import (
+    Kind,
+    Question,
+    components_of,
+    point_of,
+    variances_at_codes,
+)
+from synth.plan.margins import MOST_CANDIDATES
 from synth.plan.noise_sums import MEAN_ABSOLUTE, NoiseSum, laplace_rate, noise_variance
 from synth.plan.problem import Problem
 from synth.privacy import TableEvent
 
 MISS = Fraction(1, 20)
 """One minus the confidence of every interval of the forecast."""
+
+FEW_COLUMNS = 3
+"""Thousands of tables of so many columns are combined one question at a time."""
 
 Law = Literal["exact", "scaled", "normal"]
 
@@ -90,21 +100,62 @@ def forecast_queries(
 ) -> tuple[QueryForecast | None, ...]:
     """One forecast per question; None where the tables do not tell about all of it."""
     points = tuple(point_of(problem.axes, Margin(e.table, e.coarsening)) for e in events)
-    components = components_of(problem.axes, points)
-    answered = components.answers(questions)
+    precisions = [1 / noise_variance(event) for event in events]
     if len(events) == 1 and events[0].epsilon is not None and not any(events[0].coarsening):
         errors = _sums_of_one_table(events[0], questions)
     else:
         errors = {}
-    variances = components.variances(questions, [1 / noise_variance(event) for event in events])
+    if len(events) > MOST_CANDIDATES and all(map(_is_small, events)):
+        variances = variances_at_codes(problem.axes, points, questions, precisions)
+    else:
+        variances = _variances_together(problem, points, questions, precisions)
+    holding = _Holding(events)
     found: list[QueryForecast | None] = []
     for number, (question, variance) in enumerate(zip(questions, variances, strict=True)):
-        if not answered[number]:
+        if variance is None:
             found.append(None)
             continue
-        error = errors.get(number) or _approximate(events, question, math.sqrt(variance))
+        error = errors.get(number) or _approximate(
+            holding.events(question), question, math.sqrt(variance)
+        )
         found.append(_forecast(problem, question, error))
     return tuple(found)
+
+
+def _variances_together(
+    problem: Problem,
+    points: tuple[tuple[int, ...], ...],
+    questions: tuple[Question, ...],
+    precisions: Sequence[float],
+) -> list[float | None]:
+    """The least squares variance of every question; None where the tables do not tell all of it."""
+    components = components_of(problem.axes, points)
+    variances = components.variances(questions, precisions).tolist()
+    answered = components.answers(questions).tolist()
+    return [each if known else None for each, known in zip(variances, answered, strict=True)]
+
+
+def _is_small(event: TableEvent) -> bool:
+    """Whether the table is of few columns, at their codes."""
+    return len(event.table) <= FEW_COLUMNS and not any(event.coarsening)
+
+
+class _Holding:
+    """The tables that hold a question's columns at the codes themselves."""
+
+    def __init__(self, events: Sequence[TableEvent]) -> None:
+        self._events = events
+        self._of_column: dict[str, set[int]] = {}
+        for number, event in enumerate(events):
+            for name in () if any(event.coarsening) else event.table:
+                self._of_column.setdefault(name, set()).add(number)
+
+    def events(self, question: Question) -> list[TableEvent]:
+        """Those tables, in order; of ranges none, because none of their cells is one answer."""
+        if not question.is_table:
+            return []
+        held = [self._of_column.get(name, set()) for name in question.attributes]
+        return [self._events[number] for number in sorted(set.intersection(*held))]
 
 
 def _forecast(problem: Problem, question: Question, error: _Error) -> QueryForecast:
@@ -125,20 +176,13 @@ def _forecast(problem: Problem, question: Question, error: _Error) -> QueryForec
     )
 
 
-def _approximate(events: Sequence[TableEvent], question: Question, sd: float) -> _Error:
-    """Errors of several tables together.
+def _approximate(alone: Sequence[TableEvent], question: Question, sd: float) -> _Error:
+    """Errors of several tables together; `alone` are those that each hold all of its columns.
 
     Adding independent noises makes tails lighter, so the law of the sum over the best single
     table, scaled, is rather too wide than too narrow far out. Rounding: half widths upwards.
     """
     misses = float(MISS), float(MISS / question.queries)
-    alone = [
-        event
-        for event in events
-        if question.is_table
-        and set(question.attributes) <= set(event.table)
-        and not any(event.coarsening)
-    ]
     best = min(alone, key=lambda event: noise_variance(event) * event.cells, default=None)
     if best is not None and best.epsilon is not None:
         rate = max(laplace_rate(best), SMALLEST_RATE)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from synth.domain import Margin
 from synth.errors import BugError
 from synth.plan.adaptive import initial_events, likely_tables, schedule_of
-from synth.plan.listed import SPARSE, is_sparse, listing_event
+from synth.plan.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, is_sparse, listing_event
 from synth.plan.margins import (
     best_shares,
     in_order,
@@ -19,6 +19,7 @@ from synth.plan.margins import (
 )
 from synth.plan.problem import Problem
 from synth.plan.spending import ADAPTIVE, LEAST_SHARE, Noise, Purse, Spending, noises
+from synth.plan.wide import is_wide, wide_ways
 
 ONE_WAY_SHARE = 0.1
 """All 1-way tables together get at least this part of what the tables beside the list get."""
@@ -28,15 +29,13 @@ LARGEST_LOW_ORDER_CELLS = 10**6
 """No table beside the list is larger."""
 MOST_ATTRIBUTES = 2
 """What tables beside the list have, if the planner chooses them."""
-LISTED_SHARES = tuple(Fraction(percent, 100) for percent in (10, 25, 50))
-"""What part of epsilon the list may get."""
-DELTA_SHARE = Fraction(1, 2)
-"""The part of delta that the list gets where the tables beside it have Gaussian noise."""
 
 
 def ways_to_spend(problem: Problem) -> Iterator[Spending]:
     """All that the strategy of the problem considers; `auto` considers most."""
-    if is_sparse(problem):
+    if is_wide(problem) and isinstance(problem.strategy, str):
+        yield from wide_ways(problem)
+    elif is_sparse(problem):
         yield from _with_list(problem)
     elif problem.strategy == "auto":
         yield from _ways_of_auto(problem)

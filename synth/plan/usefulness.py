@@ -16,7 +16,8 @@ from typing import Any
 
 from synth.domain import Attribute, format_number
 from synth.plan.adaptive import likely_tables
-from synth.plan.after_nonnegativity import ErrorsAfterFit, share_of_pure_noise
+from synth.plan.after_nonnegativity import share_of_pure_noise
+from synth.plan.class_forecast import errors_after_fit
 from synth.plan.look import left_to_plan
 from synth.plan.problem import Problem, unsuitable
 from synth.plan.spending import ADAPTIVE
@@ -104,7 +105,7 @@ def usefulness(
     """
     questions = problem.questions
     pure = [share_of_pure_noise(len(q.attributes), q.queries) for q in questions]
-    after = ErrorsAfterFit(problem.axes, events, questions)
+    after = errors_after_fit(problem, events, questions)
     shares = by_group(questions, after.at(max(1, records)))
     limits = by_group(questions, pure)
     return tuple(

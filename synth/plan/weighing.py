@@ -14,7 +14,8 @@ from synth.errors import BugError, ConfigError
 from synth.errors import Problem as ConfigProblem
 from synth.noise import noise_law
 from synth.plan.adaptive import Schedule, initial_events, schedule_of
-from synth.plan.after_nonnegativity import ErrorsAfterFit, resampling_total_variation
+from synth.plan.after_nonnegativity import resampling_total_variation
+from synth.plan.class_forecast import errors_after_fit
 from synth.plan.linear_theory import Question
 from synth.plan.listed import is_sparse
 from synth.plan.look import MOST_RECORDS, is_drawable, plan_look, problem_to_plan, suitable
@@ -136,7 +137,7 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     harmless = {records: _harmless(questions, records) for records in numbers}
     errors, scores = [], []
     for way in ways:
-        after = ErrorsAfterFit(problem.axes, way.events, questions)
+        after = errors_after_fit(problem, way.events, questions)
         found = {records: by_group(questions, after.at(records)) for records in numbers}
         errors.append(found[problem.records])
         scores.append({each: _score(found[each], harmless[each]) for each in numbers})

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 from functools import reduce
+from itertools import combinations
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,8 +17,10 @@ from synth.plan.linear_theory import (
     components_of,
     interval_count,
     margin_at,
+    marginal,
     point_of,
     questions_of,
+    variances_at_codes,
 )
 
 ONE = Fraction(1)
@@ -263,3 +267,34 @@ def test_classes_do_not_grow_with_the_universe():
     precision = np.eye(436)[0] @ components.information
     cell = components.energy((cells_of(universe.names, axes),))
     assert (cell / precision).sum() == pytest.approx(1)
+
+
+def test_margins_of_codes_one_question_at_a_time_are_the_same_theory():
+    """Random sets of margins; hierarchies do not matter where only codes are measured."""
+    universe = Universe(
+        (
+            Attribute("a", "categorical", tuple("xyz")),
+            ordered("b", 7, [runs(7, 2)]),
+            Attribute("c", "categorical", tuple("wxyz")),
+            Attribute("d", "categorical", tuple("xy")),
+        )
+    )
+    axes = axes_of(universe)
+    names = [axis.name for axis in axes]
+    questions = tuple(
+        marginal(chosen, axes) for order in (1, 2, 3) for chosen in combinations(names, order)
+    )
+    random = Random(1)
+    for _ in range(100):
+        count = random.randint(1, 8)
+        points = sorted(
+            {tuple(random.choice((0, axis.depth)) for axis in axes) for _ in range(count)}
+        )
+        precisions = [random.uniform(0.1, 9) for _ in points]
+        components = components_of(axes, tuple(points))
+        known = components.answers(questions)
+        expected = components.variances(questions, precisions)
+        found = variances_at_codes(axes, points, questions, precisions)
+        assert [each is not None for each in found] == known.tolist()
+        ours = [each for each in found if each is not None]
+        assert ours == pytest.approx(expected[known].tolist(), rel=1e-9)

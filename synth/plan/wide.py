@@ -1,0 +1,143 @@
+"""The ways to spend above the dense limit: small tables of sums, for one model of all columns.
+
+The rows follow a model that is fitted to all noisy tables at once and pools what each of them says
+about every column. So hardly any pair is too weak to be measured: all pairs get noise alike,
+whatever their cells, and the 1-way tables share a part of their own. The forecast decides how large
+that part is, whether 1-way tables alone are better, or only the pairs, or the small tables, that
+the workload asks for; and whether a list of heavy cells beside them is worth its part of the
+budget. Nothing here looks at data or has the size of the universe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+
+from synth.domain import DENSE_LIMIT_CELLS, Margin
+from synth.plan.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, listing_event
+from synth.plan.margins import in_order, margins_of_order, one_way_shares
+from synth.plan.problem import Problem
+from synth.plan.spending import Purse, Spending, noises
+from synth.privacy import TableEvent
+
+ONE_WAY_PARTS = (0.15, 0.3, 0.5, 0.7)
+"""What part of their budget, a rho or an epsilon, the 1-way tables may get beside larger ones."""
+TRIPLE_PARTS = (0.4, 0.6)
+"""What part of it triples may get, beside the first of `ONE_WAY_PARTS` for 1-way tables, with
+Gaussian noise; Laplace noise grows with the number of tables too fast for them."""
+LARGEST_PAIR_CELLS = 10**6
+"""A pair of columns with more cells is not measured."""
+MOST_PAIRS, MOST_CELLS_IN_ALL = 5000, 1 << 24
+"""Nor are more pairs than these, or with more cells in all: the smallest ones come first."""
+CELLS_PER_RECORD = 1 / 3
+"""A triple is measured if it has at most so many cells for every record."""
+MOST_TRIPLES = 1000
+"""If more triples are asked for, none is measured: each would get next to nothing."""
+
+
+def is_wide(problem: Problem) -> bool:
+    """Whether the universe is above the dense limit, so that the rows follow the model.
+
+    Privacy: a function of the size of the universe.
+    """
+    return problem.universe.size > DENSE_LIMIT_CELLS
+
+
+def wide_ways(problem: Problem) -> Iterator[Spending]:
+    """All that `auto` and `sparse` consider; `sparse` always lists heavy cells beside the tables.
+
+    Ensures: deterministic, and the same whatever the order of the columns. The budgets of every
+    way add up to exactly what there is.
+    """
+    for noise in noises(problem):
+        for part in _listed_parts(problem):
+            epsilon, delta = problem.privacy.epsilon, problem.privacy.delta
+            listed: tuple[TableEvent, ...] = ()
+            if part:
+                kept = delta * (1 - DELTA_SHARE) if noise == "gaussian" else Fraction(0)
+                listed = (listing_event(problem, epsilon * part, delta - kept),)
+                delta = kept
+            within = replace(problem, privacy=replace(problem.privacy, delta=delta))
+            purse = Purse(epsilon * (1 - part), noise)
+            for name, margins, shares in _families(problem, purse):
+                events = (*listed, *purse.events(within, margins, shares))
+                words = f"list + {name}" if part else name
+                yield Spending(words, events, noise, 1 - part if part else None)
+
+
+def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
+    """The parts of epsilon that a list of heavy cells may get; only single cells need one."""
+    if problem.strategy == SPARSE:
+        return LISTED_SHARES
+    return (Fraction(0), *LISTED_SHARES) if problem.workload.cells else (Fraction(0),)
+
+
+def _families(problem: Problem, purse: Purse) -> Iterator[tuple[str, list[Margin], list[float]]]:
+    """Which tables are measured, under the name of each set, and their shares of the purse."""
+    ones, pairs, asked, triples = _tables(problem)
+    alone = one_way_shares(problem, ones, purse)
+    alone = [share / sum(alone) for share in alone]
+    yield "1-way", ones, alone
+    for part in ONE_WAY_PARTS:
+        first = [part * share for share in alone]
+        for name, chosen in (("1-way + all pairs", pairs), ("1-way + pairs asked for", asked)):
+            if chosen:
+                yield name, ones + chosen, first + _alike(chosen, 1 - part)
+    part = ONE_WAY_PARTS[0]
+    for of_triples in TRIPLE_PARTS if triples and purse.noise == "gaussian" else ():
+        shares = [part * share for share in alone]
+        shares += _alike(pairs, 1 - part - of_triples) + _alike(triples, of_triples)
+        yield "1-way + all pairs + triples", ones + pairs + triples, shares
+
+
+@lru_cache(maxsize=64)
+def _tables(
+    problem: Problem,
+) -> tuple[list[Margin], list[Margin], list[Margin], list[Margin]]:
+    """1-way tables, all pairs that may be measured, those asked for if not all, small triples."""
+    ones, universe = margins_of_order(problem, 1), problem.universe
+    every = in_order(problem, [Margin(names, (0, 0)) for names in combinations(universe.names, 2)])
+    pairs = _small(problem, every, LARGEST_PAIR_CELLS)
+    named = _asked_for(problem, 2)
+    asked = [margin for margin in pairs if margin.names in named]
+    triples = in_order(problem, [Margin(names, (0, 0, 0)) for names in _asked_for(problem, 3)])
+    small = _small(problem, triples, CELLS_PER_RECORD * problem.records) if pairs else []
+    return ones, pairs, [] if len(asked) == len(pairs) else asked, small
+
+
+def _small(problem: Problem, margins: Sequence[Margin], most: float) -> list[Margin]:
+    """Those with at most so many cells: no more than may be measured in all, the smallest first."""
+    sizes = {margin: margin.cells(problem.universe) for margin in margins}
+    kept: set[Margin] = set()
+    cells = 0
+    for margin in sorted(margins, key=lambda margin: sizes[margin]):  # stable: ties by name
+        cells += sizes[margin]
+        if sizes[margin] > most or cells > MOST_CELLS_IN_ALL or len(kept) == MOST_PAIRS:
+            break
+        kept.add(margin)
+    return [margin for margin in margins if margin in kept]
+
+
+def _asked_for(problem: Problem, order: int) -> set[tuple[str, ...]]:
+    """The sets of so many attributes inside tables and sets of ranges of the workload.
+
+    None if they are many more than could be measured.
+    """
+    found: set[tuple[str, ...]] = set()
+    most = MOST_PAIRS if order == 2 else MOST_TRIPLES
+    for question in problem.questions:
+        if question.weight > 0 and question.kind != "cells":
+            names = [name for name in problem.universe.names if name in question.attributes]
+            for chosen in combinations(names, order):
+                found.add(chosen)
+                if len(found) > most:
+                    return set()
+    return found
+
+
+def _alike(margins: Sequence[Margin], part: float) -> list[float]:
+    """The same share for each of these, `part` in all."""
+    return [part / len(margins)] * len(margins)
