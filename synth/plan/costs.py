@@ -25,6 +25,11 @@ SECONDS_PER_CELL = 20e-6
 """Nearly all of it is the estimate. Reading the source comes on top where it is large."""
 SECONDS_PER_LISTED_CELL = 2e-6
 """Where only heavy cells are listed, no cell of the universe is estimated."""
+SECONDS_PER_FITTED_CELL, MOST_SECONDS_OF_FIT = 20e-6, 25.0
+"""Above the dense limit one model is fitted to the cells of all tables that are no lists; its work
+is bounded."""
+SECONDS_PER_TABLE = 2e-3
+"""There are thousands of tables: each is counted, drawn, written, compared and verified."""
 SECONDS_PER_LEVEL = 1e-4
 """Names of levels stand in the manifest, in two documents and in their checks."""
 SECONDS_PER_VALUE = 0.5e-6
@@ -93,6 +98,10 @@ def forecast_costs(
         held = max(measured, universe.size)
         memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
         seconds = SECONDS_BASE + SECONDS_PER_CELL * held
+    if universe.size > DENSE_LIMIT_CELLS:
+        fitted = sum(event.cells for event in events if event.threshold is None)
+        seconds += min(SECONDS_PER_FITTED_CELL * fitted, MOST_SECONDS_OF_FIT)
+        seconds += SECONDS_PER_TABLE * len(events)
     seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
     seconds += SECONDS_PER_VALUE * (total or 0) * columns
     row_bytes = 0.0

@@ -174,7 +174,7 @@ def build_figures(
         for margin, table in zip(margins, tables, strict=True)
     ]
     queries = [marginal.attributes for marginal in config.workload.marginals]
-    compared = {query: _reference(query, universe, tables, margins) for query in queries}
+    compared = _references(queries, universe, tables, margins)
     fitted: dict[tuple[str, ...], float] = {}
     for number in {number for number in compared.values() if number is not None}:
         names = margins[number].names
@@ -222,26 +222,31 @@ def _of_table(number: int, table: MeasuredTable, residual: float) -> Figures:
     )
 
 
-def _reference(
-    query: tuple[str, ...],
+def _references(
+    queries: Sequence[tuple[str, ...]],
     universe: Universe,
     tables: tuple[MeasuredTable, ...],
     margins: list[Margin],
-) -> int | None:
-    """The number of the noisy table whose sums give the query with the least noise, if any does.
+) -> dict[tuple[str, ...], int | None]:
+    """For each query the number of the noisy table whose sums give it with the least noise, if any.
 
     Of equal ones the first. The attributes of the query must be there at their codes.
     """
-    best: tuple[float, int] | None = None
-    cells = math.prod(universe.attribute(name).size for name in query)
+    holding: dict[str, set[int]] = {name: set() for name in universe.names}
     for number, (table, margin) in enumerate(zip(tables, margins, strict=True)):
-        steps = dict(zip(margin.names, margin.coarsening, strict=True))
-        if table.event.threshold is not None or any(steps.get(name) != 0 for name in query):
-            continue
-        variance = table.variance * (table.event.cells // cells)
-        if best is None or variance < best[0]:
-            best = variance, number
-    return None if best is None else best[1]
+        if table.event.threshold is None:
+            for name, steps in zip(margin.names, margin.coarsening, strict=True):
+                if not steps:
+                    holding[name].add(number)
+
+    def noise(number: int) -> tuple[float, int]:
+        return tables[number].variance * tables[number].event.cells, number
+
+    found: dict[tuple[str, ...], int | None] = {}
+    for query in queries:
+        together = set.intersection(*(holding[name] for name in query))
+        found[query] = min(together, key=noise, default=None)
+    return found
 
 
 def write_figures(stream: IO[bytes], figures: Sequence[Figures]) -> None:
