@@ -100,6 +100,16 @@ def test_every_way_spends_exactly_what_there_is(configure, epsilon, strategy, un
         assert spent.delta <= DELTA
 
 
+def test_a_selection_leaves_the_gaussian_tables_their_delta(configure):
+    """In a universe so large that delta lists more cells than pure noise does."""
+    config = configure((10,) * 30, strategy="sparse", delta="1e-9", order=1, total=10**5)
+    ways = list(wide_ways(problem_of(config)))
+    assert {way.noise for way in ways} == {"laplace", "gaussian"}
+    for way in ways:
+        assert way.events[0].mechanism == "partition-selection"
+        assert total_budget(way.events, delta=DELTA).delta <= DELTA
+
+
 def test_a_list_is_weighed_where_cells_are_asked_for(configure):
     def listed(**changes):
         ways = wide_ways(problem_with(configure, **changes))
