@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 MAX_DEPTH = 40
-MAX_DIGITS = 60
+MAX_DIGITS = 1000
+"""The cells of a universe of hundreds of columns are a number of hundreds of digits."""
 MAX_VALUES = 1 << 22
 """The most values of a text: one takes a few bytes as text, and up to a hundred in memory."""
 

@@ -540,7 +540,7 @@ def test_a_noisy_count_that_was_changed_no_longer_gives_the_rows(release):
         (b'{"a": 1, "a": 1}', "a key is there twice"),
         (b'{"a": NaN}', "NaN is not a number"),
         (b'{"a": 1e999}', "too long or too large"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "more than 60 digits"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "more than 1000 digits"),
         (b"[" * 100_000, "nested too deeply"),
         (b"[" * 60 + b"]" * 60, "nested more than 40 deep"),
         (b"[]", "[] is not of type 'object'"),

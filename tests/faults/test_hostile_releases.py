@@ -352,7 +352,7 @@ JSON_BOMBS = {
     "deep lists": (b"[" * 100_000, "manifest.json: is not readable: "),
     "deep objects": (b'{"a":' * 100_000, "manifest.json: is not readable: "),
     "deep and closed": (b"[" * 500 + b"]" * 500, "manifest.json: is not readable: "),
-    "a huge integer": (b'{"a": ' + b"9" * 10**6 + b"}", "more than 60 digits"),
+    "a huge integer": (b'{"a": ' + b"9" * 10**6 + b"}", "more than 1000 digits"),
     "a huge real": (b'{"a": 1e999999999}', "too long or too large"),
     "a repeated key": (b'{"a": 1, "a": 2}', "a key is there twice"),
     "no number": (b'{"a": NaN}', "NaN is not a number"),
