@@ -22,7 +22,6 @@ from synth.errors import BugError
 from synth.noise import DiscreteLaplace, NoiseStream
 from synth.plan import plan_events, plan_look
 from synth.plan.look import Look
-from synth.plan.weighing import choose
 from synth.privacy import AfterLookEvent, Budget, LookEvent
 from tests.exact.broken_runs import charged_for
 from tests.exact.joint_law import changes, hockey_stick, largest_ratio
@@ -40,6 +39,7 @@ from tests.exact.toy_runs import (
     run,
     write_source,
 )
+from tests.forgotten_plans import forget_plans
 
 pytestmark = pytest.mark.xdist_group("toy runs")
 
@@ -243,10 +243,10 @@ def test_a_mutant_is_caught(tmp_path, name):
     break_it, case, failing = MUTANTS[name]
     with pytest.MonkeyPatch.context() as patch:
         break_it(patch)
-        choose.cache_clear()
+        forget_plans()
         with pytest.raises(failing):
             check_pure(tmp_path, PURE[case])
-    choose.cache_clear()
+    forget_plans()
 
 
 def test_a_plan_that_costs_more_than_is_left_gets_no_noise(tmp_path):

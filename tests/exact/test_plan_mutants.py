@@ -17,7 +17,6 @@ import pytest
 from synth.errors import BugError
 from synth.job import pipeline
 from synth.ledger import Ledger
-from synth.plan.weighing import choose
 from tests import conftest as fixtures
 from tests.exact.broken_runs import (
     a_cap_that_warns,
@@ -40,6 +39,7 @@ from tests.exact.broken_runs import (
 )
 from tests.exact.test_whole_plans import GAUSSIAN, PURE, check_choices, check_gaussian, check_pure
 from tests.exact.toy_runs import ONES, ZEROS
+from tests.forgotten_plans import forget_plans
 from tests.secrecy import test_canaries
 from tests.unit.curator import test_margins, test_measuring, test_sparse
 from tests.unit.ledger import conftest as fixtures_of_ledger
@@ -182,10 +182,10 @@ MUTANTS = {
 def nothing_remembered(mutant: Mutant):
     """Forget plans made before a mutant of the planner, and those that it makes."""
     if mutant.replans:
-        choose.cache_clear()
+        forget_plans()
     yield
     if mutant.replans:
-        choose.cache_clear()
+        forget_plans()
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -13,7 +13,6 @@ from fractions import Fraction
 import pytest
 
 from synth.noise import DiscreteGaussian, DiscreteLaplace
-from synth.plan.weighing import _ways, choose
 from tests.exact.joint_law import Changes, changes, hockey_stick, largest_ratio, renyi
 from tests.exact.test_toy_privacy import largest_ratio_allowed
 from tests.exact.toy_runs import (
@@ -28,6 +27,7 @@ from tests.exact.toy_runs import (
     run,
     run_with_choices,
 )
+from tests.forgotten_plans import forget_plans
 
 pytestmark = pytest.mark.xdist_group("toy runs")  # they share what was counted
 
@@ -120,14 +120,11 @@ def test_no_output_of_all_tables_together_tells_more_than_epsilon(tmp_path, name
 def test_the_table_of_the_total_is_within_the_same_epsilon(tmp_path, monkeypatch, plan):
     """In a universe this small the total is known; a larger share makes it a table of its own."""
     monkeypatch.setattr("synth.plan.spending.TOTAL_SHARE", Fraction(1, 2))
-    kept = (choose, _ways)
-    for each in kept:
-        each.cache_clear()
+    forget_plans()
     try:
         runs = run(tmp_path, plan, plan.data)
     finally:
-        for each in kept:
-            each.cache_clear()
+        forget_plans()
     universe, total = runs.events
     assert (universe.table, total.table, total.cells) == (tuple(COLUMNS), (), 1)
     largest = max(map(largest_ratio, pairs(plan, runs)))

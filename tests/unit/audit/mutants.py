@@ -17,8 +17,6 @@ import pytest
 
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise import stream as stream_module
-from synth.plan.adaptive import candidates_of, schedule_of
-from synth.plan.weighing import _ways, choose
 
 TABLES = {"tables": [["age", "sex"], ["age", "town"]]}
 """Two tables of one size, so of one law."""
@@ -306,9 +304,3 @@ MUTANTS = {
         WIDE,
     ),
 }
-
-
-def forget_plans() -> None:
-    """Plans are kept; a mutant of the planner would be hidden by one that was made before."""
-    for kept in (choose, _ways, schedule_of, candidates_of):
-        kept.cache_clear()

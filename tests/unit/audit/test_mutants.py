@@ -3,8 +3,9 @@
 import pytest
 
 from synth.audit import counting, render
+from tests.forgotten_plans import forget_plans
 
-from .mutants import MUTANTS, forget_plans
+from .mutants import MUTANTS
 
 
 @pytest.fixture
