@@ -47,6 +47,7 @@ CONFIGURATION = {
     ],
     "impossible": [{"c00": ["7", "8"], "c01": "9"}],
     "public_totals": [{"where": {"c02": "3"}, "total": 321, "source": "a register"}],
+    "strategy": "sparse",
     "workload": {"marginals": 1},
     "output": {"directory": "outputs"},
 }

@@ -72,12 +72,13 @@ def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
         manifest = parse_json(content)
     except JsonError as error:
         manifest, unreadable = None, f"{MANIFEST}: is not readable: {error}"
-    schema = schema_file(_version_of(manifest))
+    manifest_version = _version_of(manifest)
+    schema = schema_file(manifest_version)
     if SCHEMA_FILE in folder.sizes:
         same = folder.read(SCHEMA_FILE) == schema
         findings.conclude(
             "the schema of the manifest is that of this version",
-            [] if same else [f"{SCHEMA_FILE}: is not the schema of this version of synth"],
+            [] if same else [f"{SCHEMA_FILE}: is not that of manifest_version {manifest_version}"],
         )
     if unreadable:
         findings.found.append(unreadable)

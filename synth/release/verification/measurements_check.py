@@ -134,7 +134,7 @@ def _limits(
         min(each.least_rows for each in limits),
         max(each.most_rows for each in limits),
         ROWS_PER_GROUP,
-        max(each.columns for each in limits),
+        max(each.most_columns for each in limits),
     )
 
 
