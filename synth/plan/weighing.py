@@ -27,10 +27,14 @@ from synth.plan.spending import (
     with_total,
 )
 from synth.plan.strategies import ways_to_spend
+from synth.plan.wide import is_wide
 from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
 
-HARMLESS = 0.5
-"""The part of the resampling error below which it hardly matters how small an error is."""
+HARMLESS, HARMLESS_WIDE = 0.5, 1.0
+"""The part of the resampling error below which it hardly matters how small an error is, and that
+part above the dense limit. There 1-way tables are good whatever else is measured, and what is won
+or lost is how columns go together: so all orders count alike, and who reads a 1-way table of such
+a release is served if it is as good as that of a fresh sample."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -50,8 +54,9 @@ class Alternative:
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
     workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
     fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
-    cells with weight 1/2. `regret`: the largest ratio of its score to the best one, over the
-    numbers of records that are considered; see `_fit` for which is chosen.
+    cells with weight 1/2; above the dense limit all alike, with a part HARMLESS_WIDE. `regret`: the
+    largest ratio of its score to the best one, over the numbers of records that are considered;
+    see `_fit` for which is chosen.
     """
 
     spending: Spending
@@ -134,13 +139,14 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     considered, and is the worst of these ratios: no number that is assumed decides alone.
     """
     questions, numbers = problem.questions, {*problem.considered_records, problem.records}
-    harmless = {records: _harmless(questions, records) for records in numbers}
+    wide = is_wide(problem)
+    harmless = {records: _harmless(problem, records) for records in numbers}
     errors, scores = [], []
     for way in ways:
         after = errors_after_fit(problem, way.events, questions)
         found = {records: by_group(questions, after.at(records)) for records in numbers}
         errors.append(found[problem.records])
-        scores.append({each: _score(found[each], harmless[each]) for each in numbers})
+        scores.append({each: _score(found[each], harmless[each], wide) for each in numbers})
     best = {records: min(each[records] for each in scores) for records in numbers}
     regrets = [
         max(
@@ -157,15 +163,20 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     return sorted(judged, key=lambda each: each.score)
 
 
-def _harmless(questions: Sequence[Question], records: int) -> list[float]:
+def _harmless(problem: Problem, records: int) -> list[float]:
     """An error of every group that hardly matters."""
+    questions = problem.questions
     free = [resampling_total_variation(question, records) for question in questions]
-    return [HARMLESS * error for _, error in by_group(questions, free)]
+    part = HARMLESS_WIDE if is_wide(problem) else HARMLESS
+    return [part * error for _, error in by_group(questions, free)]
 
 
-def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float]) -> float:
+def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float], wide: bool) -> float:
     """One figure of all groups."""
-    weights = [1 / (2 if kind == "cells" else max(1, order)) for (kind, order), _ in errors]
+    weights = [
+        1.0 if wide else 1 / (2 if kind == "cells" else max(1, order))
+        for (kind, order), _ in errors
+    ]
     logs = [
         math.log(max(error + least, 1e-300))
         for (_, error), least in zip(errors, harmless, strict=True)
@@ -179,7 +190,7 @@ def figure_of(problem: Problem, errors: Sequence[tuple[Group, float]], records: 
 
     Requires: the errors are of the groups of the problem's questions, in their order.
     """
-    return _score(errors, _harmless(problem.questions, records))
+    return _score(errors, _harmless(problem, records), is_wide(problem))
 
 
 def by_group(
