@@ -26,7 +26,8 @@ from synth.audit import AuditReport
 from synth.audit import audit as audit_configuration
 from synth.config import load_config
 from tests.conftest import SMALL, merged
-from tests.unit.audit.mutants import MUTANTS, forget_plans
+from tests.forgotten_plans import forget_plans
+from tests.unit.audit.mutants import MUTANTS
 
 
 def audited(changes: Mapping[str, Any]) -> AuditReport:

@@ -37,7 +37,7 @@ from synth.curator.counting.tabulate import (
 from synth.curator.engine import open_engine
 from synth.curator.seal import with_source_open
 from synth.curator.sensitive import Sensitive
-from synth.domain import DENSE_LIMIT_CELLS
+from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.errors import BugError
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import NoiseStream
@@ -84,8 +84,9 @@ def measure(
                 raise BugError("a look leads to nothing without a way to plan after it")
             return _measure_after_look(config, source, plan, files, stream, spill, plan_after)
         if not isinstance(plan, Schedule):
+            margins = margins_of(plan, config.universe)
             counted = _counted(config, source, files, spill, needs_filled_cells(config, plan))
-            return _measure_at_once(config, plan, counted, stream)
+            return _measure_at_once(config, plan, margins, counted, stream)
         if fit is None:
             raise BugError("tables cannot be chosen without a way to fit those before")
         with progress.stage(progress.Stage.COUNTING):
@@ -168,14 +169,16 @@ def _measure_after_look(
         events = plan_after(seen.noisy_counts)
         if not look.allows(events):
             raise BugError("the tables planned after a look cost more than was left for them")
+        margins = margins_of(events, config.universe)
         again: Counted = Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
-        measured = _measure_at_once(config, events, again, stream, told=False)
+        measured = _measure_at_once(config, events, margins, again, stream, told=False)
     return replace(measured, look=seen)
 
 
 def _measure_at_once(
     config: Config,
     events: Sequence[TableEvent],
+    margins: Sequence[Margin],
     counted: Counted,
     stream: NoiseStream,
     *,
@@ -185,11 +188,11 @@ def _measure_at_once(
 
     Privacy: that of `privacy.total_budget(events)`; every table costs its event
     (`boundary.measure_table`, `boundary.measure_list`).
+    Requires: `margins` are those of the events.
     Ensures: table `number` has the noise of that number of the stream; without `told`, progress
     does not say which of how many tables is under way.
     """
     universe = config.universe
-    margins = margins_of(events, universe)
     held = counted.consume()
     cells = held if isinstance(held, FilledCells) else None
     if isinstance(held, FilledCells):

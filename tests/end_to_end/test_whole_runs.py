@@ -135,7 +135,9 @@ def published_and_stands(config, log):
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert list(budget_findings(manifest)) == []
     accounting = manifest["accounting"]
-    charged = {event["mechanism"] for event in accounting["events"] + accounting["selections"]}
+    looks = [accounting["look"]] if "look" in accounting else []
+    tables = accounting["events"] + accounting["selections"] + looks
+    charged = {each["mechanism"] for each in tables}
     explained = {each["name"] for each in manifest["implementation"]["mechanisms"]}
     assert explained == charged
 
