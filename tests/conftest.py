@@ -168,7 +168,8 @@ def project(tmp_path: Path) -> Callable[..., Path]:
             raw = people.encode() if isinstance(people, str) else people
             (tmp_path / "people.csv").write_bytes(raw)
         path = tmp_path / "small.yaml"
-        path.write_text(yaml.safe_dump(merged(SMALL, changes), sort_keys=False, allow_unicode=True))
+        options = {"sort_keys": False, "allow_unicode": True, "Dumper": yaml.CSafeDumper}
+        path.write_text(yaml.dump(merged(SMALL, changes), **options))
         return path
 
     return write

@@ -8,6 +8,7 @@ commands are.
 
 import atexit
 import functools
+import importlib
 import json
 import os
 import runpy
@@ -87,8 +88,7 @@ def carried_out(words: list[str], descriptor: int) -> tuple[int, str]:
 
 
 def main() -> None:
-    import pyarrow.parquet  # noqa: F401 - what each fork finds loaded
-
+    importlib.import_module("pyarrow.parquet")  # what each fork finds loaded
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(sys.argv[1])
         listening.listen()

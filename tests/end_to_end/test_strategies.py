@@ -12,6 +12,7 @@ from synth.errors import VerificationError
 from synth.release import verify_release
 from tests.command_line import synth
 from tests.conftest import SMALL
+from tests.unit.audit.conftest import SIZES
 
 STRATEGIES = {
     "auto": ("auto", "0"),
@@ -59,6 +60,17 @@ def test_a_release_of_every_strategy_stands_and_no_noisy_count_can_be_changed(pr
     assert "measurements.parquet" in "\n".join(caught.value.findings)
 
 
+SMALL_AUDIT = "\n".join(
+    [
+        *(f"import {module.__name__}" for module in SIZES),
+        *(f"{m.__name__}.{key} = {size}" for m in SIZES for key, size in SIZES[m].items()),
+        'import sys\nsys.argv = ["synth", *sys.argv[1:]]',
+        "from synth.cli import main\nmain()",
+    ]
+)
+"""With as few canaries as in tests/unit/audit."""
+
+
 def test_a_total_that_is_measured_by_itself_goes_through_everything(project):
     age = {**SMALL["domain"][0], "maximum": 599, "bin_width": 1}
     path = project(
@@ -83,4 +95,6 @@ def test_a_total_that_is_measured_by_itself_goes_through_everything(project):
     found = synth("errors", folder, "--query", "sex=Male", "--json")
     assert found.returncode == 0, found.stderr
     assert synth("explain", path).returncode == 0
-    assert synth("audit", path, "--json").returncode == 0
+    audited = synth("audit", path, "--json", program=SMALL_AUDIT)
+    assert audited.returncode == 0, audited.stderr
+    assert json.loads(audited.stdout)
