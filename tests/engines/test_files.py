@@ -95,7 +95,8 @@ def test_memory_stays_flat_while_rows_grow(project, tmp_path, kind):
     megabytes = []
     for rows in (250_000, 4_000_000):
         if kind == "parquet":
-            table = pa.table({name: values * (rows // 2) for name, values in COLUMNS.items()})
+            block = pa.table({name: values * 125_000 for name, values in COLUMNS.items()})
+            table = pa.concat_tables([block] * (rows // 250_000))
             pq.write_table(table, tmp_path / "people.parquet", row_group_size=1 << 17)
         else:
             block = "34,Female,Nord\n67,Male,Süd\n" * 125_000
