@@ -51,8 +51,8 @@ GAUSSIAN = Plan("auto", "1", "0.001")
 ABSURD = 2**62
 OUTCOMES = [
     (few, many)
-    for few in (-ABSURD, -7, 0, 3, 60, 900, 20_000, 10**6, 2**45, ABSURD)
-    for many in (-ABSURD, -7, 0, 5, 90, 7_000, 10**6, ABSURD)
+    for few in (-ABSURD, 0, 60, 30_000, ABSURD)
+    for many in (-ABSURD, 0, 90, 7_000, ABSURD)
 ]
 """Noisy counts of a look, absurd ones too."""
 SAME_CELL = (*RECORDS, ((ZEROS,),) * 3, ((ZEROS,), (ZEROS,), (ONES,)), ((ZEROS,),) * 4)
@@ -69,12 +69,16 @@ def plans_of(config) -> dict[tuple, tuple[int, int]]:
     return {plan_events(config, outcome): outcome for outcome in OUTCOMES}
 
 
-def neighbours(plan: Plan, tables):
-    return [
-        (tables[one], tables[other])
+def between_neighbours(plan: Plan, tables) -> set:
+    """How tables and look, last, differ: once each of what is the same for many neighbours."""
+    return {
+        (
+            changes(tables[one][:-1], tables[other][:-1]),
+            changes(tables[one][-1:], tables[other][-1:]),
+        )
         for one, other in itertools.permutations(tables, 2)
         if are_neighbours(one, other, plan.neighbours)
-    ]
+    }
 
 
 def check_pure(directory, plan: Plan, data=None) -> None:
@@ -94,7 +98,9 @@ def check_pure(directory, plan: Plan, data=None) -> None:
                 "the plan follows from the noisy look alone"
             )
             assert [len(counts) for _, counts in tables] == [*(e.cells for e in events), 2]
-        found = [largest_ratio(changes(*pair)) for pair in neighbours(plan, runs.tables)]
+        found = [
+            largest_ratio(after + look) for after, look in between_neighbours(plan, runs.tables)
+        ]
         largest = max(largest, *found)
     allowed = largest_ratio_allowed(Fraction(plan.epsilon))
     assert largest <= allowed, "more is lost than charged"
@@ -116,10 +122,9 @@ def test_look_and_gaussian_tables_are_within_epsilon_and_delta(tmp_path):
         place.mkdir()
         runs = run(place, GAUSSIAN, SAME_CELL, look=outcome)
         assert runs.charge == Budget(Fraction(1), Fraction("0.001"))
-        for one, other in neighbours(GAUSSIAN, runs.tables):
-            ratio = largest_ratio(changes(one[-1:], other[-1:]))
-            assert ratio <= largest_ratio_allowed(look.event.epsilon)
-            lost = hockey_stick(changes(one[:-1], other[:-1]), look.after.epsilon)
+        for of_tables, of_look in between_neighbours(GAUSSIAN, runs.tables):
+            assert largest_ratio(of_look) <= largest_ratio_allowed(look.event.epsilon)
+            lost = hockey_stick(of_tables, look.after.epsilon)
             assert lost <= look.after.delta, "more is lost than reserved"
 
 
