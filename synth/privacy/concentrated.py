@@ -95,9 +95,9 @@ class _Terms:
 
     def parts(self, x: Decimal) -> tuple[Decimal, ...]:
         """Four summands whose sum is the two terms, each rounded correctly."""
-        log_alpha = _plus_1(x).ln(PRECISION)
+        log_x, log_alpha = _logarithms(x)
         return (
-            x.ln(PRECISION),
+            log_x,
             log_alpha.copy_negate(),
             PRECISION.divide(self.log_delta, x).copy_negate(),
             PRECISION.divide(log_alpha, x).copy_negate(),
@@ -111,6 +111,17 @@ class _Terms:
         return total
 
 
+@lru_cache(maxsize=4096)
+def _logarithms(x: Decimal) -> tuple[Decimal, Decimal]:
+    """ln(x) and ln(x + 1); every search begins on the same grid."""
+    return x.ln(PRECISION), _plus_1(x).ln(PRECISION)
+
+
+@lru_cache(maxsize=4096)
+def _exponential(x: Decimal) -> Decimal:
+    return UP.plus(x.exp(PRECISION))
+
+
 def _minimum(of: Callable[[Decimal], Decimal], terms: _Terms) -> Decimal:
     """An x > 0, of 15 digits, at which `of` is about smallest.
 
@@ -121,7 +132,7 @@ def _minimum(of: Callable[[Decimal], Decimal], terms: _Terms) -> Decimal:
 
     def point(share: Decimal) -> Decimal:
         span = PRECISION.multiply(PRECISION.subtract(high, low), share)
-        return UP.plus(PRECISION.add(low, span).exp(PRECISION))
+        return _exponential(PRECISION.add(low, span))
 
     def value(share: Decimal) -> Decimal:
         return of(point(share))
