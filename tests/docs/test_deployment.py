@@ -16,6 +16,7 @@ import pytest
 
 from synth.errors import DISTRIBUTION
 from synth.policy import load_policy
+from tests.command_line import write_program
 
 DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
 ROOT = DEPLOY.parents[1]
@@ -100,6 +101,8 @@ def environment_of_the_service(place):
 
 
 def test_the_command_of_the_service_publishes_the_last_month(place):
+    """Forked; the command is executed where it is closed off."""
+    write_program(place / "synth")
     environment = environment_of_the_service(place)
     command = exec_start(place)
     assert "--log-json" in command[-1]

@@ -11,8 +11,7 @@ from synth.plan.plot import write_plot
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml"}
 
 
-@pytest.mark.parametrize("ending", [".png", ".svg"])
-@pytest.mark.parametrize("epsilons", [["1"], ["1/10", "1"]])
+@pytest.mark.parametrize(("ending", "epsilons"), [(".png", ["1"]), (".svg", ["1/10", "1"])])
 def test_a_plot_is_written(configure, tmp_path, ending, epsilons):
     config = configure((2, 3, 4), strategy="auto", total=5000)
     plans = compare(config, [Fraction(one) for one in epsilons], with_alternatives=True)
