@@ -175,7 +175,7 @@ def values_of(column: dict[str, Any]) -> list[str]:
     return [*map(str, values), ""]
 
 
-def whole_run(case: tuple[str, ...]) -> Callable[[Path], Path]:
+def whole_run(case: tuple[str, ...], *, in_blocks: bool = False) -> Callable[[Path], Path]:
     """The run of a combination of the tests' table."""
 
     def run(place: Path) -> Path:
@@ -187,9 +187,9 @@ def whole_run(case: tuple[str, ...]) -> Callable[[Path], Path]:
             return path
 
         path = whole_runs.configured(project, case)
-        if case[1] != "blocks":
+        if not in_blocks:
             return released(path)
-        with mock.patch.object(any_size, "LARGE_CELLS", 1):
+        with mock.patch.object(any_size, "is_held", return_value=False):
             return released(path)
 
     return run
@@ -246,8 +246,12 @@ def cases() -> Iterator[tuple[str, Callable[[Path], Path]]]:
         yield f"good {path.stem}", good(path)
     yield "postgres", postgres
     for case in whole_runs.CASES:
-        if not (case[1] == "list" and case[0] in whole_runs.NOT_HELD):
+        strategy, size, *rest = case
+        if not (size == "list" and strategy in whole_runs.NOT_HELD):
             yield f"whole run {', '.join(case)}", whole_run(case)
+        if size == "held":
+            words = ", ".join([strategy, "blocks", *rest])
+            yield f"whole run {words}", whole_run(case, in_blocks=True)
     for seed in RANDOM_SEEDS:
         yield f"random {seed}", random_run(seed)
 

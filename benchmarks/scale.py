@@ -13,6 +13,9 @@ measuring process is a child). `scale_plots.py` draws the curves.
 * `rows`: 10^3 to 10^7 rows, 100,000 cells, noise on every cell.
 * `columns`: 4, 5, 10 and 20 columns of one and the same number of cells (2^20), 100,000 rows.
 * `sparse`: 10^10 to 10^30 cells, ten levels, 100,000 rows, what the planner chooses.
+* `kinds`: 10^6 to 10^9 cells and 10^6 rows of four kinds: even, as one over the level (Zipf),
+  geometric (here 10^8 cells are four columns of a hundred levels), and gathered around forty
+  centres; what the planner chooses for tables of one to three columns and single cells.
 * `peers`: counting and noise only, from a Parquet file of 1,000,000 rows: `synth measure`, which
   also checks the noise generator, keeps the ledger and makes its results durable; OpenDP and
   diffprivlib as in `scale_peers.py`, which end with the noisy counts in memory. `--diffprivlib`
@@ -42,6 +45,8 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "scale_results.jsonl"
 BLOCK_ROWS = 1 << 20
 PEERS = ("synth", "opendp", "diffprivlib")
+KINDS = ("even", "zipf", "geometric", "clustered")
+CENTRES = 40
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Point:
     levels: int
     rows: int
     way: str = "run"
+    kind: str = "falling"
 
     @property
     def cells(self) -> int:
@@ -76,26 +82,56 @@ def points(family: str) -> list[Point]:
         return [Point(family, columns, levels, 100_000) for columns, levels in shapes]
     if family == "sparse":
         return [Point(family, columns, 10, 100_000) for columns in (10, 12, 15, 20, 25, 30)]
+    if family == "kinds":
+        ten = {kind: [(digits, 10) for digits in range(6, 10)] for kind in KINDS}
+        ten["geometric"][2] = (4, 100)
+        return [
+            Point(family, *ten[kind][place], 10**6, kind=kind)
+            for place in range(4)
+            for kind in KINDS
+        ]
     if family == "peers":
         return [Point(family, digits, 10, 10**6, way) for digits in range(5, 9) for way in PEERS]
     raise SystemExit(f"unknown family: {family}")
 
 
+def drawn(generator: np.random.Generator, point: Point, count: int) -> list[np.ndarray]:
+    """The codes of so many rows, column by column; independent columns but for the centres."""
+    shape = (point.columns, count)
+    if point.kind == "falling":
+        codes = point.levels * generator.random(shape) ** 2
+    elif point.kind == "even":
+        codes = generator.integers(point.levels, size=shape)
+    elif point.kind == "zipf":
+        weights = 1 / np.arange(1, point.levels + 1)
+        codes = generator.choice(point.levels, shape, p=weights / weights.sum())
+    elif point.kind == "geometric":
+        codes = np.minimum(generator.geometric(0.3, shape) - 1, point.levels - 1)
+    else:
+        of_all = np.random.default_rng(point.columns)  # the same centres for every block of rows
+        centres = of_all.integers(point.levels, size=(point.columns, CENTRES))
+        shares = of_all.dirichlet(np.ones(CENTRES))
+        codes = centres[:, generator.choice(CENTRES, count, p=shares)]
+        moved = generator.random(shape) < 0.1
+        codes[moved] = generator.integers(point.levels, size=int(moved.sum()))
+    return list(codes.astype(np.int32))
+
+
 def write_rows(path: Path, point: Point) -> None:
-    """Write the rows: independent columns, lower levels more frequent."""
+    """Write the rows."""
     generator = np.random.default_rng([point.columns, point.levels, point.rows])
     names = [f"c{number}" for number in range(point.columns)]
     schema = pa.schema([(name, pa.int32()) for name in names])
     with pq.ParquetWriter(path, schema) as writer:
         for start in range(0, point.rows, BLOCK_ROWS):
             count = min(BLOCK_ROWS, point.rows - start)
-            codes = [(point.levels * generator.random(count) ** 2).astype(np.int32) for _ in names]
+            codes = drawn(generator, point, count)
             writer.write_table(pa.table(dict(zip(names, codes, strict=True)), schema=schema))
 
 
 def write_config(path: Path, point: Point) -> None:
     """Write the configuration of the point beside its rows."""
-    dense = point.family != "sparse"
+    dense = point.family not in ("sparse", "kinds")
     attribute = {
         "type": "integer",
         "minimum": 0,
@@ -127,7 +163,7 @@ def write_config(path: Path, point: Point) -> None:
         },
         "ledger": {"path": "state/ledger.sqlite", "population": "nobody", "epsilon_cap": 1},
         "domain": domain,
-        "workload": {"marginals": 1, "cells": True},
+        "workload": {"marginals": 3 if point.family == "kinds" else 1, "cells": True},
         "strategy": "identity" if dense else "auto",
         "output": {"directory": "outputs"},
     }
@@ -243,7 +279,8 @@ def known() -> set[Point]:
     """The points that were measured before."""
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
     names = Point.__dataclass_fields__
-    return {Point(**{name: one[name] for name in names}) for one in map(json.loads, lines)}
+    found = [{name: one[name] for name in names if name in one} for one in map(json.loads, lines)]
+    return {Point(**one) for one in found}
 
 
 def main() -> None:

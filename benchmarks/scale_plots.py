@@ -45,7 +45,8 @@ def results() -> list[Result]:
     last: dict[tuple[Any, ...], Result] = {}
     for line in RESULTS.read_text().splitlines():
         one = json.loads(line)
-        last[one["family"], one["columns"], one["levels"], one["rows"], one["way"]] = one
+        point = (one["family"], one["columns"], one["levels"], one["rows"], one["way"])
+        last[*point, one.get("kind", "falling")] = one
     done = [one for one in last.values() if one["status"] == "done"]
     return sorted(done, key=lambda one: (one["cells"], one["rows"], one["columns"]))
 

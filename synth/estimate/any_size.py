@@ -12,7 +12,7 @@ from synth.estimate.listed.estimate import estimate_listed
 from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import estimate_whole
 from synth.measurements import Measurements
-from synth.plan.costs import LARGE_CELLS
+from synth.plan.costs import is_held
 
 
 class Estimate(Protocol):
@@ -36,8 +36,8 @@ def estimate(measurements: Measurements, config: Config, *, drawn_seed: int) -> 
     """Fit one non-negative table of counts to all noisy tables.
 
     Which way is taken is a public rule: cells are listed (`sparse`) where a table has a threshold
-    or the universe is beyond `DENSE_LIMIT_CELLS`; up to `LARGE_CELLS` the whole table is held; in
-    between it is passed over block by block.
+    or the universe is beyond `DENSE_LIMIT_CELLS`; the whole table is held where `is_held` says so;
+    in between it is passed over block by block.
 
     Privacy: post-processing of the measurements and the public configuration; `drawn_seed` is
     public, and used where `draws_cells` says so.
@@ -46,7 +46,7 @@ def estimate(measurements: Measurements, config: Config, *, drawn_seed: int) -> 
     """
     if draws_cells(measurements, config):
         return estimate_listed(measurements, config, seed=drawn_seed)
-    if config.universe.size > LARGE_CELLS:
+    if not is_held(config.universe):
         return estimate_blocks(measurements, config)
     return estimate_whole(measurements, config)
 
@@ -69,6 +69,6 @@ def moved_records(
     if draws_cells(measurements, config):
         estimated = estimate_listed(measurements, config, seed=drawn)
         return estimated.moved(published, rounding, config.universe.shape)
-    if config.universe.size > LARGE_CELLS:
+    if not is_held(config.universe):
         return None
     return estimate_whole(measurements, config).moved(published, rounding)

@@ -34,14 +34,15 @@ SECONDS_PER_LEVEL = 1e-4
 """Names of levels stand in the manifest, in two documents and in their checks."""
 SECONDS_PER_VALUE = 0.5e-6
 """Rows times columns: written, read back and compared, in two formats."""
-LARGE_CELLS = 20_000_000
-"""Above so many cells the universe is estimated block by block."""
-LARGE_MEMORY_BASE_BYTES = 500_000_000
-LARGE_MEMORY_BYTES_PER_CELL = 8
+HELD_CELLS, HELD_CELLS_WITH_HIERARCHIES = 500_000, 20_000_000
+"""Up to so many cells all are held and fitted at once. Beyond them it takes too long to pass over
+cells that hold nothing; but only of what is held the groups of hierarchies are kept consistent."""
+BLOCKS_MEMORY_BASE_BYTES = 350_000_000
+BLOCKS_MEMORY_BYTES_PER_CELL = 8
 """Counts in the measuring process; then noisy counts and what is looked up for them."""
-LARGE_SECONDS_BASE = 22.0
-LARGE_SECONDS_PER_CELL = 0.23e-6
-"""The model is fitted by products of matrices, and a few passes over the cells."""
+BLOCKS_SECONDS_PER_CELL = 0.5e-6
+"""With as many iterations as `effort_of` says: products of matrices, and passes over the cells."""
+FULL_EFFORT, LEAST_EFFORT, CELLS_OF_ONE = 6.0, 0.5, 40_000_000
 LIST_MEMORY_BASE_BYTES = 190_000_000
 LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
 LIST_MEMORY_BYTES_PER_CELL = 60
@@ -61,6 +62,20 @@ class Costs:
     memory_bytes: int
     disk_bytes: int
     seconds: float
+
+
+def is_held(universe: Universe) -> bool:
+    """Whether the estimate holds all cells of a universe at once; otherwise it goes by blocks.
+
+    Privacy: a function of the public universe.
+    """
+    has_hierarchies = any(attribute.depth > 1 for attribute in universe.attributes)
+    return universe.size <= (HELD_CELLS_WITH_HIERARCHIES if has_hierarchies else HELD_CELLS)
+
+
+def effort_of(cells: int) -> float:
+    """What the numbers of iterations of an estimate by blocks are multiplied by."""
+    return min(FULL_EFFORT, max(LEAST_EFFORT, CELLS_OF_ONE / cells))
 
 
 def forecast_costs(
@@ -90,14 +105,14 @@ def forecast_costs(
     elif universe.size > DENSE_LIMIT_CELLS:
         memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * measured
         seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
-    elif universe.size > LARGE_CELLS:
-        held = max(measured, universe.size)
-        memory = LARGE_MEMORY_BASE_BYTES + LARGE_MEMORY_BYTES_PER_CELL * held
-        seconds = LARGE_SECONDS_BASE + LARGE_SECONDS_PER_CELL * held
     else:
         held = max(measured, universe.size)
-        memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
-        seconds = SECONDS_BASE + SECONDS_PER_CELL * held
+        if is_held(universe):
+            memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
+            seconds = SECONDS_BASE + SECONDS_PER_CELL * held
+        else:
+            memory = BLOCKS_MEMORY_BASE_BYTES + BLOCKS_MEMORY_BYTES_PER_CELL * held
+            seconds = SECONDS_BASE + BLOCKS_SECONDS_PER_CELL * effort_of(universe.size) * held
     if universe.size > DENSE_LIMIT_CELLS:
         fitted = sum(event.cells for event in events if event.threshold is None)
         seconds += min(SECONDS_PER_FITTED_CELL * fitted, MOST_SECONDS_OF_FIT)

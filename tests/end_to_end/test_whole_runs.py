@@ -123,7 +123,7 @@ def test_a_run_ends_in_a_release_that_stands_or_is_refused_unspent(
     published_and_stands(config, log)
     if size == "held":
         shutil.rmtree(tmp_path / "outputs")
-        monkeypatch.setattr(any_size, "LARGE_CELLS", 1)
+        monkeypatch.setattr(any_size, "is_held", lambda _: False)
         published_and_stands(config, log)
 
 

@@ -33,14 +33,14 @@ from synth.estimate.loglinear import (
     component_deviations,
     first_spreads,
 )
+from synth.plan.costs import effort_of
 
 Floats = NDArray[np.float64]
 
 _STAGES = ((1, 12), (2, 16), (3, 6))
 """Up to how many attributes interact, and how many iterations are made, stage after stage."""
 _EVIDENCE_ITERATIONS = 20
-MODEST_SIZE = 50_000_000
-"""Above this number of cells the iterations are cut in proportion, at most to half of them."""
+"""All of these times what `effort_of` says."""
 _DISCOUNT = 0.3
 
 
@@ -89,7 +89,7 @@ class BlocksModel(LogLinear):
         """
         spreads = [first_spreads(part.interactions, part.components) for part in self.parts]
         largest = max([1, *(part.largest_order for part in self.parts)])
-        effort = min(1.0, max(0.5, MODEST_SIZE / math.prod(self.cells.groups.sizes)))
+        effort = effort_of(math.prod(self.cells.groups.sizes))
         schedule = Schedule(
             [(order, round(number * effort)) for order, number in _STAGES if order <= largest],
             [round(_EVIDENCE_ITERATIONS * effort)],
