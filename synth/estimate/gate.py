@@ -266,22 +266,21 @@ def _of_sums(sums: Sums, miss: float, *, split: bool) -> Comparison:
     `split`: counts were rounded apart in the parts that required totals cut out, so that runs of
     neighbours tell nothing.
     """
-    noise = sum_limit(sums.event, sums.noises, miss)
     off = np.abs(sums.noisy - sums.published).astype(np.float64)
     runs = math.inf if split and sums.margin.names else sums.runs
-    allowed = [
-        noise + rounding_allowance(float(count), runs, miss) for count in _largest(sums, off)
-    ]
     places = _places(sums, off)
-    worst = max(range(len(places)), key=lambda i: off[places[i]] / allowed[i])
+    allowed = np.full(places.size, sum_limit(sums.event, sums.noises, miss))
+    allowed += rounding_allowance(sums.published[places].astype(np.float64), runs, miss)
+    worst = int(np.argmax(off[places] / allowed))
+    furthest = float(off[places[worst]])
     deviation = _deviation(sums.event) * math.sqrt(sums.noises)
     return Comparison(
         "sum",
         sums.number,
         sums.margin.names,
-        float(off[places[worst]]),
-        allowed[worst],
-        float(off[places[worst]]) / deviation,
+        furthest,
+        float(allowed[worst]),
+        furthest / deviation,
     )
 
 
@@ -290,13 +289,11 @@ _LOOKED_AT = 64
 
 def _places(sums: Sums, off: NDArray[np.float64]) -> Ints:
     """Where the sums are furthest off, each beside its own size: one of these is the worst."""
+    if off.size <= _LOOKED_AT:
+        return np.arange(off.size)
     beside = off / np.sqrt(sums.published + 1.0)
     far = [np.argsort(-each, kind="stable")[:_LOOKED_AT] for each in (off, beside)]
     return np.unique(np.concatenate(far))
-
-
-def _largest(sums: Sums, off: NDArray[np.float64]) -> Ints:
-    return np.asarray(sums.published[_places(sums, off)])
 
 
 def _of_spread(sums: Sums, miss: float) -> Comparison:

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.plan.noise_sums import LARGEST_RATE, chernoff
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 
 _TILTS = 256
+_KNOWN = 4096
+"""Limits that are kept: of thousands of tables many have one noise and one number of cells."""
+_NO_DUAL = 4.0
+"""From this variance on, the other terms of Poisson's formula are lost in the last digit."""
 
 
 def sum_limit(event: TableEvent, noises: int, miss: float) -> float:
@@ -23,7 +31,11 @@ def sum_limit(event: TableEvent, noises: int, miss: float) -> float:
     """
     if event.mechanism == GAUSSIAN:
         return math.sqrt(2.0 * noises * float(event.sigma_squared) * math.log(2.0 / miss))
-    rate = _rate(event)
+    return _laplace_sum_limit(_rate(event), noises, miss)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _laplace_sum_limit(rate: float, noises: int, miss: float) -> float:
     if noises == 1:  # P(|Z| > h) = 2 a^(h+1) / (1 + a)
         return max(0.0, -math.log(miss * (1.0 + math.exp(-rate)) / 2.0) / rate)
     return chernoff(rate, noises, miss / 2.0)
@@ -36,17 +48,25 @@ def spread_limit(event: TableEvent, noises: int, miss: float) -> float:
     a Gaussian table: each law has moments of the one and not, or not so simply, of the other.
     """
     if event.mechanism == GAUSSIAN:
-        variance = float(event.sigma_squared)
+        return _gaussian_spread_limit(float(event.sigma_squared), noises, miss)
+    return _laplace_spread_limit(_rate(event), noises, miss)
 
-        def cumulant(tilt: float) -> float:
-            # E exp(s Z^2) is a quotient of two sums of exp(-k^2 / 2 v) over all whole numbers k
-            share = tilt / (2.0 * variance)
-            wider = 1.0 / (1.0 / variance - 2.0 * share)
-            return _log_theta(wider) - _log_theta(variance)
 
-        return _least(cumulant, noises, miss, scale=1.0 / (2.0 * variance))
-    rate = _rate(event)
+@lru_cache(maxsize=_KNOWN)
+def _gaussian_spread_limit(variance: float, noises: int, miss: float) -> float:
+    own = _log_theta(variance)
 
+    def cumulant(tilt: float) -> float:
+        # E exp(s Z^2) is a quotient of two sums of exp(-k^2 / 2 v) over all whole numbers k
+        share = tilt / (2.0 * variance)
+        wider = 1.0 / (1.0 / variance - 2.0 * share)
+        return _log_theta(wider) - own
+
+    return _least(cumulant, noises, miss, scale=1.0 / (2.0 * variance))
+
+
+@lru_cache(maxsize=_KNOWN)
+def _laplace_spread_limit(rate: float, noises: int, miss: float) -> float:
     def cumulant_of_absolute(tilt: float) -> float:
         # E exp(t |Z|) = (1 - a) / (1 + a) (1 + a e^t) / (1 - a e^t)
         tilted = math.exp(rate * (tilt - 1.0))
@@ -66,7 +86,9 @@ def too_few(expected: float, miss: float) -> float:
     return max(0.0, expected - math.sqrt(2.0 * expected * math.log(1.0 / miss)))
 
 
-def rounding_allowance(published: float, runs: float, miss: float) -> float:
+def rounding_allowance(
+    published: NDArray[np.float64], runs: float, miss: float
+) -> NDArray[np.float64]:
     """How far whole counts may be from the fitted ones because they are whole.
 
     Systematic rounding keeps every run of cells in order to within one: a sum over `runs` runs is
@@ -75,7 +97,7 @@ def rounding_allowance(published: float, runs: float, miss: float) -> float:
     offset errs less. The smaller of the two.
     """
     log = math.log(2.0 / miss)
-    return min(runs, math.sqrt(2.0 * (published + 1.0) * log) + log / 3.0)
+    return np.minimum(runs, np.sqrt(2.0 * (published + 1.0) * log) + log / 3.0)
 
 
 def _rate(event: TableEvent) -> float:
@@ -101,5 +123,7 @@ def _log_theta(variance: float) -> float:
     if variance < 1.0:
         terms = (math.exp(-(k**2) / (2.0 * variance)) for k in range(1, 60))
         return math.log1p(2.0 * math.fsum(terms))
+    if variance >= _NO_DUAL:
+        return 0.5 * math.log(2.0 * math.pi * variance)
     dual = math.fsum(math.exp(-2.0 * math.pi**2 * variance * k**2) for k in range(1, 4))
     return 0.5 * math.log(2.0 * math.pi * variance) + math.log1p(2.0 * dual)

@@ -43,7 +43,9 @@ _MOST_WORK = 400_000_000
 """Weights times margins that are moved in one attempt, about; bounds the time to a few seconds."""
 _NEW_CELLS = 64
 _MOST = 20.0
-"""One move makes no weight larger by more than this factor."""
+"""One move makes no weight larger or smaller by more than this factor."""
+_UNUSUAL = 4.0
+"""Gaps of so many standard deviations are not left to noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,11 +199,12 @@ def _with_cells(support: Support, sums: Sequence[Sums], universe: Universe) -> S
 def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats:
     """Weights whose margins are nearer to the noisy sums: those known best come last.
 
-    A margin moves by the share of its squared gaps that noise does not explain (James, Stein), so
-    that noise is not copied where nothing is contradicted.
+    A margin moves by what noise does not explain of its gaps, so that noise is not copied where
+    nothing is contradicted. After every round all columns get their own sums back.
     """
     values = support.values.copy()
     known = sorted(sums, key=lambda each: -each.variance)
+    kept = _kept_columns(support, known, universe)
     keep_total = all(each.margin.names for each in sums)
     sweeps = _MOST_WORK // (max(1, values.size) * max(1, len(known)))
     for _ in range(min(max(sweeps, _FEWEST_SWEEPS), _SWEEPS)):
@@ -209,17 +212,54 @@ def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats
             cells = margin_cells(support.columns, universe, each.margin)
             size = each.noisy.size
             now = np.bincount(cells, weights=values, minlength=size)
-            gap = each.noisy - now
-            squares = float((gap * gap).sum())
-            noise = each.variance * size
-            share = max(0.0, 1.0 - noise / squares) if squares > 0.0 else 0.0
-            aim = np.maximum(now + share * gap, 0.0)
+            gap = np.asarray(each.noisy - now, dtype=np.float64)
+            aim = np.maximum(now + _beyond_noise(gap, each.variance), now / _MOST)
             if each.margin.names and (keep_total or aim.sum() > 0.0):
                 aim *= float(now.sum()) / max(float(aim.sum()), 1e-300)
             factor = np.where(now > 0.0, _MOST, 1.0)
             np.divide(aim, now, out=factor, where=now * _MOST > aim)
+            if each.margin.names:  # what no weight is there for goes to the others
+                factor *= float(now.sum()) / max(float((now * factor).sum()), 1e-300)
             values *= factor[cells]
+        for codes, before in kept:
+            now = np.bincount(codes, weights=values, minlength=before.size)
+            values *= np.divide(before, now, out=np.ones(now.size), where=now > 0.0)[codes]
     return values
+
+
+def _kept_columns(
+    support: Support, moving: Sequence[Sums], universe: Universe
+) -> list[tuple[NDArray[Any], Floats]]:
+    """The codes of every column that no margin alone moves, and the sums over them.
+
+    Weights that move far, at random as far as other columns go, would make a noise of their own.
+    None where the total moves.
+    """
+    names = {each.margin.names for each in moving}
+    return [
+        (codes, np.bincount(codes, support.values, attribute.size).astype(np.float64))
+        for attribute, codes in zip(universe.attributes, support.columns, strict=True)
+        if (attribute.name,) not in names and () not in names
+    ]
+
+
+def _beyond_noise(gap: Floats, variance: float) -> Floats:
+    """The least move, in all, that leaves no more of the gaps than noise explains.
+
+    That is what exceeds a limit in every cell (soft thresholding): the highest one that leaves
+    squared gaps of one variance for each cell, and none beyond `_UNUSUAL` standard deviations.
+    """
+    rising = np.sort(np.abs(gap))
+    below = np.concatenate([[0.0], np.cumsum(rising * rising)[:-1]])
+    beyond = np.arange(rising.size, 0, -1)
+    left = below + beyond * rising * rising  # of a limit at each of the gaps
+    allowed = variance * (gap.size + _UNUSUAL * math.sqrt(2.0 * gap.size))
+    first = int(np.searchsorted(left, allowed, side="right"))
+    limit = _UNUSUAL * math.sqrt(variance)
+    if first < rising.size:
+        over = max(0.0, allowed - float(below[first]))
+        limit = min(limit, math.sqrt(over / float(beyond[first])))
+    return np.asarray(np.sign(gap) * np.maximum(np.abs(gap) - limit, 0.0))
 
 
 def _rebuild(
