@@ -85,11 +85,15 @@ class Universe:
 
     def attribute(self, name: str) -> Attribute:
         """The attribute called `name`."""
-        return self.attributes[self.names.index(name)]
+        return self.attributes[self._places[name]]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
     def axes(self, names: Sequence[str]) -> tuple[int, ...]:
         """The axis numbers of the named attributes, ascending."""
-        return tuple(sorted(self.names.index(name) for name in names))
+        return tuple(sorted(self._places[name] for name in names))
 
     def cell(self, codes: Sequence[int]) -> int:
         """The number of the cell with these codes, one per attribute."""

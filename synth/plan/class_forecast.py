@@ -28,7 +28,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
 
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 from synth.plan.after_nonnegativity import ErrorsAfterFit, thinness
 from synth.plan.linear_theory import Axis, Question
 from synth.plan.listed import unlisted_share
-from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variance
+from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variances
 from synth.plan.problem import Problem
 from synth.plan.wide import is_wide
 from synth.privacy import TableEvent
@@ -224,12 +223,8 @@ def _told(groups: Floats, sizes: Floats) -> Floats:
 
 
 def _precisions(events: Sequence[TableEvent]) -> Floats:
-    """1 / variance of the noise of a cell of every table; thousands are alike."""
-    known: dict[tuple[Fraction | None, Fraction | None], float] = {}
-    for event in events:
-        if (event.epsilon, event.rho) not in known:
-            known[event.epsilon, event.rho] = 1 / noise_variance(event)
-    return np.array([known[event.epsilon, event.rho] for event in events])
+    """1 / variance of the noise of a cell of every table."""
+    return 1 / np.array(noise_variances(events))
 
 
 @lru_cache(maxsize=16)

@@ -14,7 +14,7 @@ Every function here is total: any two whole numbers lead to a plan that can be d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -153,7 +153,7 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     if problem.seen is None:
         return list(ways)
     fixed = [way for way in ways if way.tables != ADAPTIVE]
-    drawable = [way for way in fixed if all(map(is_drawable, way.events))] or fixed
+    drawable = [way for way in fixed if all(map(is_drawable, _by_noise(way.events)))] or fixed
     visible = problem.seen.visible
     if visible is None or ALONE <= visible <= TOGETHER:
         return drawable
@@ -164,6 +164,11 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
         if any(event.table == full for event in way.events) == (visible > TOGETHER)
     ]
     return kind or drawable
+
+
+def _by_noise(events: Sequence[TableEvent]) -> Iterable[TableEvent]:
+    """One table of every noise that there is among these."""
+    return {event.noise: event for event in events}.values()
 
 
 def is_drawable(event: TableEvent) -> bool:

@@ -18,6 +18,7 @@ at a larger rate and scaled by the ratio of standard deviations (within 0.3 %, r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -47,6 +48,18 @@ def noise_variance(event: TableEvent) -> float:
     if event.mechanism == GAUSSIAN:
         return gaussian_variance(float(event.sigma_squared))
     return laplace_variance(laplace_rate(event))
+
+
+def noise_variances(events: Sequence[TableEvent]) -> list[float]:
+    """That of every table; of thousands many have the same noise."""
+    known: dict[tuple[object, ...], float] = {}
+    found = []
+    for event in events:
+        noise = event.noise
+        if noise not in known:
+            known[noise] = noise_variance(event)
+        found.append(known[noise])
+    return found
 
 
 def laplace_rate(event: TableEvent) -> float:

@@ -20,7 +20,13 @@ from synth.plan.linear_theory import (
     variances_at_codes,
 )
 from synth.plan.margins import MOST_CANDIDATES
-from synth.plan.noise_sums import MEAN_ABSOLUTE, NoiseSum, laplace_rate, noise_variance
+from synth.plan.noise_sums import (
+    MEAN_ABSOLUTE,
+    NoiseSum,
+    laplace_rate,
+    noise_variance,
+    noise_variances,
+)
 from synth.plan.problem import Problem
 from synth.privacy import TableEvent
 
@@ -100,7 +106,7 @@ def forecast_queries(
 ) -> tuple[QueryForecast | None, ...]:
     """One forecast per question; None where the tables do not tell about all of it."""
     points = tuple(point_of(problem.axes, Margin(e.table, e.coarsening)) for e in events)
-    precisions = [1 / noise_variance(event) for event in events]
+    precisions = [1 / variance for variance in noise_variances(events)]
     if len(events) == 1 and events[0].epsilon is not None and not any(events[0].coarsening):
         errors = _sums_of_one_table(events[0], questions)
     else:

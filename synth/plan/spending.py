@@ -18,7 +18,7 @@ from synth.config import PrivacyConfig
 from synth.domain import Margin
 from synth.noise import DiscreteLaplace
 from synth.plan.listed import listing_event
-from synth.plan.noise_sums import noise_variance
+from synth.plan.noise_sums import noise_variances
 from synth.plan.problem import Problem
 from synth.privacy import TableEvent, largest_rho, sensitivity_l1, sensitivity_l2_squared
 from synth.privacy.accounting import GAUSSIAN
@@ -83,10 +83,11 @@ class Purse:
 
         Ensures: the budgets of the events add up to exactly that of the purse.
         """
-        budget = self.budget(problem.privacy)
+        budget, parts_of_all = self.budget(problem.privacy), whole_parts(shares)
+        budgets = {parts: budget * Fraction(parts, PARTS) for parts in {*parts_of_all}}
         return tuple(
-            table_event(problem, margin, budget * Fraction(parts, PARTS), noise=self.noise)
-            for margin, parts in zip(margins, whole_parts(shares), strict=True)
+            table_event(problem, margin, budgets[parts], noise=self.noise)
+            for margin, parts in zip(margins, parts_of_all, strict=True)
             if parts
         )
 
@@ -137,7 +138,9 @@ def total_is_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
     if problem.total is not None or any(not event.table for event in events):
         return True
     precision = sum(
-        1 / (noise_variance(event) * event.cells) for event in events if event.threshold is None
+        1 / (variance * event.cells)
+        for event, variance in zip(events, noise_variances(events), strict=True)
+        if event.threshold is None
     )
     expected = problem.workload.expected_records
     if expected and precision * (GOOD_SHARE * expected / 2) ** 2 >= 1:
@@ -158,10 +161,10 @@ def columns_are_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
     enough = 1 / DiscreteLaplace(share, sensitivity_l1(problem.privacy)).variance
     sizes = {attribute.name: attribute.size for attribute in attributes}
     precision = dict.fromkeys(sizes, 0.0)
-    for event in events:
+    for event, of_cell in zip(events, noise_variances(events), strict=True):
         if event.threshold is not None:
             continue
-        variance = noise_variance(event) * event.cells
+        variance = of_cell * event.cells
         for name, steps in zip(event.table, event.coarsening, strict=True):
             if not steps:
                 alone = len(event.table) == 1

@@ -142,9 +142,10 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     wide = is_wide(problem)
     harmless = {records: _harmless(problem, records) for records in numbers}
     errors, scores = [], []
+    means = GroupMeans(questions)
     for way in ways:
         after = errors_after_fit(problem, way.events, questions)
-        found = {records: by_group(questions, after.at(records)) for records in numbers}
+        found = {records: means.of(after.at(records)) for records in numbers}
         errors.append(found[problem.records])
         scores.append({each: _score(found[each], harmless[each], wide) for each in numbers})
     best = {records: min(each[records] for each in scores) for records in numbers}
@@ -197,13 +198,28 @@ def by_group(
     questions: Sequence[Question], errors: Sequence[float]
 ) -> tuple[tuple[Group, float], ...]:
     """The weighted mean over the questions of one kind and number of attributes."""
-    sums: dict[Group, list[float]] = {}
-    for question, error in zip(questions, errors, strict=True):
-        total = sums.setdefault((question.kind, len(question.attributes)), [0.0, 0.0])
-        weight = float(question.weight)
-        total[0] += weight * error
-        total[1] += weight
-    return tuple((group, total / weight) for group, (total, weight) in sums.items() if weight)
+    return GroupMeans(questions).of(errors)
+
+
+class GroupMeans:
+    """Weighted means over the questions of one kind and number of attributes."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        """Put the questions into groups, once for many errors."""
+        number: dict[Group, int] = {}
+        alike = [(question.kind, len(question.attributes)) for question in questions]
+        self._group_of = [number.setdefault(group, len(number)) for group in alike]
+        self._weights = [float(question.weight) for question in questions]
+        self._groups = list(number)
+
+    def of(self, errors: Sequence[float]) -> tuple[tuple[Group, float], ...]:
+        """The mean of every group with a weight; one error for every question."""
+        sums = [[0.0, 0.0] for _ in self._groups]
+        for group, weight, error in zip(self._group_of, self._weights, errors, strict=True):
+            sums[group][0] += weight * error
+            sums[group][1] += weight
+        means = zip(self._groups, sums, strict=True)
+        return tuple((group, total / weight) for group, (total, weight) in means if weight)
 
 
 def plan_events(

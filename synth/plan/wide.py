@@ -77,7 +77,8 @@ def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
 
 def _families(problem: Problem, purse: Purse) -> Iterator[tuple[str, list[Margin], list[float]]]:
     """Which tables are measured, under the name of each set, and their shares of the purse."""
-    ones, pairs, asked, triples = _tables(problem)
+    ones, pairs, asked, triples = _tables(replace(problem, seen=None))
+    triples = _small(problem, triples, CELLS_PER_RECORD * problem.records) if pairs else []
     alone = one_way_shares(problem, ones, purse)
     alone = [share / sum(alone) for share in alone]
     yield "1-way", ones, alone
@@ -97,15 +98,14 @@ def _families(problem: Problem, purse: Purse) -> Iterator[tuple[str, list[Margin
 def _tables(
     problem: Problem,
 ) -> tuple[list[Margin], list[Margin], list[Margin], list[Margin]]:
-    """1-way tables, all pairs that may be measured, those asked for if not all, small triples."""
+    """1-way tables, all pairs that may be measured, those asked for if not all, and triples."""
     ones, universe = margins_of_order(problem, 1), problem.universe
     every = in_order(problem, [Margin(names, (0, 0)) for names in combinations(universe.names, 2)])
     pairs = _small(problem, every, LARGEST_PAIR_CELLS)
     named = _asked_for(problem, 2)
     asked = [margin for margin in pairs if margin.names in named]
     triples = in_order(problem, [Margin(names, (0, 0, 0)) for names in _asked_for(problem, 3)])
-    small = _small(problem, triples, CELLS_PER_RECORD * problem.records) if pairs else []
-    return ones, pairs, [] if len(asked) == len(pairs) else asked, small
+    return ones, pairs, [] if len(asked) == len(pairs) else asked, triples
 
 
 def _small(problem: Problem, margins: Sequence[Margin], most: float) -> list[Margin]:

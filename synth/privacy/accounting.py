@@ -93,6 +93,17 @@ class TableEvent:
         _check_noise(self, [self.cells])
         _check_threshold(self)
 
+    def __hash__(self) -> int:
+        """Of what is measured alone: hashes of fractions are slow, and there are many tables."""
+        return hash((self.table, self.coarsening, self.cells))
+
+    @property
+    def noise(self) -> tuple[object, ...]:
+        """What the law of the noise in a cell depends on."""
+        exact = self.rho if self.epsilon is None else self.epsilon
+        words = (0, 0) if exact is None else exact.as_integer_ratio()
+        return self.mechanism, *words, self.sensitivity_l1, self.sensitivity_l2_squared
+
     @property
     def noise_scale_records(self) -> Fraction:
         """The exact scale of discrete Laplace noise, in records."""
