@@ -42,6 +42,7 @@ _FEWEST_SWEEPS = 3
 _MOST_WORK = 400_000_000
 """Weights times margins that are moved in one attempt, about; bounds the time to a few seconds."""
 _NEW_CELLS = 64
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _MOST = 20.0
 """One move makes no weight larger or smaller by more than this factor."""
 _UNUSUAL = 4.0
@@ -144,11 +145,15 @@ def _rake(
     """Rake, round and judge, with more margins each time if others are contradicted then."""
     universe = config.universe
     wanted: dict[tuple[int, Any], Sums] = {}
+    own = [
+        np.bincount(codes, support.values, size).astype(np.float64)
+        for codes, size in zip(support.columns, universe.shape, strict=True)
+    ]
     for _ in range(ATTEMPTS):
         for each in verdict.contradicted:
             wanted.setdefault((each.number, each.margin), each)
         support = _with_cells(support, verdict.contradicted, universe)
-        support = support.with_values(_moved(support, list(wanted.values()), universe))
+        support = support.with_values(_moved(support, [*wanted.values()], universe, own))
         mended = _rounded(support, config, seeds)
         verdict = judge(mended, measurements, config)
         if verdict.passes:
@@ -164,7 +169,6 @@ def _with_cells(support: Support, sums: Sequence[Sums], universe: Universe) -> S
     have = support.values.size
     if not have:
         return support
-    pattern = np.unique(np.linspace(0, have - 1, min(have, _NEW_CELLS)).astype(np.int64))
     columns, values = [list(support.columns)], [support.values]
     for each in sums:
         cells = margin_cells(support.columns, universe, each.margin)
@@ -174,15 +178,19 @@ def _with_cells(support: Support, sums: Sequence[Sums], universe: Universe) -> S
         if not each.margin.names or not missing.size:
             continue
         codes = np.unravel_index(missing, each.margin.shape(universe))
-        own = [np.tile(column[pattern], missing.size) for column in support.columns]
+        # as many cells as records, so that rounding has hardly anything to decide
+        copies = np.clip(np.rint(each.noisy[missing]), 1, min(have, _NEW_CELLS)).astype(np.int64)
+        turns = np.arange(copies.sum()) * _GOLDEN % 1.0
+        pattern = (turns * have).astype(np.int64)
+        own = [column[pattern] for column in support.columns]
         for name, step, code in zip(each.margin.names, each.margin.coarsening, codes, strict=True):
             axis = universe.names.index(name)
             groups = np.asarray(universe.attributes[axis].groups(step))
             first = np.array([np.flatnonzero(groups == group)[0] for group in code])
-            own[axis] = np.repeat(first, pattern.size).astype(own[axis].dtype)
+            own[axis] = np.repeat(first, copies).astype(own[axis].dtype)
         possible = is_possible(own, universe)
         columns.append([column[possible] for column in own])
-        weight = np.repeat(each.noisy[missing] / (_MOST * pattern.size), pattern.size)
+        weight = np.repeat(each.noisy[missing] / (_MOST * copies), copies)
         values.append(weight[possible])
     if len(columns) == 1:
         return support
@@ -196,18 +204,33 @@ def _with_cells(support: Support, sums: Sequence[Sums], universe: Universe) -> S
     return Support(tuple(c[kept] for c in joined), merged, np.zeros(kept.size, dtype=bool))
 
 
-def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats:
+def _moved(
+    support: Support,
+    sums: Sequence[Sums],
+    universe: Universe,
+    own: Sequence[Floats],
+) -> Floats:
     """Weights whose margins are nearer to the noisy sums: those known best come last.
 
     A margin moves by what noise does not explain of its gaps, so that noise is not copied where
-    nothing is contradicted. After every round all columns get their own sums back.
+    nothing is contradicted. Before every round columns get their `own` sums back, unless their
+    margin moves, or the total, and those of no margin that moves at the end, too: weights that move
+    far, at random as far as other columns go, would make a noise of their own there.
     """
     values = support.values.copy()
     known = sorted(sums, key=lambda each: -each.variance)
-    kept = _kept_columns(support, known, universe)
-    keep_total = all(each.margin.names for each in sums)
-    sweeps = _MOST_WORK // (max(1, values.size) * max(1, len(known)))
+    moving = {each.margin.names for each in sums}
+    keep_total = () not in moving
+    steady = [
+        (name, codes, before)
+        for name, codes, before in zip(universe.names, support.columns, own, strict=True)
+        if keep_total and (name,) not in moving
+    ]
+    touched = {name for names in moving for name in names}
+    sweeps = _MOST_WORK // (max(1, values.size) * max(1, len(known) + len(steady)))
     for _ in range(min(max(sweeps, _FEWEST_SWEEPS), _SWEEPS)):
+        for _, codes, before in steady:
+            _keep(values, codes, before)
         for each in known:
             cells = margin_cells(support.columns, universe, each.margin)
             size = each.noisy.size
@@ -221,40 +244,31 @@ def _moved(support: Support, sums: Sequence[Sums], universe: Universe) -> Floats
             if each.margin.names:  # what no weight is there for goes to the others
                 factor *= float(now.sum()) / max(float((now * factor).sum()), 1e-300)
             values *= factor[cells]
-        for codes, before in kept:
-            now = np.bincount(codes, weights=values, minlength=before.size)
-            values *= np.divide(before, now, out=np.ones(now.size), where=now > 0.0)[codes]
+    for name, codes, before in steady:
+        if name not in touched:
+            _keep(values, codes, before)
     return values
 
 
-def _kept_columns(
-    support: Support, moving: Sequence[Sums], universe: Universe
-) -> list[tuple[NDArray[Any], Floats]]:
-    """The codes of every column that no margin alone moves, and the sums over them.
-
-    Weights that move far, at random as far as other columns go, would make a noise of their own.
-    None where the total moves.
-    """
-    names = {each.margin.names for each in moving}
-    return [
-        (codes, np.bincount(codes, support.values, attribute.size).astype(np.float64))
-        for attribute, codes in zip(universe.attributes, support.columns, strict=True)
-        if (attribute.name,) not in names and () not in names
-    ]
+def _keep(values: Floats, codes: NDArray[Any], before: Floats) -> None:
+    """Bring the sums of the weights over the codes of a column back to what they were."""
+    now = np.bincount(codes, values, before.size)
+    values *= np.divide(before, now, out=np.ones(now.size), where=now > 0.0)[codes]
 
 
 def _beyond_noise(gap: Floats, variance: float) -> Floats:
     """The least move, in all, that leaves no more of the gaps than noise explains.
 
     That is what exceeds a limit in every cell (soft thresholding): the highest one that leaves
-    squared gaps of one variance for each cell, and none beyond `_UNUSUAL` standard deviations.
+    squared gaps of one variance for each cell and `_UNUSUAL` standard deviations of their sum
+    more, and none beyond so many standard deviations.
     """
     rising = np.sort(np.abs(gap))
     below = np.concatenate([[0.0], np.cumsum(rising * rising)[:-1]])
     beyond = np.arange(rising.size, 0, -1)
-    left = below + beyond * rising * rising  # of a limit at each of the gaps
+    kept = below + beyond * rising * rising  # with a limit at each of the gaps
     allowed = variance * (gap.size + _UNUSUAL * math.sqrt(2.0 * gap.size))
-    first = int(np.searchsorted(left, allowed, side="right"))
+    first = int(np.searchsorted(kept, allowed, side="right"))
     limit = _UNUSUAL * math.sqrt(variance)
     if first < rising.size:
         over = max(0.0, allowed - float(below[first]))

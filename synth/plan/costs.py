@@ -25,9 +25,12 @@ SECONDS_PER_CELL = 20e-6
 """Nearly all of it is the estimate. Reading the source comes on top where it is large."""
 SECONDS_PER_LISTED_CELL = 2e-6
 """Where only heavy cells are listed, no cell of the universe is estimated."""
-SECONDS_PER_FITTED_CELL, MOST_SECONDS_OF_FIT = 20e-6, 25.0
-"""Above the dense limit one model is fitted to the cells of all tables that are no lists; its work
-is bounded."""
+SECONDS_PER_FITTED_CELL, MOST_SECONDS_OF_FIT = 43e-6, 54.0
+SECONDS_PER_FITTED_LEVEL = 8e-3
+"""Above the dense limit one model is fitted to all tables of two columns and more: some hundred
+products with their cells, which are bounded, and as many laws of every column."""
+FITS_WITH_A_LIST = 1.75
+"""Beside a list it is fitted four times, from the second time on in a quarter of the steps."""
 SECONDS_PER_TABLE = 2e-3
 """There are thousands of tables: each is counted, drawn, written, compared and verified."""
 SECONDS_PER_LEVEL = 1e-4
@@ -47,7 +50,7 @@ LIST_MEMORY_BASE_BYTES = 190_000_000
 LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
 LIST_MEMORY_BYTES_PER_CELL = 60
 LIST_MEMORY_BYTES_PER_VALUE = 5
-"""Where only heavy cells are listed: codes of filled cells, and of the cells of the estimate."""
+"""Above the dense limit: codes of filled or listed cells, and of the cells of the estimate."""
 DISK_BASE_BYTES = 250_000
 """Manifest, its schema and the data card."""
 DISK_BYTES_PER_CELL = 1.0
@@ -89,21 +92,19 @@ def forecast_costs(
     """The needs of a run; rows count only if their number is publicly known.
 
     A universe that is small enough is held in memory cell by cell; otherwise only the measured
-    tables are, and of a list of heavy cells as many cells as records are declared or expected.
-    Without a declared total disk and time leave the rows out.
+    tables are, and as many cells as records are declared or expected. Without a declared total
+    disk and time leave the rows out.
     """
     records = total or expected or ASSUMED_RECORDS
     measured = sum(stored_cells(event, records) for event in events)
     lists = [event for event in events if event.threshold]
     columns = len(universe.attributes)
-    if lists:
+    if lists or universe.size > DENSE_LIMIT_CELLS:
         listed = sum(stored_cells(event, records) for event in lists)
+        filled = max(listed, min(records, universe.size))
         memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
-        memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * listed
+        memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * filled
         memory += MEMORY_BYTES_PER_CELL * (measured - listed)
-        seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
-    elif universe.size > DENSE_LIMIT_CELLS:
-        memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * measured
         seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
     else:
         held = max(measured, universe.size)
@@ -114,9 +115,13 @@ def forecast_costs(
             memory = BLOCKS_MEMORY_BASE_BYTES + BLOCKS_MEMORY_BYTES_PER_CELL * held
             seconds = SECONDS_BASE + BLOCKS_SECONDS_PER_CELL * effort_of(universe.size) * held
     if universe.size > DENSE_LIMIT_CELLS:
-        fitted = sum(event.cells for event in events if event.threshold is None)
-        seconds += min(SECONDS_PER_FITTED_CELL * fitted, MOST_SECONDS_OF_FIT)
         seconds += SECONDS_PER_TABLE * len(events)
+        joint = [event.cells for event in events if len(event.table) > 1 and not event.threshold]
+        if joint:
+            levels = sum(attribute.size for attribute in universe.attributes)
+            fit = min(SECONDS_PER_FITTED_CELL * sum(joint), MOST_SECONDS_OF_FIT)
+            fit += SECONDS_PER_FITTED_LEVEL * levels
+            seconds += fit * FITS_WITH_A_LIST if lists else fit
     seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
     seconds += SECONDS_PER_VALUE * (total or 0) * columns
     row_bytes = 0.0
