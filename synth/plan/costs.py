@@ -29,6 +29,8 @@ SECONDS_PER_FITTED_CELL, MOST_SECONDS_OF_FIT = 43e-6, 54.0
 SECONDS_PER_FITTED_LEVEL = 8e-3
 """Above the dense limit one model is fitted to all tables of two columns and more: some hundred
 products with their cells, which are bounded, and as many laws of every column."""
+LARGER_TABLES_OF_A_STEP = 16
+"""Of more tables of three columns each step of the fit looks at so many."""
 FITS_WITH_A_LIST = 1.75
 """Beside a list it is fitted four times, from the second time on in a quarter of the steps."""
 SECONDS_PER_TABLE = 2e-3
@@ -116,12 +118,8 @@ def forecast_costs(
             seconds = SECONDS_BASE + BLOCKS_SECONDS_PER_CELL * effort_of(universe.size) * held
     if universe.size > DENSE_LIMIT_CELLS:
         seconds += SECONDS_PER_TABLE * len(events)
-        joint = [event.cells for event in events if len(event.table) > 1 and not event.threshold]
-        if joint:
-            levels = sum(attribute.size for attribute in universe.attributes)
-            fit = min(SECONDS_PER_FITTED_CELL * sum(joint), MOST_SECONDS_OF_FIT)
-            fit += SECONDS_PER_FITTED_LEVEL * levels
-            seconds += fit * FITS_WITH_A_LIST if lists else fit
+        fit = _seconds_of_fit(universe, [event for event in events if event.threshold is None])
+        seconds += fit * FITS_WITH_A_LIST if lists else fit
     seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
     seconds += SECONDS_PER_VALUE * (total or 0) * columns
     row_bytes = 0.0
@@ -131,6 +129,18 @@ def forecast_costs(
         row_bytes += DISK_BYTES_PER_PARQUET_VALUE * columns
     disk = DISK_BASE_BYTES + DISK_BYTES_PER_CELL * measured + row_bytes * (total or 0)
     return Costs(memory_bytes=memory, disk_bytes=int(disk), seconds=seconds)
+
+
+def _seconds_of_fit(universe: Universe, events: Sequence[TableEvent]) -> float:
+    """How long one model is fitted to these tables of sums."""
+    pairs = sum(event.cells for event in events if len(event.table) == 2)
+    larger = [event.cells for event in events if len(event.table) > 2]
+    if not pairs and not larger:
+        return 0.0
+    fitted = pairs + sum(larger) * min(1.0, LARGER_TABLES_OF_A_STEP / max(1, len(larger)))
+    levels = sum(attribute.size for attribute in universe.attributes)
+    products = min(SECONDS_PER_FITTED_CELL * fitted, MOST_SECONDS_OF_FIT)
+    return products + SECONDS_PER_FITTED_LEVEL * levels
 
 
 def present_memory_bytes() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,8 @@ class Forecast:
     phantom_records_if_clipped: float | None
     """Records that clipping at zero would add to a universe without records."""
     costs: Costs
+    costs_of_tables: Costs
+    """Those of `tables`; after a look, `costs` are those of the dearest plan."""
     usefulness: tuple[Usefulness, ...] = ()
     """What the release will be good for, by kind of query and number of columns."""
     proposals: tuple[Proposal, ...] = ()
@@ -84,7 +86,7 @@ class Forecast:
     """What `adaptive` chooses among, and what that costs."""
     look: Look | None = None
     """What is measured before the tables are planned. They are those of a guess then, unless the
-    noisy counts of a look were given; costs are those of the dearest plan that it may lead to."""
+    noisy counts of a look were given."""
     after_look: tuple[tuple[int, Alternative], ...] = ()
     """What the look would lead to for some numbers of records; with the alternatives."""
 
@@ -112,11 +114,8 @@ class Forecast:
             "phantom_records_if_clipped": self.phantom_records_if_clipped,
             "threshold": self.threshold,
             "expected_false_cells": self.expected_false_cells,
-            "costs": {
-                "memory_bytes": self.costs.memory_bytes,
-                "disk_bytes": self.costs.disk_bytes,
-                "seconds": self.costs.seconds,
-            },
+            "costs": asdict(self.costs),
+            "costs_of_tables": asdict(self.costs_of_tables),
             "proposals": [each.to_plain() for each in self.proposals],
             "usefulness": [each.to_plain() for each in self.usefulness],
             "alternatives": [_alternative_to_plain(each) for each in self.alternatives],
@@ -194,6 +193,7 @@ def forecast(
         if full is None or law is None
         else possible * NoiseSum(laplace_rate(full), 1).mean_absolute / 2,
         costs=costs,
+        costs_of_tables=_costs(config, [events]),
         threshold=None if full is None else full.threshold,
         expected_false_cells=None if full is None else expected_false_cells(full),
         alternatives=alternatives(problem) if with_alternatives else (),

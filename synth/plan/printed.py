@@ -93,10 +93,11 @@ def _print_universe(plan: Forecast, console: Console) -> None:
         ),
         (
             "needs",
-            f"roughly {_bytes(plan.costs.memory_bytes)} memory, "
-            f"roughly {_bytes(plan.costs.disk_bytes)} disk, "
-            f"roughly {_seconds(plan.costs.seconds)}"
-            f"{'' if plan.declared_total else '; disk and time of the rows come on top'}",
+            f"roughly {_bytes(plan.costs_of_tables.memory_bytes)} memory, "
+            f"roughly {_bytes(plan.costs_of_tables.disk_bytes)} disk, "
+            f"roughly {_seconds(plan.costs_of_tables.seconds)}"
+            f"{'' if plan.declared_total else '; disk and time of the rows come on top'}"
+            f"{_at_most(plan)}",
         ),
     ]
     if plan.threshold is not None:
@@ -279,6 +280,16 @@ def _number(value: float) -> str:
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def _at_most(plan: Forecast) -> str:
+    """What the dearest plan that a look may lead to needs, where that is another one."""
+    if plan.costs == plan.costs_of_tables:
+        return ""
+    return (
+        f"; whatever the look finds, at most {_bytes(plan.costs.memory_bytes)}, "
+        f"{_bytes(plan.costs.disk_bytes)} and {_seconds(plan.costs.seconds)}"
+    )
 
 
 def _bytes(size: float) -> str:

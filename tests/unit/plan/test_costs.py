@@ -1,10 +1,15 @@
 """Costs: straight lines that grow with the cells, and rows only if they are public."""
 
+import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import pytest
 
 from synth.domain import Attribute, Universe
+from synth.estimate.listed.class_fit import TRIPLES_OF_A_STEP
+from synth.plan.costs import LARGER_TABLES_OF_A_STEP, SECONDS_PER_FITTED_CELL
 from synth.plan.costs import forecast_costs as costs_of
 from synth.privacy import TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
@@ -126,3 +131,34 @@ def test_memory_of_a_list_ends_with_the_universe():
 def test_a_billion_cells_need_less_memory_than_if_they_were_estimated_at_once():
     costs = forecast_costs(columns(9, tuple("0123456789")), formats=("csv",), total=None)
     assert 4 * 10**9 < costs.memory_bytes < 20 * 10**9
+
+
+def table(universe, *names):
+    cells = math.prod(universe.attribute(name).size for name in names)
+    return TableEvent(names, cells, 1, Fraction(1, 100))
+
+
+def test_costs_of_a_hundred_columns_with_all_pairs_are_near_a_measured_run():
+    universe = columns(100, tuple("0123456789a"))
+    events = [table(universe, name) for name in universe.names]
+    alone = costs_of(universe, events, formats=("csv",), total=None, expected=100_000)
+    events += [table(universe, *pair) for pair in combinations(universe.names, 2)]
+    costs = costs_of(universe, events, formats=("csv",), total=None, expected=100_000)
+    assert Fraction(1, 2) < Fraction(costs.seconds) / 53 < 2
+    assert Fraction(1, 2) < Fraction(costs.memory_bytes, 661 * 10**6) < 2
+    assert Fraction(1, 2) < Fraction(alone.memory_bytes, 607 * 10**6) < 2
+
+
+def test_of_many_larger_tables_the_fit_looks_at_as_many_in_a_step_as_are_counted():
+    assert LARGER_TABLES_OF_A_STEP == TRIPLES_OF_A_STEP
+    universe = columns(40, tuple("0123456789"))
+    threes = [table(universe, *names) for names in combinations(universe.names[:10], 3)]
+    few, many = (
+        costs_of(universe, threes[:number], formats=(), total=None).seconds
+        for number in (TRIPLES_OF_A_STEP, 2 * TRIPLES_OF_A_STEP)
+    )
+    cells = sum(each.cells for each in threes[:TRIPLES_OF_A_STEP])
+    assert 0 < many - few < SECONDS_PER_FITTED_CELL * cells / 2
+    listed = replace(table(universe, *universe.names), threshold=9)
+    with_list = costs_of(universe, [listed, *threes], formats=(), total=None)
+    assert with_list.seconds > 1.5 * few
