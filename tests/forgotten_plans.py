@@ -1,10 +1,11 @@
 """Plans are kept by the planner; one made before a mutant would hide it, and its own would stay."""
 
+from synth.plan import wide
 from synth.plan.adaptive import candidates_of, schedule_of
 from synth.plan.weighing import _ways, choose
 
 
 def forget_plans() -> None:
     """Every problem is planned anew from here on."""
-    for kept in (choose, _ways, schedule_of, candidates_of):
+    for kept in (choose, _ways, wide._ways, wide._tables, schedule_of, candidates_of):
         kept.cache_clear()

@@ -46,12 +46,24 @@ def is_wide(problem: Problem) -> bool:
     return problem.universe.size > DENSE_LIMIT_CELLS
 
 
-def wide_ways(problem: Problem) -> Iterator[Spending]:
+def wide_ways(problem: Problem) -> tuple[Spending, ...]:
     """All that `auto` and `sparse` consider; `sparse` always lists heavy cells beside the tables.
 
     Ensures: deterministic, and the same whatever the order of the columns. The budgets of every
     way add up to exactly what there is.
     """
+    unseen = replace(problem, seen=None)
+    *_, triples = _tables(unseen)
+    return _ways(unseen, tuple(_small(problem, triples, CELLS_PER_RECORD * problem.records)))
+
+
+@lru_cache(maxsize=8)
+def _ways(problem: Problem, triples: tuple[Margin, ...]) -> tuple[Spending, ...]:
+    """The same with these triples, which alone depend on the number of records."""
+    return tuple(_every_way(problem, list(triples)))
+
+
+def _every_way(problem: Problem, triples: list[Margin]) -> Iterator[Spending]:
     for noise in noises(problem):
         for part in _listed_parts(problem):
             epsilon, delta = problem.privacy.epsilon, problem.privacy.delta
@@ -62,7 +74,7 @@ def wide_ways(problem: Problem) -> Iterator[Spending]:
                 delta = kept
             within = replace(problem, privacy=replace(problem.privacy, delta=delta))
             purse = Purse(epsilon * (1 - part), noise)
-            for name, margins, shares in _families(problem, purse):
+            for name, margins, shares in _families(problem, purse, triples):
                 events = (*listed, *purse.events(within, margins, shares))
                 words = f"list + {name}" if part else name
                 yield Spending(words, events, noise, 1 - part if part else None)
@@ -75,10 +87,12 @@ def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
     return (Fraction(0), *LISTED_SHARES) if problem.workload.cells else (Fraction(0),)
 
 
-def _families(problem: Problem, purse: Purse) -> Iterator[tuple[str, list[Margin], list[float]]]:
+def _families(
+    problem: Problem, purse: Purse, triples: list[Margin]
+) -> Iterator[tuple[str, list[Margin], list[float]]]:
     """Which tables are measured, under the name of each set, and their shares of the purse."""
-    ones, pairs, asked, triples = _tables(replace(problem, seen=None))
-    triples = _small(problem, triples, CELLS_PER_RECORD * problem.records) if pairs else []
+    ones, pairs, asked, _ = _tables(problem)
+    triples = triples if pairs else []
     alone = one_way_shares(problem, ones, purse)
     alone = [share / sum(alone) for share in alone]
     yield "1-way", ones, alone

@@ -159,6 +159,7 @@ def test_triples_have_room_for_the_records(configure):
 def test_the_smallest_pairs_come_first_if_there_are_too_many(configure, monkeypatch):
     def pairs_of():
         wide._tables.cache_clear()
+        wide._ways.cache_clear()
         ways = {way.tables: way for way in wide_ways(problem_with(configure))}
         return [event for event in ways["1-way + all pairs"].events if len(event.table) == 2]
 
@@ -171,6 +172,7 @@ def test_the_smallest_pairs_come_first_if_there_are_too_many(configure, monkeypa
     monkeypatch.setattr(wide, "LARGEST_PAIR_CELLS", every[2])
     assert sorted(event.cells for event in pairs_of()) == [c for c in every if c <= every[2]]
     wide._tables.cache_clear()
+    wide._ways.cache_clear()
 
 
 def test_pairs_are_measured_where_the_signal_is_strong_enough(configure):
