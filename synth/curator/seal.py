@@ -11,11 +11,11 @@ import gc
 import logging
 import os
 import resource
+import secrets
 import select
 import shutil
 import signal
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -137,8 +137,9 @@ def scrubbed(error: BaseException) -> BaseException:
 @contextmanager
 def spill_directory(directory: Path) -> Iterator[Path]:
     """A private directory (mode 0700) for spilled data, removed whatever happens."""
-    spill = Path(tempfile.mkdtemp(prefix=SPILL_PREFIX, dir=directory))
+    spill = directory / f"{SPILL_PREFIX}{secrets.token_hex(8)}"
     try:
+        spill.mkdir(mode=0o700)  # within, so that no stop can come between it and its removal
         yield spill
     finally:
         shutil.rmtree(spill, ignore_errors=True)
