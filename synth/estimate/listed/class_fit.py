@@ -170,6 +170,54 @@ class _Grouping:
 
 
 @dataclass(frozen=True, eq=False)
+class _Penalty:
+    """What knowledge of all attributes costs: by code, and more for the groups of every level."""
+
+    own: Floats
+    more: Floats
+    rows: Ints
+    """The codes of the groups, one group after another; a code is in one group of every level."""
+    starts: Ints
+    levels: tuple[tuple[Ints, Ints], ...]
+    """By level: codes, and the group of each."""
+
+    @staticmethod
+    def of(attributes: Sequence[Attribute], starts: Ints) -> _Penalty:
+        """Put the groups of all attributes, whose codes begin at `starts`, into one row."""
+        own, more, rows, ends = [], [], [np.zeros(0, dtype=np.int64)], [0]
+        levels: list[list[tuple[Ints, Ints]]] = []
+        for attribute, start in zip(attributes, starts, strict=True):
+            weight, coarser = _levels(attribute)
+            own.append(np.full(attribute.size, weight))
+            for level, (group_of, extra) in enumerate(coarser):
+                if level == len(levels):
+                    levels.append([])
+                codes = start + np.arange(attribute.size)
+                levels[level].append((codes, len(ends) - 1 + group_of))
+                sizes = np.bincount(group_of)
+                rows.append(start + np.argsort(group_of, kind="stable"))
+                ends.extend((ends[-1] + np.cumsum(sizes)).tolist())
+                more.append(np.full(sizes.size, extra))
+        joined = tuple(
+            (np.concatenate([codes for codes, _ in level]), np.concatenate([g for _, g in level]))
+            for level in levels
+        )
+        extra_of_all = np.concatenate([np.zeros(0), *more])
+        return _Penalty(
+            np.concatenate(own), extra_of_all, np.concatenate(rows), np.array(ends[:-1]), joined
+        )
+
+    def sums(self, values: Floats) -> Floats:
+        """Over the codes of every group, along the first axis."""
+        return np.asarray(np.add.reduceat(values[self.rows], self.starts, axis=0))
+
+    def spread(self, groups: Floats, codes: Floats) -> None:
+        """Add to every code what its group of every level has."""
+        for rows, group_of in self.levels:
+            codes[rows] += groups[group_of]
+
+
+@dataclass(frozen=True, eq=False)
 class _Strip:
     """The pairs of one view with others: `sums` has its codes as rows, theirs as columns."""
 
@@ -219,7 +267,7 @@ class _Objective:
         self._triples = [self._triple(*each) for each in self._threes]
         self._order = np.random.Generator(np.random.Philox(_SEED + 1))
         self._waiting: list[int] = []
-        self._penalties = [_levels(attribute) for attribute in universe.attributes]
+        self._penalty = _Penalty.of(universe.attributes, self._starts)
         self._signal, strength = self._signal_and_strength(used)
         self._strength = strength / records
 
@@ -418,21 +466,20 @@ class _Objective:
             by_share += (towards * right).sum(axis=0)
 
     def _add_penalty(self, model: _Model, mean: Floats, slope: Floats, by_share: Floats) -> None:
-        """Add the slopes of lambda times the mutual informations, level by level."""
+        """Add the slopes of lambda times the mutual informations, of codes and of all groups."""
         unit = 2.0**-_LAW_BITS
-        for rows, (own, levels) in zip(self.rows, self._penalties, strict=True):
-            law, middle = model.laws[rows], mean[rows]
-            ratio = model.logs[rows] - log(np.maximum(middle, _TINY))[:, None]
-            by_share += (self._strength * own * unit) * (law * ratio).sum(axis=0)
-            ratio *= own
-            for grouping, more in levels:
-                groups = np.maximum(grouping.sums(law), 1.0) * unit
-                coarse = log(groups)
-                coarse -= log(np.maximum(grouping.sums(middle), _TINY))[:, None]
-                by_share += (self._strength * more) * (groups * coarse).sum(axis=0)
-                ratio += more * grouping.spread(coarse)
-            ratio *= self._strength
-            slope[rows] += ratio
+        ratio = model.logs - log(np.maximum(mean, _TINY))[:, None]
+        ratio *= self._penalty.own[:, None]
+        by_share += (self._strength * unit) * (model.laws * ratio).sum(axis=0)
+        if self._penalty.more.size:
+            groups = np.maximum(self._penalty.sums(model.laws), 1.0) * unit
+            coarse = log(groups)
+            coarse -= log(np.maximum(self._penalty.sums(mean), _TINY))[:, None]
+            coarse *= self._penalty.more[:, None]
+            by_share += self._strength * (groups * coarse).sum(axis=0)
+            self._penalty.spread(coarse, ratio)
+        ratio *= self._strength
+        slope += ratio
 
 
 def _slices(sizes: Sequence[int]) -> Iterator[slice]:
@@ -442,7 +489,7 @@ def _slices(sizes: Sequence[int]) -> Iterator[slice]:
         start += size
 
 
-def _levels(attribute: Attribute) -> tuple[float, list[tuple[_Grouping, float]]]:
+def _levels(attribute: Attribute) -> tuple[float, list[tuple[Ints, float]]]:
     """What knowledge of an attribute costs: a weight of I(class; X), and more for its groups.
 
     What a class knows inside the groups of a level of g groups, of which there are as many, costs
@@ -458,7 +505,7 @@ def _levels(attribute: Attribute) -> tuple[float, list[tuple[_Grouping, float]]]
         size = int(groups.max()) + 1
         weight = _weight(size)
         if weight < before:
-            levels.append((_Grouping(groups), weight - before))
+            levels.append((groups, weight - before))
         before = weight
         if size == 1 or weight == 1.0:
             break
