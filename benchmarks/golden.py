@@ -186,7 +186,7 @@ def whole_run(case: tuple[str, ...], *, in_blocks: bool = False) -> Callable[[Pa
             path.write_text(text, encoding="utf-8")
             return path
 
-        path = whole_runs.configured(project, case)
+        path = whole_runs.configured(project, place, case)
         if not in_blocks:
             return released(path)
         with mock.patch.object(any_size, "is_held", return_value=False):

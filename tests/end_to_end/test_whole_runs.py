@@ -56,9 +56,9 @@ NOT_HELD = {"identity", "adaptive"}
 """What needs a noisy count or a guess in every cell."""
 RECORDS = ["34,Female,Nord", "67,Male,Süd", "12,,Other"]
 FILLER = [
-    {"name": f"code-{number}", "type": "integer", "minimum": 0, "maximum": 99, "bin_width": 1}
+    {"name": f"code-{number}", "type": "integer", "minimum": 0, "maximum": 9, "bin_width": 1}
     | {"out_of_domain": "clamp", "source": "test"}
-    for number in range(5)
+    for number in range(9)
 ]
 """Columns that bring the universe above what can be held."""
 
@@ -74,9 +74,10 @@ def file_of(case):
 
 def write_source(place: Path, kind: str) -> str:
     """120 records of 60 people."""
-    lines = ["person,age,sex,town,code-0,code-1,code-2,code-3,code-4"]
+    lines = ["person,age,sex,town," + ",".join(column["name"] for column in FILLER)]
     lines += [
-        f"p{i // 2},{RECORDS[i % 3]},{i % 7},{i % 5},{i % 3},{i % 2},{i % 4}" for i in range(120)
+        f"p{i // 2},{RECORDS[i % 3]}," + ",".join(str(i % (n + 2)) for n in range(len(FILLER)))
+        for i in range(120)
     ]
     raw = ("\n".join(lines) + "\n").encode()
     path = place / f"people.{kind}"
