@@ -165,12 +165,13 @@ def _measure_after_look(
     counts = held.counts if isinstance(held, FilledCells) else held
     with progress.stage(progress.Stage.NOISE):
         profile = gathered(Sensitive(counts), look.event.firsts)
+        again: Counted = Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
+        del held, counts
         seen = measure_look(profile, look.event, stream=stream)
         events = plan_after(seen.noisy_counts)
         if not look.allows(events):
             raise BugError("the tables planned after a look cost more than was left for them")
         margins = margins_of(events, config.universe)
-        again: Counted = Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
         measured = _measure_at_once(config, events, margins, again, stream, told=False)
     return replace(measured, look=seen)
 

@@ -18,8 +18,11 @@ from synth.measurements import read_measurements
 from synth.noise import NoiseStream
 from synth.plan import plan_events, plan_look
 from synth.privacy import Budget
+from synth.privacy.meaning import exact_number
 from synth.progress import Stage, watched_by
 from synth.release import verify_release
+from synth.release.verification.folder import Folder
+from synth.release.verification.other_version import findings_without_rebuild
 from tests.command_line import synth
 from tests.unit.release.budget_oracle import budget_findings
 
@@ -234,3 +237,15 @@ def test_a_changed_look_is_found(configured, log, tmp_path):
         with pytest.raises(VerificationError) as refused:
             verify_release(folder)
         assert f"measurements.parquet: {FINDINGS[name]}" in refused.value.findings, name
+
+
+def test_tables_dearer_than_what_was_reserved_are_found_without_a_rebuild(configured, log):
+    config = load_config(configured())
+    pipeline.measure(config, log=log, stream=NoiseStream(key=KEY))
+    published = pipeline.publish(config, log=log).path
+    dearer = "manifest.json: accounting.events: cost more than was reserved before the look"
+    assert findings_without_rebuild(Folder(published)) == []
+    manifest = json.loads((published / "manifest.json").read_text(encoding="utf-8"))
+    manifest["accounting"]["look"]["reserved"]["epsilon"] = exact_number(Fraction(1, 100))
+    (published / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert dearer in findings_without_rebuild(Folder(published))

@@ -152,6 +152,9 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
         measured = total_budget((*events, look), delta=config.privacy.delta)
         after = exact_budget(accounting["look"]["reserved"])
         reserved = AfterLookEvent(after.epsilon, after.delta)
+        tables = total_budget(tuple(events), delta=after.delta)
+        if tables.epsilon > after.epsilon or tables.delta > after.delta:
+            yield f"{MANIFEST}: accounting.events: cost more than was reserved before the look"
         total = total_budget((look, reserved), delta=config.privacy.delta)
     promised = Budget(config.privacy.epsilon, config.privacy.delta if total.delta else Fraction(0))
     for place, stated, computed in (
