@@ -4,7 +4,8 @@
     python benchmarks/wide.py --ways columns,pairs --epsilons 0.1,1,10 --deltas 0,1e-9 --draws 3
 
 Fourteen columns of Adult with amounts in 100 bins (6.4e17 cells). `columns` measures every column,
-`pairs` every column with 20 % of the budget and every pair of columns with the rest. Printed are
+`pairs` every column with 20 % of the budget and every pair of columns with the rest; `auto` is what
+is planned after a look for all tables of up to three columns. Printed are
 mean total variations of all tables of one, two and three columns, and of those of three with at
 most 10,000 cells; seconds of the estimate with its rounding, on the clock and of the processor.
 
@@ -27,14 +28,16 @@ import pandas as pd
 from accuracy import budgeted
 from numpy.typing import NDArray
 from tables import ROOT, encode
+from thin import looked_at
 
 from synth import load_config
-from synth.config import Config, OutputConfig
+from synth.config import Config, OutputConfig, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
 from synth.domain.counts import margin_sums
 from synth.estimate.listed.estimate import estimate_listed
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
+from synth.plan import plan_events
 from synth.plan.problem import problem_of
 from synth.plan.spending import Purse
 from synth.privacy import TableEvent
@@ -71,12 +74,22 @@ def adult() -> tuple[Config, Columns]:
         universe=Universe(tuple(attributes)),
         public_totals=(),
         output=OutputConfig(None, ("csv",), None, "uniform"),
+        workload=WorkloadConfig(
+            tuple(
+                WeightedMarginal(names, Fraction(1))
+                for order in (1, 2, 3)
+                for names in combinations([each.name for each in attributes], order)
+            ),
+            cells=False,
+        ),
     )
     return config, [encode(rows[each.name], each) for each in attributes]
 
 
-def events_of(config: Config, way: str) -> Sequence[TableEvent]:
+def events_of(config: Config, way: str, rows: Columns, seed: int) -> Sequence[TableEvent]:
     """The tables of a way; those of single columns get shares that suit their sizes."""
+    if way == "auto":
+        return plan_events(config, looked_at(config, np.stack(rows, axis=1), seed))
     problem = problem_of(config)
     names = config.universe.names
     purse = Purse(config.privacy.epsilon, "gaussian" if config.privacy.delta else "laplace")
@@ -147,7 +160,7 @@ def main() -> None:
                 config = budgeted(plain, Fraction(epsilon), Fraction(delta), "auto")
                 found, wall, used = [], 0.0, 0.0
                 for seed in range(options.draws):
-                    measured = measure(config, rows, events_of(config, way), seed)
+                    measured = measure(config, rows, events_of(config, way, rows, seed), seed)
                     start, clock = time.perf_counter(), time.process_time()
                     counts = estimate_listed(measured, config, seed=seed).round(seed)
                     wall += time.perf_counter() - start

@@ -19,18 +19,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from exchange import Request, read_counts, write_request
+from exchange import Request, expanded, read_counts, read_rows, write_request
 from results import Result, append, load
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import wide  # noqa: E402
 from accuracy import distances  # noqa: E402
 from tables import table  # noqa: E402
+
+WIDE = "adult-wide"
+"""The fourteen columns of `wide.py`; its figures are of one to three columns, and small tables."""
 
 PEERS = {
     "dpmm-mst": ("dpmm", "mst"),
@@ -88,16 +94,46 @@ def finish(child: subprocess.Popen[bytes], deadline: float) -> tuple[int, resour
         time.sleep(0.1)
 
 
+@dataclass(frozen=True)
+class Input:
+    """What the peers are given of a table, and how the records in a folder are judged."""
+
+    shape: tuple[int, ...]
+    records: np.ndarray
+    judge: Callable[[Path], tuple[list[float], int]]
+
+
+def input_of(name: str) -> Input:
+    """A table by its name."""
+    if name != WIDE:
+        config, truth = table(name)
+        shape = config.universe.shape
+
+        def judge(folder: Path) -> tuple[list[float], int]:
+            counts = read_counts(folder, shape)
+            return distances(counts, truth, shape), int(np.sum(counts))
+
+        return Input(shape, expanded(truth, shape), judge)
+    config, columns = wide.adult()
+    shape = config.universe.shape
+
+    def judge_rows(folder: Path) -> tuple[list[float], int]:
+        rows = read_rows(folder)
+        return wide.errors(columns, tuple(rows.T), np.ones(len(rows)), shape), len(rows)
+
+    return Input(shape, np.stack(columns, axis=1), judge_rows)
+
+
 def run(peer: str, name: str, epsilon: str, seed: int, options: argparse.Namespace) -> Result:
     """One run of one peer."""
     package, mechanism = PEERS[peer]
-    config, truth = table(name)
-    shape = config.universe.shape
-    sizes = {f"a{position}": size for position, size in enumerate(shape)}
+    given = input_of(name)
+    sizes = {f"a{position}": size for position, size in enumerate(given.shape)}
     driver = HERE / f"drive_{package.replace('-', '_')}.py"
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        write_request(folder, Request(mechanism, float(epsilon), float(DELTA), seed, sizes), truth)
+        request = Request(mechanism, float(epsilon), float(DELTA), seed, sizes)
+        write_request(folder, request, given.records)
         start = time.perf_counter()
         with (folder / "output.txt").open("wb") as output:
             child = subprocess.Popen(
@@ -111,11 +147,10 @@ def run(peer: str, name: str, epsilon: str, seed: int, options: argparse.Namespa
             )
             code, usage = finish(child, start + WALL_PER_CPU_SECOND * options.limit)
         wall = time.perf_counter() - start
-        counts = read_counts(folder) if code == 0 else None
+        tvd, records = given.judge(folder) if code == 0 else ([], None)
         lines = (folder / "output.txt").read_text(errors="replace").split("\n")
     was_ended = code in (-signal.SIGXCPU, -signal.SIGKILL)
     last_line = next((line for line in reversed(lines) if line.strip()), "")
-    tvd = () if counts is None else distances(counts, truth, shape)
     return Result(
         peer,
         VERSIONS[package],
@@ -123,9 +158,9 @@ def run(peer: str, name: str, epsilon: str, seed: int, options: argparse.Namespa
         epsilon,
         DELTA,
         seed,
-        "done" if counts is not None else "not done" if was_ended else "failed",
+        "done" if code == 0 else "not done" if was_ended else "failed",
         tuple(round(value, 6) for value in tvd),
-        None if counts is None else int(np.sum(counts)),
+        records,
         round(usage.ru_utime + usage.ru_stime, 1),
         round(wall, 1),
         round(usage.ru_maxrss / 1024),
