@@ -46,9 +46,11 @@ def test_the_main_command_installs_and_runs():
     )
 
 
-def test_the_run_prints_what_the_readme_quotes(clone):
+@pytest.fixture(scope="module")
+def main_run(clone) -> subprocess.CompletedProcess[str]:
+    """The main command, carried out in the clone."""
     run = block("command: main").strip().split(" && ")[-1]
-    finished = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "synth", *words_of(run)],
         cwd=clone,
         capture_output=True,
@@ -56,10 +58,14 @@ def test_the_run_prints_what_the_readme_quotes(clone):
         check=False,
         timeout=200,
     )
-    assert finished.returncode == 0, finished.stderr
-    assert (finished.stderr + finished.stdout).splitlines() == block("output: main").splitlines()
 
 
+def test_the_run_prints_what_the_readme_quotes(main_run):
+    assert main_run.returncode == 0, main_run.stderr
+    assert (main_run.stderr + main_run.stdout).splitlines() == block("output: main").splitlines()
+
+
+@pytest.mark.usefixtures("main_run")
 def test_every_other_command_works_on_that_release(clone):
     for line in block("commands: more").splitlines():
         command = line.split("#")[0].strip()
