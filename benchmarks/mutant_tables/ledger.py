@@ -76,12 +76,12 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a run that was measured is voided",
-            "            check_voidable(run, noise_exists=(lock.path.parent / MEASUREMENTS).exists())\n",
+            "            check_voidable(run, noise_exists=noise_exists(lock.path.parent))\n",
             "            check_voidable(run, noise_exists=False)\n",
         ),
         (
             "any run is voided",
-            "                check_voidable(run, noise_exists=(lock.path.parent / MEASUREMENTS).exists())\n",
+            "                check_voidable(run, noise_exists=noise_exists(lock.path.parent))\n",
             "",
         ),
         (
@@ -411,8 +411,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "measurements of another ledger are taken over",
-            "    if (directory / MEASUREMENTS).exists():\n",
-            "    if (directory / MEASUREMENTS).is_dir():\n",
+            "    if noise_exists(directory):\n",
+            "    if False:\n",
         ),
         by=(
             *INTERRUPTED,
@@ -558,8 +558,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "runs that leave no traces",
-            "        if is_measured or (directory / TOKEN).exists():\n",
-            "        if is_measured and directory.is_file():\n",
+            "        if drawn or (directory / TOKEN).exists():\n",
+            "        if drawn and directory.is_file():\n",
         ),
         by=("faults/test_lost_and_restored.py",),
     ),

@@ -39,15 +39,15 @@ from synth.curator.seal import with_source_open
 from synth.curator.sensitive import Sensitive
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.errors import BugError
-from synth.measurements import MeasuredTable, Measurements
+from synth.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.noise import NoiseStream
 from synth.plan import Look, Schedule
 from synth.privacy import TableEvent
 
 Fit = Callable[[Measurements], NDArray[np.float64]]
 """A public guess of the counts of the universe, from noisy tables alone."""
-PlanAfter = Callable[[Sequence[int]], Sequence[TableEvent]]
-"""The tables to measure, from the noisy counts of a look alone."""
+PlanAfter = Callable[[MeasuredLook], Sequence[TableEvent]]
+"""The tables to measure, from a noisy look alone, which it may make durable first."""
 
 
 def measure(
@@ -60,11 +60,13 @@ def measure(
     directory: Path,
     fit: Fit | None = None,
     plan_after: PlanAfter | None = None,
+    seen: MeasuredLook | None = None,
 ) -> Measurements:
     """Count the records of the source and return the counts with noise, nothing else.
 
     `plan` is the list of tables, or the schedule by which they are chosen; then `fit` makes a
-    public guess from the noisy tables so far; or a look, and `plan_after` says what it leads to.
+    public guess from the noisy tables so far; or a look, and `plan_after` says what it leads to;
+    `seen` is the look that an earlier start of the same run took.
 
     Privacy: the result has the privacy of `privacy.total_budget` of all events of the plan for
     the configured unit and neighbours; each table that of its event, see `boundary.measure_table`,
@@ -82,7 +84,10 @@ def measure(
         if isinstance(plan, Look):
             if plan_after is None:
                 raise BugError("a look leads to nothing without a way to plan after it")
-            return _measure_after_look(config, source, plan, files, stream, spill, plan_after)
+            counted = _counted(
+                config, source, files, spill, config.universe.size > DENSE_LIMIT_CELLS
+            )
+            return _measure_after_look(config, counted, plan, stream, plan_after, seen)
         if not isinstance(plan, Schedule):
             margins = margins_of(plan, config.universe)
             counted = _counted(config, source, files, spill, needs_filled_cells(config, plan))
@@ -143,36 +148,38 @@ def _counted(
 
 def _measure_after_look(
     config: Config,
-    source: SourceConfig,
+    counted: Counted,
     look: Look,
-    files: Sequence[Path],
     stream: NoiseStream,
-    spill: Path,
     plan_after: PlanAfter,
+    seen: MeasuredLook | None,
 ) -> Measurements:
-    """Count once, take a noisy look, and measure the tables that are planned by it.
+    """Take a noisy look, or take up the one that was `seen`, and measure what is planned by it.
 
     Privacy: that of `privacy.total_budget(look.events)`. The look costs its event
     (`boundary.measure_look`). `plan_after` is given its noisy counts and nothing else, and what
     it plans costs at most `look.after`, which is checked here: so both compose, whatever the look
     says (docs/privacy.md, step 11). Nothing that is told while raw data are open depends on the
-    look: progress names no part of what was planned after it, so that a run that is stopped and
-    started again, with a fresh look, has told nothing of the first one.
-    Raises: BugError if the plan would cost more than is left for it.
+    look: progress names no part of what was planned after it.
+    Ensures: a look that was `seen` is not taken again.
+    Raises: BugError if the plan would cost more than is left for it, or if what was seen is
+    another look.
     """
-    counted = _counted(config, source, files, spill, config.universe.size > DENSE_LIMIT_CELLS)
-    held = counted.consume()
-    counts = held.counts if isinstance(held, FilledCells) else held
     with progress.stage(progress.Stage.NOISE):
-        profile = gathered(Sensitive(counts), look.event.firsts)
-        again: Counted = Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
-        del held, counts
-        seen = measure_look(profile, look.event, stream=stream)
-        events = plan_after(seen.noisy_counts)
+        if seen is None:
+            held = counted.consume()
+            counts = held.counts if isinstance(held, FilledCells) else held
+            profile = gathered(Sensitive(counts), look.event.firsts)
+            counted = Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
+            del held, counts
+            seen = measure_look(profile, look.event, stream=stream)
+        if seen.event != look.event:
+            raise BugError("a look that was taken before is not the one that was planned")
+        events = plan_after(seen)
         if not look.allows(events):
             raise BugError("the tables planned after a look cost more than was left for them")
         margins = margins_of(events, config.universe)
-        measured = _measure_at_once(config, events, margins, again, stream, told=False)
+        measured = _measure_at_once(config, events, margins, counted, stream, told=False)
     return replace(measured, look=seen)
 
 

@@ -36,6 +36,7 @@ from synth.job.preconditions import (
 )
 from synth.ledger import ChargeRequest, Ledger, RunLock, RunState
 from synth.ledger.run_directory import (
+    LOOK,
     MEASUREMENTS,
     file_sha256,
     nothing_charged,
@@ -45,7 +46,13 @@ from synth.ledger.run_directory import (
     stays_reserved,
     write_receipt,
 )
-from synth.measurements import Measurements, write_measurements
+from synth.measurements import (
+    MeasuredLook,
+    Measurements,
+    keep_look,
+    kept_look,
+    write_measurements,
+)
 from synth.measurements.durable import remove_partial_files, translate_write_errors
 from synth.noise import NoiseStream
 from synth.plan import (
@@ -283,7 +290,7 @@ def _files_to_measure(planned: _Planned, log: Log) -> tuple[Path, ...]:
     require_memory(costs)
     require_disk(costs, planned.charged.path.parent, "the directory of the ledger")
     with (
-        nothing_charged() if known is None else stays_reserved(planned.release_id),
+        nothing_charged() if known is None else stays_reserved(planned.directory),
         log.doing("looking at the source"),
         while_raw_data_are_open([]),
     ):
@@ -295,22 +302,35 @@ def _files_to_measure(planned: _Planned, log: Log) -> tuple[Path, ...]:
 def _measured(
     planned: _Planned, files: Sequence[Path], stream: NoiseStream | None, log: Log
 ) -> Measurements:
-    """The noisy tables of the records, which did not change meanwhile. Requires: the charge."""
+    """The noisy tables of the records, which did not change meanwhile. Requires: the charge.
+
+    Ensures: a look is durable before anything is planned by it, and never taken twice.
+    """
+    config, look_file = planned.config, planned.directory / LOOK
+    seen = kept_look(look_file, planned.release_id, config.hash)
+
+    def plan_after(look: MeasuredLook) -> Sequence[TableEvent]:
+        if seen is None:
+            with translate_write_errors(str(planned.directory)):
+                keep_look(look_file, Measurements(planned.release_id, config.hash, (), look=look))
+        return plan_events(config, look.noisy_counts)
+
     figures = [len(planned.tables), *(table.cells for table in planned.tables)]
     with (
-        stays_reserved(planned.release_id),
+        stays_reserved(planned.directory),
         log.doing("measuring"),
         while_raw_data_are_open(figures if planned.look is None else []),
     ):
         measurements = curator.measure(
-            planned.config,
+            config,
             planned.source,
             planned.look or planned.schedule or planned.tables,
             files=files,
             stream=stream or NoiseStream.from_operating_system(),
             directory=planned.directory,
-            fit=lambda noisy: _guess(noisy, planned.config),
-            plan_after=lambda noisy_counts: plan_events(planned.config, noisy_counts),
+            fit=lambda noisy: _guess(noisy, config),
+            plan_after=plan_after,
+            seen=seen,
         )
         curator.require_unchanged(planned.source, planned.directory)
     return measurements

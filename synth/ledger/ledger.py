@@ -46,11 +46,11 @@ from synth.ledger.run import (
     tables_to_plain,
 )
 from synth.ledger.run_directory import (
-    MEASUREMENTS,
     RunLock,
     Trace,
     keep_head,
     new_token,
+    noise_exists,
     require_token,
     traces_beside,
 )
@@ -255,7 +255,7 @@ class Ledger:
             with self._file.writing():
                 self._follow()
                 run = self._known(release_id)
-                check_voidable(run, noise_exists=(lock.path.parent / MEASUREMENTS).exists())
+                check_voidable(run, noise_exists=noise_exists(lock.path.parent))
                 require_token(self._file.path, run)
                 self._append("void", run.population, release_id, {"reason": reason})
             self._keep_head(release_id)
@@ -312,7 +312,7 @@ class Ledger:
         """Refuse a ledger that lacks what run directories beside it hold traces of."""
         for trace in traces:
             if trace.head is None:
-                is_known = not trace.is_measured or trace.release_id in self._book.runs
+                is_known = not trace.noise_exists or trace.release_id in self._book.runs
             else:
                 is_known = trace.head in self._book.hashes
             if not is_known:

@@ -34,6 +34,8 @@ from synth.measurements.durable import (
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
 
 MEASUREMENTS = "measurements.parquet"
+LOOK = "look.json"
+"""The noisy look of a run that is not measured yet."""
 TOKEN = "reservation"  # noqa: S105 - a file name; the token is no secret
 RECEIPT = "receipt.json"
 _FORM = re.compile(r"([0-9a-f]{32})(?:\n([0-9a-f]{64}))?")
@@ -47,12 +49,17 @@ class Trace:
     release_id: str
     head: str | None
     """The newest hash of the chain that it has seen; None before the first charge is through."""
-    is_measured: bool
+    noise_exists: bool
 
 
 def run_directory_of(ledger_path: Path, release_id: str) -> Path:
     """The directory of a run, beside the ledger."""
     return ledger_path.parent / "runs" / release_id
+
+
+def noise_exists(directory: Path) -> bool:
+    """Whether a run has drawn noise that is durable: then it can be neither voided nor redrawn."""
+    return any((directory / name).exists() for name in (MEASUREMENTS, RECEIPT, LOOK))
 
 
 def new_token(ledger_path: Path, release_id: str) -> str:
@@ -61,7 +68,7 @@ def new_token(ledger_path: Path, release_id: str) -> str:
     Raises: OutputError if the directory holds measurements already, or cannot be written.
     """
     directory = run_directory_of(ledger_path, release_id)
-    if (directory / MEASUREMENTS).exists():
+    if noise_exists(directory):
         raise OutputError(
             f"the run directory of {release_id} holds measurements that this ledger did not charge",
             why="they belong to another ledger or another configuration, or a backup was restored",
@@ -97,9 +104,9 @@ def traces_beside(ledger_path: Path) -> tuple[Trace, ...]:
     """
     found = []
     for directory in sorted(ledger_path.parent.glob("runs/*")):
-        is_measured = any((directory / name).exists() for name in (MEASUREMENTS, RECEIPT))
-        if is_measured or (directory / TOKEN).exists():
-            found.append(Trace(directory.name, _read(directory)[1], is_measured))
+        drawn = noise_exists(directory)
+        if drawn or (directory / TOKEN).exists():
+            found.append(Trace(directory.name, _read(directory)[1], drawn))
     return tuple(found)
 
 
@@ -279,16 +286,18 @@ def nothing_charged() -> Iterator[None]:
 
 
 @contextmanager
-def stays_reserved(release_id: str) -> Iterator[None]:
+def stays_reserved(directory: Path) -> Iterator[None]:
     """Add to a SourceError what becomes of the charge that was made before."""
     try:
         yield
     except SourceError as error:
+        release_id = directory.name
+        free = f", or free it: synth ledger CONFIG void {release_id} --reason TEXT"
         raise SourceError(
             error.sentence,
             why=error.why,
             fix=f"{error.fix}; the charge stays reserved for {release_id}: mend the source and "
-            f"start again, or free it: synth ledger CONFIG void {release_id} --reason TEXT",
+            f"start again{'' if noise_exists(directory) else free}",
         ) from None
 
 

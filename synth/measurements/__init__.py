@@ -1,6 +1,11 @@
 """What the curator measured and attests, and the file formats of both."""
 
-from synth.measurements.file import read_measurements, write_measurements
+from synth.measurements.file import (
+    keep_look,
+    kept_look,
+    read_measurements,
+    write_measurements,
+)
 from synth.measurements.measurements import (
     MeasuredLook,
     MeasuredTable,
@@ -17,6 +22,8 @@ __all__ = [
     "Measurements",
     "Receipt",
     "SelfTest",
+    "keep_look",
+    "kept_look",
     "public_seed",
     "read_measurements",
     "write_measurements",

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
+from synth.errors import OutputError
 from synth.measurements.durable import create_durably
 from synth.measurements.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.measurements.sparse_table import (
@@ -28,7 +29,7 @@ from synth.measurements.sparse_table import (
 )
 from synth.noise import keeps_its_delta, noise_variance
 from synth.privacy import LookEvent, SelectionEvent, TableEvent
-from synth.strict_json import JsonError, parse_json
+from synth.strict_json import JsonError, canonical_json, parse_json
 
 NARROW_ABOVE_CELLS = 1 << 24
 """Longer columns are held in the narrowest signed type; shorter ones in int64."""
@@ -183,6 +184,41 @@ def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements
     return Measurements(
         head["release_id"], head["configuration_hash"], tuple(tables), selections, look
     )
+
+
+def keep_look(path: Path, measurements: Measurements) -> None:
+    """Create a file (mode 0600) of a look that no table was measured after yet, in one step.
+
+    A run that is stopped while it plans or measures takes this look up again: a second one would
+    not be paid for, if what became of the run told something of the first.
+    Raises: FileExistsError if there is one already; OSError when writing fails.
+    """
+    text = canonical_json(measurements.head("tables"))
+    create_durably(path, lambda stream: stream.write(text.encode()))
+
+
+def kept_look(path: Path, release_id: str, configuration_hash: str) -> MeasuredLook | None:
+    """The look that an earlier start of this run kept, or None if none came so far.
+
+    Raises: OutputError if the file was changed, or is not of this release and configuration.
+    """
+    if not path.exists():
+        return None
+    try:
+        head = _read_object(path.read_bytes())
+        look = _read_look(head["look"])
+    except (KeyError, ValueError):
+        head, look = {}, None
+    if look is None or head != Measurements(release_id, configuration_hash, (), (), look).head(
+        "tables"
+    ):
+        raise OutputError(
+            f"the look that {release_id} took was changed, or is of another configuration",
+            why="a second look would not be paid for",
+            fix="restore the run directory beside the ledger from a backup; without one the "
+            "charge is lost, and only a new release.id can be measured",
+        )
+    return look
 
 
 def _read_look(plain: Any) -> MeasuredLook:

@@ -1,20 +1,25 @@
 """Whole runs that look before they plan: what is charged, measured, published and verified."""
 
+import errno
 import json
 import random
 import shutil
 from fractions import Fraction
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from synth import curator
 from synth.config import load_config
-from synth.errors import VerificationError
+from synth.errors import LedgerError, OutputError, SynthError, VerificationError
 from synth.job import pipeline
+from synth.job.account import void
 from synth.ledger import Ledger
-from synth.measurements import read_measurements
+from synth.ledger.run_directory import LOOK, run_directory
+from synth.measurements import kept_look, read_measurements
 from synth.noise import NoiseStream
 from synth.plan import plan_events, plan_look
 from synth.privacy import Budget
@@ -143,6 +148,78 @@ def test_a_number_of_records_that_is_public_is_not_looked_for(configured, log):
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         assert manifest["manifest_version"] == "2"
         assert "look" not in manifest["accounting"]
+
+
+def stopped_after_a_look(config, noisy_counts=None):
+    """The planner, which cannot carry out what a look leads to; by then the look is durable."""
+    if noisy_counts is None:
+        return plan_events(config)
+    kept = kept_look(run_directory(config) / LOOK, config.release.id, config.hash)
+    assert kept is not None
+    assert kept.noisy_counts == noisy_counts
+    raise MemoryError
+
+
+def test_a_run_that_stops_after_its_look_takes_no_second_one(configured, log, monkeypatch):
+    """Whatever the look led to cannot be carried out here: it is kept, and planned by again."""
+    config = load_config(configured())
+    directory = run_directory(config)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "plan_events", stopped_after_a_look)
+        for number in range(2):
+            with pytest.raises(SynthError, match="not enough memory"):
+                pipeline.measure(config, log=log, stream=NoiseStream(key=bytes([number] * 32)))
+    kept = kept_look(directory / LOOK, "small", config.hash)
+    with pytest.raises(LedgerError, match="cannot be voided"):
+        void(config, "small", "it does not fit")
+    pipeline.measure(config, log=log, stream=NoiseStream(key=KEY))
+    measured = read_measurements(directory / "measurements.parquet", config.universe)
+    assert measured.look == kept
+    pipeline.publish(config, log=log)
+    with Ledger.open_existing(config.ledger.path) as ledger:
+        assert ledger.position(config.ledger.population).spent.epsilon == config.privacy.epsilon
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda head: head["look"].update(noisy_counts=[1]),
+        lambda head: head["look"].update(noisy_counts=[1, True]),
+        lambda head: head.update(configuration_hash="0" * 64),
+        lambda head: head.update(more=1),
+        lambda head: head.clear(),
+    ],
+)
+def test_a_kept_look_that_was_changed_opens_no_source(configured, log, monkeypatch, change):
+    config = load_config(configured())
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "plan_events", stopped_after_a_look)
+        with pytest.raises(SynthError, match="not enough memory"):
+            pipeline.measure(config, log=log)
+    path = run_directory(config) / LOOK
+    assert path.stat().st_mode & 0o777 == 0o600
+    head = json.loads(path.read_bytes())
+    change(head)
+    path.write_bytes(json.dumps(head).encode())
+    monkeypatch.setattr(curator, "measure", partial(pytest.fail, "measured"))
+    with pytest.raises(OutputError, match="the look that small took was changed"):
+        pipeline.measure(config, log=log)
+
+
+def test_a_disk_that_is_full_when_the_look_is_kept_is_an_expected_failure(
+    configured, log, monkeypatch
+):
+    config = load_config(configured())
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "keep_look", full)
+        with pytest.raises(OutputError, match="the disk is full"):
+            pipeline.measure(config, log=log)
+    pipeline.measure(config, log=log)
 
 
 class Told:

@@ -160,8 +160,12 @@ def exact_counts_planned(patch: pytest.MonkeyPatch) -> None:
         return type(counts)(profile)
 
     def measure(*arguments):
-        *others, plan_after = arguments
-        return after_look(*others, lambda _: plan_after(seen[-1]))
+        *others, plan_after, kept = arguments
+
+        def plan(look):
+            return plan_after(replace(look, noisy_counts=tuple(seen[-1])))
+
+        return after_look(*others, plan, kept)
 
     patch.setattr(measuring, "gathered", noted)
     patch.setattr(measuring, "_measure_after_look", measure)

@@ -234,7 +234,7 @@ def run(
                     files=source_files(config.source),
                     stream=NoiseStream(key=bytes(32)),
                     directory=directory,
-                    plan_after=lambda noisy_counts: plan_events(config, noisy_counts),
+                    plan_after=lambda look: plan_events(config, look.noisy_counts),
                 )
             else:
                 pipeline.measure(config, log=RecordedLog())
