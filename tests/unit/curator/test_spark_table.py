@@ -1,15 +1,17 @@
 """Which tables of Spark are counted, and what is said about those that are not."""
 
 from collections import Counter
+from contextlib import contextmanager
 from fractions import Fraction
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config import PersonUnit
+from synth.config import PersonUnit, load_config
 from synth.domain import Attribute, Universe
 from synth.errors import SourceError
+from synth.job import pipeline
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -81,6 +83,23 @@ def test_a_table_that_is_not_there_is_named_in_the_words_of_the_configuration(
         on_spark(table, PLACES)
     assert raised.value.fix
     assert "[" not in str(raised.value)  # Spark's own messages begin with [KIND_OF_ERROR]
+
+
+def test_a_table_that_is_not_there_is_found_before_the_charge(
+    spark, project, tmp_path, log, monkeypatch
+):
+    @contextmanager
+    def that_session(_master, _scratch):
+        yield spark
+
+    monkeypatch.setattr("synth.curator.spark.engine.spark_process", that_session)
+    table = {"table": parquet(tmp_path / "nowhere"), "master": "local[2]"}
+    path = project(people=None, source={"path": None, "spark": table})
+    with pytest.raises(SourceError, match="Spark finds no Parquet file at parquet") as raised:
+        pipeline.measure(load_config(path), log=log)
+    assert "no record was read and nothing was charged" in str(raised.value)
+    assert not (tmp_path / "state" / "ledger.sqlite").exists()
+    assert not list((tmp_path / "state").rglob("scratch-*"))
 
 
 BAD_COLUMNS = {
