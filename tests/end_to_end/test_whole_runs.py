@@ -1,10 +1,10 @@
-"""One table of whole runs: measured, published and verified, in every combination there is.
+"""One table of whole runs, measured, published and verified, in which all choices meet.
 
-Strategy, size of the universe, unit, relation and public total, and delta are combined in full;
-the kind of file goes round, so that each meets every other choice. A combination is refused by the
-configuration, unspent, or it ends in a release that stands; what was measured of a universe that
-can be held is published twice, fitted at once and block by block. A new strategy or mechanism that
-is not in the table fails a test below.
+Strategy, size of the universe, unit, relation and public total, and delta: any four of these five
+are combined in full. The kind of file goes round, so that each meets every other choice. A
+combination is refused by the configuration, unspent, or it ends in a release that stands; what was
+measured of a universe that can be held is published twice, fitted at once and block by block. A new
+strategy or mechanism that is not in the table fails a test below.
 """
 
 import functools
@@ -12,6 +12,7 @@ import gzip
 import itertools
 import json
 import shutil
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow.csv
@@ -63,13 +64,19 @@ FILLER = [
 """Columns that bring the universe above what can be held."""
 
 
+def place_of(case):
+    """One further with every choice that is one further in its list."""
+    choices = zip((STRATEGIES, SIZES, UNITS, RELATIONS, DELTAS), case, strict=True)
+    return sum(list(values).index(value) for values, value in choices)
+
+
 def file_of(case):
-    """The kind of file, going round so that every pair of choices meets every kind."""
-    places = [
-        list(values).index(value)
-        for values, value in zip((STRATEGIES, SIZES, UNITS, RELATIONS, DELTAS), case, strict=True)
-    ]
-    return FORMATS[sum(places) % len(FORMATS)]
+    """The kind of file, going round so that every choice meets every kind."""
+    return FORMATS[place_of(case) % len(FORMATS)]
+
+
+TRIED = [case for case in CASES if place_of(case) % 2 == 0]
+"""Every other one: whatever four of the choices are, one of the fifth goes with them."""
 
 
 def write_source(place: Path, kind: str) -> str:
@@ -109,7 +116,7 @@ def configured(project, place, case) -> Path:
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=", ".join)
+@pytest.mark.parametrize("case", TRIED, ids=", ".join)
 def test_a_run_ends_in_a_release_that_stands_or_is_refused_unspent(
     project, tmp_path, log, monkeypatch, case
 ):
@@ -149,13 +156,23 @@ def mechanisms_of(config) -> set[str]:
     return {event.mechanism for event in events if hasattr(event, "mechanism")}
 
 
+def test_any_four_choices_meet_and_every_kind_of_file_meets_each():
+    for four in itertools.combinations(range(5), 4):
+        chosen = itemgetter(*four)
+        assert set(map(chosen, TRIED)) == set(map(chosen, CASES))
+    for each in range(5):
+        assert {(case[each], file_of(case)) for case in TRIED} == {
+            (case[each], kind) for case in CASES for kind in FORMATS
+        }
+
+
 def test_the_table_has_every_strategy_and_mechanism(project, tmp_path):
     assert {value for value in STRATEGIES.values() if isinstance(value, str)} == set(
         STRATEGY.single.words
     )
     assert any(isinstance(value, dict) for value in STRATEGIES.values())
     missing = set(MECHANISMS)
-    for case in CASES:
+    for case in TRIED:
         if missing and not (case[1] == "list" and case[0] in NOT_HELD):
             missing -= mechanisms_of(load_config(configured(project, tmp_path, case)))
     assert missing == set()
