@@ -207,6 +207,7 @@ def source_commit() -> str | None:
     return commit if isinstance(commit, str) and COMMIT.fullmatch(commit) else None
 
 
+@cache
 def arithmetic_fingerprint() -> str:
     """A hash that differs where floating-point results of post-processing may differ.
 
