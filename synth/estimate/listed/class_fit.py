@@ -36,7 +36,7 @@ from synth.domain import Attribute, Universe
 from synth.estimate.blocks.products import one_thread_each
 from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.reproducible import exp, log, total, whole
-from synth.estimate.listed.tables import SumTable, View, combined, groups_of, one_way
+from synth.estimate.listed.tables import OneWay, SumTable, View, combined, groups_of, one_way
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -91,10 +91,11 @@ def fit_classes(
     threads.
     """
     records = max(records, 0.0)
-    shares = one_way(tables, universe, records)
+    columns = one_way(tables, universe, records)
+    shares = [column.shares for column in columns]
     if records < 1.0:
         return Classes.independent(shares, records)
-    objective = _Objective(tables, universe, records)
+    objective = _Objective(tables, columns, universe, records)
     classes, steps = objective.size
     if not classes:
         return Classes.independent(shares, records)
@@ -243,7 +244,13 @@ class _Objective:
     which there are those of coarser views. All slopes are divided by the total.
     """
 
-    def __init__(self, tables: Sequence[SumTable], universe: Universe, records: float) -> None:
+    def __init__(
+        self,
+        tables: Sequence[SumTable],
+        columns: Sequence[OneWay],
+        universe: Universe,
+        records: float,
+    ) -> None:
         """Sort the tables; sums of more than three attributes are taken apart into threes."""
         self._records = records
         self.rows = tuple(_slices(universe.shape))
@@ -262,7 +269,7 @@ class _Objective:
             self._coarse.append((view, grouping))
             end += size
         self._height = end
-        self._ones = self._one_way(tables, universe)
+        self._ones = self._one_way(columns, universe)
         self._strips = list(self._by_first_view())
         self._triples = [self._triple(*each) for each in self._threes]
         self._order = np.random.Generator(np.random.Philox(_SEED + 1))
@@ -318,14 +325,16 @@ class _Objective:
     # Tables, as they are compared.
 
     def _one_way(
-        self, tables: Sequence[SumTable], universe: Universe
+        self, columns: Sequence[OneWay], universe: Universe
     ) -> list[tuple[slice, _Grouping | None, Floats, float]]:
-        """For every view of one attribute: its codes, groups, pooled sums and precision."""
+        """For every attribute: its codes, groups, expected sums and their precision."""
         found = []
-        for (view,), sums, variance in combined(tables, 1):
-            grouping = _Grouping(groups_of(universe, view)) if view[1] else None
-            precision = 1.0 / (variance + _LEAST_VARIANCE)
-            found.append((self.rows[view[0]], grouping, sums, precision))
+        for axis, (shares, step, variance) in enumerate(columns):
+            if step is None:
+                continue
+            grouping = _Grouping(groups_of(universe, (axis, step))) if step else None
+            sums = self._records * (shares if grouping is None else grouping.sums(shares))
+            found.append((self.rows[axis], grouping, sums, 1.0 / (variance + _LEAST_VARIANCE)))
         return found
 
     def _by_first_view(self) -> Iterator[_Strip]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from synth.domain import Margin, Universe
 from synth.domain.counts import margin_cells, margin_sums
 from synth.domain.margin import nested_sums, nested_sums_by_block
+from synth.estimate.listed.levels import posterior_of_levels, simplex
 from synth.estimate.sums import LEAST_VARIANCE
 from synth.measurements import MeasuredTable
 
@@ -134,31 +135,35 @@ def groups_of(universe: Universe, view: View) -> NDArray[np.int64]:
     return np.asarray(universe.attributes[axis].groups(step), dtype=np.int64)
 
 
-def simplex(values: Floats, total: float) -> Floats:
-    """The nearest numbers >= 0 with this sum: all lowered alike and cut at zero."""
-    if total <= 0.0:
-        return np.zeros(values.size)
-    falling = -np.sort(-values)
-    excess = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-    last = int(np.flatnonzero(falling > excess)[-1])
-    return np.asarray(np.maximum(values - excess[last], 0.0))
+class OneWay(NamedTuple):
+    """What all tables say of one attribute.
+
+    Shapes and units: `shares` has one number >= 0 per code, which sum to one. `step` is the finest
+    resolution at which the attribute was measured, None if it was not; `variance` is what the
+    sums at it are uncertain by, on average.
+    """
+
+    shares: Floats
+    step: int | None
+    variance: float
 
 
-def one_way(tables: Sequence[SumTable], universe: Universe, total: float) -> list[Floats]:
+def one_way(tables: Sequence[SumTable], universe: Universe, total: float) -> list[OneWay]:
     """For every attribute the share of each code.
 
     The sums at the codes and at coarser levels are combined from fine to coarse: a group's gap
-    is spread evenly over its codes, by the share that their common noise leaves it. Then they
-    are brought to the total and projected onto the numbers >= 0. An attribute of which no table
-    speaks is even.
+    is spread evenly over its codes, by the share that their common noise leaves it. Where the codes
+    were measured, their posterior means are taken (`levels`); otherwise the sums are brought to the
+    total and projected onto the numbers >= 0. An attribute of which no table speaks is even.
     """
     views: dict[int, list[tuple[int, Floats, float]]] = {}
     for ((axis, step),), sums, variance in combined(tables, 1):
         views.setdefault(axis, []).append((step, sums, variance))
-    shares = []
-    for axis, size in enumerate(universe.shape):
+    found = []
+    for axis, attribute in enumerate(universe.attributes):
+        size = attribute.size
         values = np.full(size, max(total, 0.0) / size)
-        noise = math.inf
+        noise = finest = math.inf
         for step, sums, variance in views.get(axis, []):
             group = groups_of(universe, (axis, step))
             members = np.bincount(group)
@@ -166,7 +171,14 @@ def one_way(tables: Sequence[SumTable], universe: Universe, total: float) -> lis
             gain = 1.0 if math.isinf(noise) else members * noise / (members * noise + variance)
             values = values + (gap * gain / members)[group]
             noise = min(noise, variance / float(members.mean()))
-        values = simplex(values + (total - float(values.sum())) / size, total)
+            finest = min(finest, variance)
+        finest_step = views[axis][0][0] if axis in views else None
+        if finest_step == 0:
+            levels = posterior_of_levels(values, finest, total, ordered=attribute.is_ordered)
+            values, finest = levels.mean, float(np.cumsum(levels.variance)[-1]) / size
+        else:
+            values = simplex(values + (total - float(values.sum())) / size, total)
         mass = float(values.sum())
-        shares.append(values / mass if mass > 0.0 else np.full(size, 1.0 / size))
-    return shares
+        shares = values / mass if mass > 0.0 else np.full(size, 1.0 / size)
+        found.append(OneWay(shares, finest_step, finest))
+    return found
