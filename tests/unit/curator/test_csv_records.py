@@ -108,7 +108,7 @@ def test_the_slow_definition_is_that_of_python(name, text):
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(text=TEXTS, size=st.integers(1, 12), limit=st.integers(1, 40), width=st.integers(1, 3))
 @example(text='a,"b\n', size=1, limit=40, width=2)
 @example(text="a,b,c\\\r\nd,e,f\\\r\n", size=50, limit=40, width=2)
@@ -146,7 +146,7 @@ def test_what_writers_of_csv_write_takes_the_quick_way(text):
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(texts=st.lists(TEXTS, min_size=3, max_size=3), size=st.integers(1, 12))
 def test_inserting_a_record_between_two_changes_no_other(name, texts, size):
     """The relation of neighbours: the bytes of one record, with their line end."""
