@@ -24,9 +24,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+import typer.main
 from fault_harness import forked_job
 from warm_trial import warm
 
+from synth.cli import app
 from synth.job import preconditions
 from synth.noise import table_sampler
 from synth.release.verification import trial_reading
@@ -37,14 +39,17 @@ ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation",
 def warm_up(configuration: Path) -> None:
     """Do one small job, and load what other commands need.
 
-    The noise was tested by that job; forks test it no more, nor tabulate its laws again.
+    The noise was tested by that job; forks test it no more, nor tabulate its laws again, nor read
+    the signatures of all commands.
     """
     preconditions.self_test = functools.cache(preconditions.self_test)
     table_sampler._table = functools.cache(table_sampler._table)
-    forked_job.warm_up(configuration)
     os.environ.setdefault("MPLBACKEND", "Agg")
     for name in ALSO_LOADED:
         __import__(name)
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(app)
+    forked_job.warm_up(configuration)
 
 
 def started(request: dict, streams: Sequence[int] = ()) -> int:

@@ -2,7 +2,7 @@
 
 Verification reads a stranger's file in a process that it executes; loading Arrow is most of what
 that takes for a small file. Here the same script runs in a fork, with the same limits, streams and
-exit code. A small file that was read within the same limits before is not read again. That trials
+exit code; a small file that was read before, within the same limits, is not read again. That trials
 are executed is tested in tests/faults/test_hostile_releases.py, and wherever commands are.
 """
 
@@ -45,20 +45,9 @@ def warm_process() -> str:
 
 def warm(module: Any, *, path: str | None = None) -> SimpleNamespace:
     """What `module` needs of subprocess, its trials forked by the process at `path`."""
-    known: dict[tuple[object, ...], subprocess.CompletedProcess[bytes]] = {}
 
     def run(
         command: list[str], *, stdin: Any, timeout: float, **_: object
-    ) -> subprocess.CompletedProcess[bytes]:
-        if os.fstat(stdin.fileno()).st_size > SMALL_BYTES:
-            return forked(command, stdin, timeout)
-        file = (os.pread(stdin.fileno(), SMALL_BYTES, 0), *command)
-        if file not in known:
-            known[file] = forked(command, stdin, timeout)
-        return known[file]
-
-    def forked(
-        command: list[str], stdin: Any, timeout: float
     ) -> subprocess.CompletedProcess[bytes]:
         with socket.socket(socket.AF_UNIX) as asked:
             asked.settimeout(timeout)
@@ -100,8 +89,20 @@ def carried_out(words: list[str], descriptor: int) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), told
 
 
+def answer_to(request: bytes, descriptor: int, known: dict[tuple[bytes, bytes], bytes]) -> bytes:
+    """What is said of a file: once more, if it is small and was read within the same limits."""
+    content = os.pread(descriptor, SMALL_BYTES + 1, 0)
+    said = known.get((request, content))
+    if said is None:
+        said = json.dumps(carried_out(json.loads(request), descriptor)).encode() + b"\n"
+        if len(content) <= SMALL_BYTES:
+            known[request, content] = said
+    return said
+
+
 def main() -> None:
     importlib.import_module("pyarrow.parquet")  # what each fork finds loaded
+    known: dict[tuple[bytes, bytes], bytes] = {}
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(sys.argv[1])
         listening.listen()
@@ -112,10 +113,10 @@ def main() -> None:
                 request, descriptors, _, _ = socket.recv_fds(asked, 1 << 16, 1)
                 if not request:
                     continue
-                answer = json.dumps(carried_out(json.loads(request), descriptors[0]))
+                answer = answer_to(request, descriptors[0], known)
                 os.close(descriptors[0])
                 try:
-                    asked.sendall(answer.encode() + b"\n")
+                    asked.sendall(answer)
                 except OSError:
                     continue  # whoever asked is gone
 
