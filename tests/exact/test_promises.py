@@ -107,12 +107,13 @@ def measured(tmp_path_factory):
         if promise.neighbours == "replace-one":
             asked = {**asked, "public_totals": total}
         (directory / "toy.yaml").write_text(json.dumps(merged(SMALL, asked)))
+        (directory / "people.csv").touch()
+        config = load_config(directory / "toy.yaml")
+        assert Promise.of(config.privacy) == promise
         tables = {}
         for data in DATA:
             lines = ["a,b,c", *(",".join(record) for record in data)]
             (directory / "people.csv").write_text("\n".join(lines) + "\n")
-            config = load_config(directory / "toy.yaml")
-            assert Promise.of(config.privacy) == promise
             with noted_noise() as noted:
                 curator.measure(
                     config,
