@@ -14,6 +14,7 @@ The noise has the exact law in floating point and a seed: for a benchmark, not f
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,12 +34,16 @@ from synth.config import (
     WeightedMarginal,
     WorkloadConfig,
 )
-from synth.domain import Attribute, Universe
-from synth.measurements import MeasuredTable, Measurements
-from synth.noise import noise_variance
-from synth.plan import plan_events, plan_look
+from synth.curator.counting.tabulate import FilledCells
+from synth.curator.measuring import Counted, measure_after_look, measure_counted
+from synth.curator.sensitive import Sensitive
+from synth.domain import DENSE_LIMIT_CELLS, Attribute, Margin, Universe
+from synth.estimate.maximum_entropy import quick_guess
+from synth.measurements import MeasuredLook, MeasuredTable, Measurements
+from synth.noise import NoiseStream, noise_variance
+from synth.plan import Schedule, plan_look
 from synth.plan.look import problem_to_plan
-from synth.plan.weighing import choose
+from synth.plan.weighing import choose, planned_way
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 from synth.release.derivation import derive
@@ -184,9 +189,31 @@ def profile_of(rows: Ints, sizes: tuple[int, ...], firsts: Sequence[int]) -> Int
     return np.array(later) - np.array([*later[1:], 0])
 
 
+def run(config: Config, rows: Ints, seed: int) -> Measurements:
+    """What a run measures of these records, by its own code, with exact noise."""
+    universe = config.universe
+    if universe.size > DENSE_LIMIT_CELLS:
+        cells, numbers = np.unique(rows, axis=0, return_counts=True)
+        held: Counted = Sensitive(FilledCells(tuple(cells.T), numbers.astype(np.int64)))
+    else:
+        held = Sensitive(counted(rows, range(len(universe.shape)), universe.shape))
+    look, stream = plan_look(config), NoiseStream(key=hashlib.sha256(b"%d" % seed).digest())
+
+    def fit(noisy: Measurements) -> Callable[[Margin], NDArray[np.float64]]:
+        return quick_guess(noisy, universe)
+
+    def plan_after(seen: MeasuredLook | None) -> Sequence[TableEvent] | Schedule:
+        way = planned_way(config, None if seen is None else seen.noisy_counts)
+        return way.schedule or way.first
+
+    if look is None:
+        return measure_counted(config, plan_after(None), held, stream, fit)
+    return measure_after_look(config, look, held, stream, plan_after, fit=fit)
+
+
 def outcome(config: Config, rows: Ints, seed: int) -> list[float]:
     """The mean total variation of what is published, by number of columns, then of the cells."""
-    made = measured(config, rows, plan_events(config, looked_at(config, rows, seed)), seed)
+    made = run(config, rows, seed)
     counts, shape = derive(made, config).counts, config.universe.shape
     columns, values = np.stack(counts.columns, axis=1), counts.values
     found: dict[int, list[float]] = {}

@@ -28,7 +28,7 @@ import pandas as pd
 from accuracy import budgeted
 from numpy.typing import NDArray
 from tables import ROOT, encode
-from thin import looked_at
+from thin import run
 
 from synth import load_config
 from synth.config import Config, OutputConfig, WeightedMarginal, WorkloadConfig
@@ -37,7 +37,6 @@ from synth.domain.counts import margin_sums
 from synth.estimate.listed.estimate import estimate_listed
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
-from synth.plan import plan_events
 from synth.plan.problem import problem_of
 from synth.plan.spending import Purse
 from synth.privacy import TableEvent
@@ -86,10 +85,8 @@ def adult() -> tuple[Config, Columns]:
     return config, [encode(rows[each.name], each) for each in attributes]
 
 
-def events_of(config: Config, way: str, rows: Columns, seed: int) -> Sequence[TableEvent]:
+def events_of(config: Config, way: str) -> Sequence[TableEvent]:
     """The tables of a way; those of single columns get shares that suit their sizes."""
-    if way == "auto":
-        return plan_events(config, looked_at(config, np.stack(rows, axis=1), seed))
     problem = problem_of(config)
     names = config.universe.names
     purse = Purse(config.privacy.epsilon, "gaussian" if config.privacy.delta else "laplace")
@@ -160,7 +157,10 @@ def main() -> None:
                 config = budgeted(plain, Fraction(epsilon), Fraction(delta), "auto")
                 found, wall, used = [], 0.0, 0.0
                 for seed in range(options.draws):
-                    measured = measure(config, rows, events_of(config, way, rows, seed), seed)
+                    if way == "auto":
+                        measured = run(config, np.stack(rows, axis=1), seed)
+                    else:
+                        measured = measure(config, rows, events_of(config, way), seed)
                     start, clock = time.perf_counter(), time.process_time()
                     counts = estimate_listed(measured, config, seed=seed).round(seed)
                     wall += time.perf_counter() - start

@@ -17,7 +17,7 @@ from synth.config import Config
 from synth.curator.boundary import LOOK_NUMBER
 from synth.noise import NoiseStream
 from synth.plan import Look, Schedule, plan_events, plan_look, plan_schedule
-from synth.plan.adaptive import Round
+from synth.plan.rounds import Round
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 
@@ -45,10 +45,10 @@ class AuditedPlan:
     @classmethod
     def of(cls, config: Config) -> AuditedPlan:
         """The plan of a configuration. Raises: ConfigError for noise that cannot be drawn."""
-        schedule = plan_schedule(config)
+        schedule, look = plan_schedule(config), plan_look(config)
         if schedule is None:
             events = plan_events(config)
-            return cls(None, events, events, (), plan_look(config))
+            return cls(None, events, events, (), look)
         chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
         counted, cells = list(schedule.first), 0
         for candidate in schedule.candidates if schedule.rounds else ():
@@ -60,6 +60,7 @@ class AuditedPlan:
             (*schedule.first, *chosen),
             tuple(counted),
             tuple(distinct_rounds(schedule)),
+            look,
         )
 
     @property

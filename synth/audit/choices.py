@@ -13,7 +13,7 @@ from synth.audit.claim import PureClaim
 from synth.audit.findings import Finding
 from synth.curator.boundary import choose_table
 from synth.plan import Schedule
-from synth.plan.adaptive import Candidate, Round
+from synth.plan.rounds import Candidate, Round
 
 CHOICES = 1 << 10
 """With one stream."""

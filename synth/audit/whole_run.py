@@ -23,9 +23,8 @@ from synth.audit.findings import Finding
 from synth.audit.made_up_sources import MadeUpSource, Record, text_of
 from synth.audit.tables import wanted_canaries
 from synth.config import Config, PersonUnit
-from synth.curator.measuring import measure
-from synth.domain import Attribute
-from synth.measurements import Measurements
+from synth.curator.measuring import Fit, measure
+from synth.domain import Attribute, Universe
 from synth.plan import Look, Schedule
 from synth.privacy import TableEvent
 
@@ -107,8 +106,8 @@ def audit_whole_run(
                 files=files,
                 stream=trials.streams(),
                 directory=Path(directory),
-                fit=_NothingKnown(config.universe.size),
-                plan_after=lambda _: () if isinstance(plan, Schedule) else plan,
+                fit=_nothing_known(config.universe),
+                plan_after=lambda _: plan,
             )
             noisy = measured.tables[table.number].noisy_counts[numbers].astype(np.int64)
             guesses += guess(claim, canaries, canaries.split(noisy, each), bits)
@@ -124,14 +123,9 @@ def audit_whole_run(
     )
 
 
-@dataclass(frozen=True)
-class _NothingKnown:
-    """A guess of the universe that knows nothing: every cell is empty."""
-
-    cells: int
-
-    def __call__(self, _: Measurements) -> NDArray[np.float64]:
-        return np.zeros(self.cells)
+def _nothing_known(universe: Universe) -> Fit:
+    """A guess that knows nothing: every cell of every table is empty."""
+    return lambda _: lambda margin: np.zeros(margin.cells(universe))
 
 
 def countable_table(config: Config, plan: Sequence[TableEvent] | Schedule) -> CountableTable | None:

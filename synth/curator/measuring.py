@@ -1,13 +1,13 @@
 """The curator: opens the raw data, counts, adds noise, and forgets.
 
-Three ways lead from one count to noisy tables: all at once, by filled cells where the universe
-cannot be held; the same after a look, by which the tables are planned; or in rounds where tables
-are chosen by what was measured before.
+Two ways lead from one count, of filled cells where the universe cannot be held, to noisy tables:
+all at once, or in rounds where tables are chosen by what was measured before. Either may come after
+a look, by which it is planned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -37,17 +37,17 @@ from synth.curator.counting.tabulate import (
 from synth.curator.engine import open_engine
 from synth.curator.seal import with_source_open
 from synth.curator.sensitive import Sensitive
-from synth.domain import DENSE_LIMIT_CELLS, Margin
+from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
 from synth.errors import BugError
 from synth.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.noise import NoiseStream
 from synth.plan import Look, Schedule
 from synth.privacy import TableEvent
 
-Fit = Callable[[Measurements], NDArray[np.float64]]
-"""A public guess of the counts of the universe, from noisy tables alone."""
-PlanAfter = Callable[[MeasuredLook], Sequence[TableEvent]]
-"""The tables to measure, from a noisy look alone, which it may make durable first."""
+Fit = Callable[[Measurements], Callable[[Margin], NDArray[np.float64]]]
+"""A public guess of the counts of any table, from noisy tables alone."""
+PlanAfter = Callable[[MeasuredLook], Sequence[TableEvent] | Schedule]
+"""What to measure, from a noisy look alone, which it may make durable first."""
 
 
 def measure(
@@ -70,7 +70,7 @@ def measure(
 
     Privacy: the result has the privacy of `privacy.total_budget` of all events of the plan for
     the configured unit and neighbours; each table that of its event, see `boundary.measure_table`,
-    `measure_in_rounds` and `_measure_after_look`. Exceptions carry words of the configuration
+    `measure_in_rounds` and `measure_after_look`. Exceptions carry words of the configuration
     only, and no reference to anything that was read.
 
     Requires: the charge for all events of the plan is already reserved in the ledger.
@@ -81,22 +81,14 @@ def measure(
     """
 
     def work(spill: Path) -> Measurements:
-        if isinstance(plan, Look):
-            if plan_after is None:
-                raise BugError("a look leads to nothing without a way to plan after it")
-            counted = _counted(
-                config, source, files, spill, config.universe.size > DENSE_LIMIT_CELLS
-            )
-            return _measure_after_look(config, counted, plan, stream, plan_after, seen)
-        if not isinstance(plan, Schedule):
-            margins = margins_of(plan, config.universe)
-            counted = _counted(config, source, files, spill, needs_filled_cells(config, plan))
-            return _measure_at_once(config, plan, margins, counted, stream)
-        if fit is None:
-            raise BugError("tables cannot be chosen without a way to fit those before")
-        with progress.stage(progress.Stage.COUNTING):
-            sensitive_counts = tabulate(config, source, files, spill)
-        return measure_in_rounds(sensitive_counts, plan, config=config, stream=stream, fit=fit)
+        tables = () if isinstance(plan, Look) else _tables_of(plan)
+        margins_of(tables, config.universe)  # before anything is opened
+        counted = _counted(config, source, files, spill, needs_filled_cells(config, tables))
+        if not isinstance(plan, Look):
+            return measure_counted(config, plan, counted, stream, fit)
+        if plan_after is None:
+            raise BugError("a look leads to nothing without a way to plan after it")
+        return measure_after_look(config, plan, counted, stream, plan_after, fit=fit, seen=seen)
 
     try:
         return with_source_open(directory, work)
@@ -146,13 +138,41 @@ def _counted(
         return tabulate(config, source, files, spill)
 
 
-def _measure_after_look(
+def _tables_of(plan: Sequence[TableEvent] | Schedule) -> Sequence[TableEvent]:
+    """The tables that are measured whatever is chosen."""
+    return plan.first if isinstance(plan, Schedule) else plan
+
+
+def measure_counted(
     config: Config,
+    plan: Sequence[TableEvent] | Schedule,
     counted: Counted,
+    stream: NoiseStream,
+    fit: Fit | None = None,
+    *,
+    told: bool = True,
+) -> Measurements:
+    """Measure what is planned: at once, or in rounds.
+
+    Privacy: see `measure_in_rounds` and `_measure_at_once`.
+    Ensures: without `told`, progress does not say which of how many tables is under way.
+    """
+    if not isinstance(plan, Schedule):
+        return _measure_at_once(config, plan, counted, stream, told=told)
+    if fit is None:
+        raise BugError("tables cannot be chosen without a way to fit those before")
+    return measure_in_rounds(config, plan, counted, stream, fit, told=told)
+
+
+def measure_after_look(
+    config: Config,
     look: Look,
+    counted: Counted,
     stream: NoiseStream,
     plan_after: PlanAfter,
-    seen: MeasuredLook | None,
+    *,
+    fit: Fit | None = None,
+    seen: MeasuredLook | None = None,
 ) -> Measurements:
     """Take a noisy look, or take up the one that was `seen`, and measure what is planned by it.
 
@@ -175,38 +195,31 @@ def _measure_after_look(
             seen = measure_look(profile, look.event, stream=stream)
         if seen.event != look.event:
             raise BugError("a look that was taken before is not the one that was planned")
-        events = plan_after(seen)
-        if not look.allows(events):
+        plan = plan_after(seen)
+        if not look.allows(plan.events if isinstance(plan, Schedule) else plan):
             raise BugError("the tables planned after a look cost more than was left for them")
-        margins = margins_of(events, config.universe)
-        measured = _measure_at_once(config, events, margins, counted, stream, told=False)
+        measured = measure_counted(config, plan, counted, stream, fit, told=False)
     return replace(measured, look=seen)
 
 
 def _measure_at_once(
     config: Config,
     events: Sequence[TableEvent],
-    margins: Sequence[Margin],
     counted: Counted,
     stream: NoiseStream,
     *,
-    told: bool = True,
+    told: bool,
 ) -> Measurements:
     """Measure sums of the counts, and list the heavy cells where that is planned.
 
     Privacy: that of `privacy.total_budget(events)`; every table costs its event
     (`boundary.measure_table`, `boundary.measure_list`).
-    Requires: `margins` are those of the events.
-    Ensures: table `number` has the noise of that number of the stream; without `told`, progress
-    does not say which of how many tables is under way.
+    Ensures: table `number` has the noise of that number of the stream.
     """
-    universe = config.universe
+    universe, margins = config.universe, margins_of(events, config.universe)
     held = counted.consume()
     cells = held if isinstance(held, FilledCells) else None
-    if isinstance(held, FilledCells):
-        sums = margin_counts_of_cells(held, margins, universe)
-    else:
-        sums = margin_counts(Sensitive(held), margins, universe)
+    sums = _sums(held, margins, universe)
     tables: dict[int, MeasuredTable] = {}
 
     def under_way() -> AbstractContextManager[None]:
@@ -229,13 +242,23 @@ def _measure_at_once(
     return Measurements(config.release.id, config.hash, in_order)
 
 
+def _sums(
+    held: FilledCells | NDArray[np.int64], margins: Sequence[Margin], universe: Universe
+) -> Iterator[tuple[int, Sensitive[NDArray[np.int64]]]]:
+    """The number of every margin, but of a list of cells, with its counts, still secret."""
+    if isinstance(held, FilledCells):
+        return margin_counts_of_cells(held, margins, universe)
+    return margin_counts(Sensitive(held), margins, universe)
+
+
 def measure_in_rounds(
-    sensitive_counts: Sensitive[NDArray[np.int64]],
-    schedule: Schedule,
-    *,
     config: Config,
+    schedule: Schedule,
+    counted: Counted,
     stream: NoiseStream,
     fit: Fit,
+    *,
+    told: bool,
 ) -> Measurements:
     """Measure the first tables, then in every round choose a candidate and measure it.
 
@@ -252,11 +275,17 @@ def measure_in_rounds(
     margins = margins_of(first, universe)
     tables: dict[int, MeasuredTable] = {}
     parts = len(first) + len(schedule.rounds)
+
+    def under_way(part: int) -> AbstractContextManager[None]:
+        if not told:
+            return nullcontext()
+        return progress.stage(progress.Stage.NOISE, part=part, parts=parts)
+
     sensitive_tables: dict[int, NDArray[np.int64]] = {}
     wanted = (*margins, *(candidate.margin for candidate in schedule.candidates))
-    for number, sensitive_table in margin_counts(sensitive_counts, wanted, universe):
+    for number, sensitive_table in _sums(counted.consume(), wanted, universe):
         if number < len(first):
-            with progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=parts):
+            with under_way(len(tables) + 1):
                 tables[number] = measure_table(
                     sensitive_table, first[number], number=number, stream=stream
                 )
@@ -265,16 +294,16 @@ def measure_in_rounds(
     measured = Measurements(
         config.release.id, config.hash, tuple(tables[number] for number in range(len(first)))
     )
+    guesses: dict[int, NDArray[np.int64]] = {}
     for number, spending in enumerate(schedule.rounds):
-        estimated = fit(measured)
-        guesses = {
-            key: whole_guess(candidate.margin.sums(universe, estimated))
-            for key, candidate in candidates.items()
-        }
+        if schedule.learns or not guesses:
+            guess = fit(measured)
+            guesses = {key: whole_guess(guess(each.margin)) for key, each in candidates.items()}
         chosen = choose_table(
             sensitive_tables, guesses, candidates, spending, number=number, stream=stream
         )
-        with progress.stage(progress.Stage.NOISE, part=len(first) + number + 1, parts=parts):
+        guesses.pop(chosen)
+        with under_way(len(first) + number + 1):
             noisy = measure_table(
                 Sensitive(sensitive_tables.pop(chosen)),
                 spending.event(candidates.pop(chosen)),

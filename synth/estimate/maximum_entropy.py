@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from math import prod, sqrt
@@ -9,7 +10,8 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.domain import Universe
+from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
+from synth.estimate.listed.tables import SumTable, noisy_total, one_way
 from synth.measurements import Measurements
 from synth.privacy import TableEvent
 
@@ -24,6 +26,31 @@ SETTLED = 0.02
 """No cell of any table still moves by more than this many standard deviations of its noise."""
 _NEWTON_STEPS = 25
 _LARGEST_STEP = 30.0
+
+
+def quick_guess(measurements: Measurements, universe: Universe) -> Callable[[Margin], Floats]:
+    """The counts of any table, at the resolution of the codes, as far as noisy tables tell.
+
+    Where the universe can be held it is `maximum_entropy`. Above that the columns do not depend
+    on each other: the product of what is known of each.
+
+    Privacy: post-processing of the measurements.
+    Shapes and units: float64, flat in C order over the table, records.
+    """
+    if universe.size <= DENSE_LIMIT_CELLS:
+        cells = maximum_entropy(measurements, universe)
+        return lambda margin: margin.sums(universe, cells)
+    tables = [SumTable.of(table, universe) for table in measurements.tables]
+    records = max(noisy_total(tables) or 0.0, 0.0)
+    shares = one_way(tables, universe, records)
+
+    def product(margin: Margin) -> Floats:
+        cells = np.array([records])
+        for axis in universe.axes(margin.names):
+            cells = np.kron(cells, shares[axis])
+        return cells
+
+    return product
 
 
 def maximum_entropy(measurements: Measurements, universe: Universe) -> Floats:

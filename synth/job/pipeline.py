@@ -15,14 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from synth import curator
 from synth.config import Config, LedgerConfig, SourceConfig, load_config
 from synth.config.source_files import source_files
 from synth.errors import BugError, PublishedDifferentlyError
-from synth.estimate.maximum_entropy import maximum_entropy
+from synth.estimate.maximum_entropy import quick_guess
 from synth.job.account import ledger_of, mark_published, remove_spilled, state_of
 from synth.job.authorisation import require_authorised, require_signed_as_asked, signing_key
 from synth.job.log import Log, StageLog
@@ -309,11 +306,12 @@ def _measured(
     config, look_file = planned.config, planned.directory / LOOK
     seen = kept_look(look_file, planned.release_id, config.hash)
 
-    def plan_after(look: MeasuredLook) -> Sequence[TableEvent]:
+    def plan_after(look: MeasuredLook) -> Sequence[TableEvent] | Schedule:
         if seen is None:
             with translate_write_errors(str(planned.directory)):
                 keep_look(look_file, Measurements(planned.release_id, config.hash, (), look=look))
-        return plan_events(config, look.noisy_counts)
+        schedule = plan_schedule(config, look.noisy_counts)
+        return schedule or plan_events(config, look.noisy_counts)
 
     figures = [len(planned.tables), *(table.cells for table in planned.tables)]
     with (
@@ -328,17 +326,12 @@ def _measured(
             files=files,
             stream=stream or NoiseStream.from_operating_system(),
             directory=planned.directory,
-            fit=lambda noisy: _guess(noisy, config),
+            fit=lambda noisy: quick_guess(noisy, config.universe),
             plan_after=plan_after,
             seen=seen,
         )
         curator.require_unchanged(planned.source, planned.directory)
     return measurements
-
-
-def _guess(noisy: Measurements, config: Config) -> NDArray[np.float64]:
-    """The counts of the universe as far as noisy tables tell: what an adaptive choice goes by."""
-    return maximum_entropy(noisy, config.universe)
 
 
 def publish(

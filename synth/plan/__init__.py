@@ -1,14 +1,12 @@
 """The planner: measured tables, budget split and forecast of errors; never opens the data."""
 
-from synth.plan.adaptive import RULE as CANDIDATES_RULE
-from synth.plan.adaptive import Schedule, selection_budget
 from synth.plan.costs import Costs
 from synth.plan.forecast import Forecast, QueryForecast, compare, forecast
 from synth.plan.look import Look, plan_look
+from synth.plan.rounds import Schedule
 from synth.plan.weighing import charged_events, plan_events, plan_schedule
 
 __all__ = [
-    "CANDIDATES_RULE",
     "Costs",
     "Forecast",
     "Look",
@@ -20,5 +18,4 @@ __all__ = [
     "plan_events",
     "plan_look",
     "plan_schedule",
-    "selection_budget",
 ]

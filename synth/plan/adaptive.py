@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
 from math import prod
-from typing import Any
 
 from synth.domain import Margin
 from synth.plan.margins import margins_of_order
-from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variance
 from synth.plan.problem import Problem
+from synth.plan.rounds import Candidate, Round, Schedule, rounds_of
 from synth.plan.spending import EVERYBODY, TOTAL_SHARE, Purse, Spending, total_is_known, with_total
-from synth.privacy import (
-    OpenTableEvent,
-    PrivacyEvent,
-    SelectionEvent,
-    TableEvent,
-    sensitivity_l1,
-    sensitivity_l2_squared,
-)
-from synth.privacy.accounting import GAUSSIAN
+from synth.privacy import TableEvent
 
 MOST_CANDIDATES = 2_000
 LARGEST_CANDIDATE_CELLS = 10**6
@@ -44,30 +33,15 @@ START = Fraction(1, 10)
 ROUNDS_PER_ATTRIBUTE = 2
 MOST_ROUNDS = 16
 """Every round fits a model anew, which takes a few seconds."""
-CHOICE_SHARE = Fraction(1, 8)
-"""The part of a round's budget that pays for the choice; the rest pays for the table."""
-
-_STEPS = 1 << 48
-"""Square roots are rounded down to whole parts of this."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A table that may be chosen.
-
-    `weight`: the sum, over the tables and sets of ranges of the workload, of their weight times
-    the number of attributes that they share with the candidate (McKenna, Mullins, Sheldon,
-    Miklau 2022, section 3); divided by the largest of all candidates, so at most 1.
-    """
-
-    margin: Margin
-    cells: int
-    weight: Fraction
 
 
 @lru_cache(maxsize=64)
 def candidates_of(problem: Problem) -> tuple[Candidate, ...]:
     """All candidates, by number of attributes and then by name.
+
+    The weight of a candidate is the sum, over the tables and sets of ranges of the workload, of
+    their weight times the number of attributes that they share with it (McKenna, Mullins, Sheldon,
+    Miklau 2022, section 3); divided by the largest of all.
 
     Privacy: a function of the public problem; no data are seen.
     Ensures: the same tables in the same order whatever the order of the columns; every weight is
@@ -155,96 +129,27 @@ def selection_budget(problem: Problem) -> Fraction:
     return adaptive_purse(problem).budget(problem.privacy) - spent
 
 
-@dataclass(frozen=True)
-class Round:
-    """One private choice of a table, and the noise of the table that is chosen."""
-
-    selection: SelectionEvent
-    table: OpenTableEvent
-
-    def event(self, candidate: Candidate) -> TableEvent:
-        """The event of the table, if `candidate` is chosen."""
-        return self.table.over(candidate.margin.names, candidate.cells, candidate.margin.coarsening)
-
-    def expected_l1(self, candidate: Candidate) -> int:
-        """About how far, in records, the noise alone would bring the table of the candidate.
-
-        The mean absolute value of a normal noise of the same variance, for every cell; the sum
-        is rounded to whole records. A function of public numbers.
-        """
-        deviation = math.sqrt(noise_variance(self.event(candidate)))
-        return round(MEAN_ABSOLUTE * deviation * candidate.cells)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Everything that an adaptive run will spend.
-
-    Privacy: all events are known before any record is read: how many rounds there are, and
-    what each of them costs, depends on the configuration alone. Which tables are chosen does
-    not change their cost. So the budget can be charged in full beforehand.
-    """
-
-    first: tuple[TableEvent, ...]
-    """Measured before anything is chosen: all 1-way tables."""
-    candidates: tuple[Candidate, ...]
-    rounds: tuple[Round, ...]
-
-    @property
-    def events(self) -> tuple[PrivacyEvent, ...]:
-        """What is charged: the first tables, then choice and table of every round."""
-        later = (event for each in self.rounds for event in (each.selection, each.table))
-        return (*self.first, *later)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Rounds and candidates in JSON values; budgets are exact fractions in text."""
-        return {
-            "rule": RULE,
-            "rounds": [
-                {
-                    "epsilon_of_choice": str(each.selection.epsilon),
-                    "mechanism": each.table.mechanism,
-                    "epsilon": None if each.table.epsilon is None else str(each.table.epsilon),
-                    "rho": None if each.table.rho is None else str(each.table.rho),
-                }
-                for each in self.rounds
-            ],
-            "candidates": [
-                {
-                    "attributes": list(candidate.margin.names),
-                    "cells": candidate.cells,
-                    "weight": str(candidate.weight),
-                }
-                for candidate in self.candidates
-            ],
-        }
-
-
 @lru_cache(maxsize=64)
 def schedule_of(problem: Problem) -> Schedule:
     """First tables, candidates and rounds of the adaptive strategy.
 
-    Every round has the same part of what the first tables leave. Without delta, `CHOICE_SHARE` of
-    its epsilon is for the choice. With delta, the round has a rho; the choice gets the epsilon
-    whose epsilon^2 / 2 is about that share of it, and the table exactly the rest.
+    Every round has the same part of what the first tables leave.
 
-    Privacy: without delta, the epsilons add up to exactly `privacy.epsilon`. With delta, the rhos
-    of the tables and epsilon^2 / 2 of the choices add up to exactly
+    Privacy: all together cost exactly the budget (`rounds_of`): `privacy.epsilon`, or with delta
     `largest_rho(epsilon, delta)`, so that the total of all events is at most
     (`privacy.epsilon`, `privacy.delta`).
-    Rounding: square roots down.
     """
     candidates = candidates_of(problem)
-    count = round_count(problem)
-    if not count:
-        return Schedule(initial_events(problem), candidates, ())
-    budget = selection_budget(problem) / count
-    split = _gaussian_round if problem.privacy.delta else _laplace_round
-    choice, table = split(problem, budget)
-    rounds = tuple(
-        Round(SelectionEvent(len(candidates) - number, choice), table) for number in range(count)
-    )
-    return Schedule(initial_events(problem), candidates, rounds)
+    rounds: tuple[Round, ...] = ()
+    if count := round_count(problem):
+        rounds = rounds_of(
+            problem,
+            selection_budget(problem),
+            count=count,
+            candidates=len(candidates),
+            gaussian=problem.privacy.delta > 0,
+        )
+    return Schedule(initial_events(problem), candidates, rounds, RULE)
 
 
 def likely_tables(problem: Problem) -> tuple[TableEvent, ...]:
@@ -286,20 +191,3 @@ def _noise_share(problem: Problem, each: Round, candidate: Candidate) -> Fractio
 
 def _pairs(names: Sequence[str]) -> list[frozenset[str]]:
     return [frozenset((one, other)) for i, one in enumerate(names) for other in names[:i]]
-
-
-def _laplace_round(problem: Problem, epsilon: Fraction) -> tuple[Fraction, OpenTableEvent]:
-    choice = epsilon * CHOICE_SHARE
-    return choice, OpenTableEvent(sensitivity_l1(problem.privacy), epsilon - choice)
-
-
-def _gaussian_round(problem: Problem, rho: Fraction) -> tuple[Fraction, OpenTableEvent]:
-    square = 2 * CHOICE_SHARE * rho * _STEPS**2
-    choice = Fraction(math.isqrt(square.numerator // square.denominator), _STEPS)
-    table = OpenTableEvent(
-        sensitivity_l1(problem.privacy),
-        mechanism=GAUSSIAN,
-        rho=rho - choice**2 / 2,
-        sensitivity_l2_squared=sensitivity_l2_squared(problem.privacy),
-    )
-    return choice, table

@@ -13,8 +13,10 @@ and a k-way table of the rows is off, in total variation, by about the smaller o
 
 combined as (seen^-s + not seen^-s)^(-1/s), and by at most 1 - 2^-k. Of q^2 the part `OWN` is that
 of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
-pairs that is measured, and the rest is lost. A 1-way table is off by the noise that all tables
-leave in it, less what being non-negative takes away, and by a small part of what pairs are off by.
+pairs that is measured, and the rest is lost; a part p that is chosen by how much its columns
+depend on each other stands for p^(1/3) of them, with P as if all had p^(1/2) of the variance. A
+1-way table is off by the noise that all tables leave in it, less what being non-negative takes
+away, and by a small part of what pairs are off by.
 Beyond triples, what is right of a table falls from order to order as from pairs to triples.
 
 The letters are regressions, one set for pairs and one for triples, on the errors of some twenty
@@ -39,6 +41,7 @@ from synth.plan.linear_theory import Axis, Question
 from synth.plan.listed import unlisted_share
 from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variances
 from synth.plan.problem import Problem
+from synth.plan.rounds import Schedule
 from synth.plan.wide import is_wide
 from synth.privacy import TableEvent
 
@@ -53,6 +56,9 @@ OWN = 0.15
 """The part of q^2 that the tables over a question's own pairs decide."""
 MOST_LEVELS = 21.0
 """The regressions know no larger mean g; beyond it they stay as they are there."""
+CHOSEN = 1 / 3
+"""Of all pairs a part p that is chosen by its scores tells as much as a part p^CHOSEN by chance,
+and as sharply as if all were measured with p^(1/2) of the variance."""
 TRIPLES_LEAVE = 0.5
 """What measured triples leave of F g^f for all triples."""
 OF_RANGES = 1 / 3
@@ -109,8 +115,13 @@ class ErrorsOfClasses:
         axes: tuple[Axis, ...],
         events: Sequence[TableEvent],
         questions: tuple[Question, ...],
+        schedule: Schedule | None = None,
     ) -> None:
-        """Add up what the tables tell about every column and every pair."""
+        """Add up what the tables tell about every column and every pair.
+
+        With a `schedule`, its first tables and the pairs to be chosen; `events` do not count.
+        """
+        events = events if schedule is None else schedule.first
         self._questions = questions
         self._groups = _groups_of(questions)
         self._cells = math.prod(axis.groups[-1] for axis in axes)
@@ -134,6 +145,12 @@ class ErrorsOfClasses:
                 np.add.at(self._own, pair, both * precision / cells)
                 least = np.minimum(told[:, first], told[:, second])
                 np.maximum.at(self._measured, pair, least)
+        if schedule is not None and schedule.rounds:
+            chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
+            part = len(chosen) / math.comb(columns, 2)
+            several = ~np.eye(columns, dtype=bool)
+            self._own[several] = _precisions(chosen).mean() / math.sqrt(part)
+            self._measured[several] = part**CHOSEN
         held = sum(len(alike) for order, alike in _by_order(events).items() if order > 2)
         self._triples = min(1.0, held / max(1, math.comb(columns, 3)))
         self._pairs = columns * (columns - 1) / 2
@@ -188,14 +205,20 @@ class ErrorsOfClasses:
 
 
 def errors_after_fit(
-    problem: Problem, events: Sequence[TableEvent], questions: tuple[Question, ...]
+    problem: Problem,
+    events: Sequence[TableEvent],
+    questions: tuple[Question, ...],
+    schedule: Schedule | None = None,
 ) -> ErrorsAfterFit | ErrorsOfClasses:
     """The forecast for the size of the universe.
 
+    With a `schedule`, some tables are chosen in the run, and `events` are those of a likely one.
+
     Privacy: a function of the public problem and of planned or measured tables.
     """
-    model = ErrorsOfClasses if is_wide(problem) else ErrorsAfterFit
-    return model(problem.axes, events, questions)
+    if is_wide(problem):
+        return ErrorsOfClasses(problem.axes, events, questions, schedule)
+    return ErrorsAfterFit(problem.axes, events, questions)
 
 
 def _by_order(events: Sequence[TableEvent]) -> dict[int, list[TableEvent]]:

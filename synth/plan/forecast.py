@@ -12,7 +12,6 @@ from typing import Any
 from synth.config import Config, PrivacyConfig, load_config
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
-from synth.plan.adaptive import Schedule, likely_tables
 from synth.plan.costs import Costs, forecast_costs
 from synth.plan.linear_theory import cells_of, questions_of
 from synth.plan.listed import expected_false_cells
@@ -20,13 +19,13 @@ from synth.plan.look import MOST_RECORDS, Look, plan_look, problem_to_plan
 from synth.plan.noise_sums import NoiseSum, laplace_rate, noise_variance
 from synth.plan.problem import CONSIDERED_RECORDS, Problem, Seen, problem_of, unsuitable
 from synth.plan.query_forecast import MISS, QueryForecast, forecast_queries
+from synth.plan.rounds import Schedule
 from synth.plan.usefulness import Proposal, Usefulness, proposals, usefulness
 from synth.plan.weighing import (
     Alternative,
     alternatives,
     choose,
-    plan_events,
-    plan_schedule,
+    planned_way,
     possible_plans,
 )
 from synth.privacy import TableEvent
@@ -83,7 +82,7 @@ class Forecast:
     alternatives: tuple[Alternative, ...] = ()
     """The best of every kind that could be measured, what is measured first; if asked for."""
     schedule: Schedule | None = None
-    """What `adaptive` chooses among, and what that costs."""
+    """What is chosen among in the run, and what that costs."""
     look: Look | None = None
     """What is measured before the tables are planned. They are those of a guess then, unless the
     noisy counts of a look were given."""
@@ -158,11 +157,15 @@ def forecast(
     if epsilon is not None:
         config = _with_epsilon(config, epsilon)
     look, problem = plan_look(config), problem_to_plan(config, noisy_counts)
-    schedule = plan_schedule(config)
-    likely = likely_tables(problem) if schedule and events is None else None
-    costs = _costs(config, possible_plans(config) if events is None else [tuple(events)])
-    events = plan_events(config, noisy_counts) if events is None else tuple(events)
-    useful = usefulness(problem, likely or events, problem.records)
+    way = planned_way(config, noisy_counts)
+    if events is None:
+        likely, events = way.events, way.first
+        costs = _costs(config, [each.dearest for each in possible_plans(config)])
+        of_tables = _costs(config, [way.dearest])
+    else:
+        likely = events = tuple(events)
+        costs = of_tables = _costs(config, [events])
+    useful = usefulness(problem, likely, problem.records, way.schedule)
     marginals, ranges, unanswered, single_cell = _queries(problem, events)
     possible = config.universe.possible_cells()
     full = next((event for event in events if _is_universe(problem, event)), None)
@@ -193,11 +196,11 @@ def forecast(
         if full is None or law is None
         else possible * NoiseSum(laplace_rate(full), 1).mean_absolute / 2,
         costs=costs,
-        costs_of_tables=_costs(config, [events]),
+        costs_of_tables=of_tables,
         threshold=None if full is None else full.threshold,
         expected_false_cells=None if full is None else expected_false_cells(full),
         alternatives=alternatives(problem) if with_alternatives else (),
-        schedule=schedule,
+        schedule=way.schedule,
         usefulness=useful,
         proposals=proposals(problem_of(config), useful) if with_alternatives else (),
         look=look,

@@ -22,7 +22,7 @@ from synth.config import Config
 from synth.noise import noise_law
 from synth.plan.after_nonnegativity import THIN
 from synth.plan.problem import CONSIDERED_RECORDS, Problem, Seen, problem_of
-from synth.plan.spending import ADAPTIVE, Spending
+from synth.plan.spending import Spending
 from synth.privacy import (
     AfterLookEvent,
     LookEvent,
@@ -56,8 +56,8 @@ class Look:
         """Everything that is charged, before the source is opened."""
         return self.event, self.after
 
-    def allows(self, events: Sequence[TableEvent]) -> bool:
-        """Whether tables cost no more than is left after the look, compared exactly."""
+    def allows(self, events: Sequence[PrivacyEvent]) -> bool:
+        """Whether tables and choices cost no more than is left after the look, compared exactly."""
         spent = total_budget(events, delta=self.after.delta)
         return spent.epsilon <= self.after.epsilon and spent.delta <= self.after.delta
 
@@ -144,15 +144,16 @@ def problem_to_plan(config: Config, noisy_counts: Sequence[int] | None = None) -
 def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     """The ways to spend the budget that may be taken after the look, if there was one.
 
-    Never rounds of choices. Those whose noise can be drawn, if there are any. Of them, those that
-    measure the universe, or list its cells, if most records are in places that noise cannot hide;
-    those that do not, if hardly one is; and all, if neither is so or there are none of the kind.
+    Never rounds that learn from each other. Those whose noise can be drawn, if there are any. Of
+    them, those that measure the universe, or list its cells, if most records are in places that
+    noise cannot hide; those that do not, if hardly one is; and all, if neither is so or there are
+    none of the kind.
 
     Ensures: at least one way, if there is one that makes no choices.
     """
     if problem.seen is None:
         return list(ways)
-    fixed = [way for way in ways if way.tables != ADAPTIVE]
+    fixed = [way for way in ways if way.schedule is None or not way.schedule.learns]
     drawable = [way for way in fixed if all(map(is_drawable, _by_noise(way.events)))] or fixed
     visible = problem.seen.visible
     if visible is None or ALONE <= visible <= TOGETHER:

@@ -20,7 +20,14 @@ from synth.noise import DiscreteLaplace
 from synth.plan.listed import listing_event
 from synth.plan.noise_sums import noise_variances
 from synth.plan.problem import Problem
-from synth.privacy import TableEvent, largest_rho, sensitivity_l1, sensitivity_l2_squared
+from synth.plan.rounds import Schedule
+from synth.privacy import (
+    PrivacyEvent,
+    TableEvent,
+    largest_rho,
+    sensitivity_l1,
+    sensitivity_l2_squared,
+)
 from synth.privacy.accounting import GAUSSIAN
 
 PARTS = 1 << 20
@@ -113,13 +120,30 @@ class Spending:
     """One way to spend the budget, under the name of what is measured.
 
     `low_order_share` is the part of epsilon for the tables beside the universe, whose noise is
-    `noise`; None where there is no such split.
+    `noise`; None where there is no such split. With a `schedule` some tables are chosen in the run,
+    and `events` are those of a likely run.
     """
 
     tables: str
     events: tuple[TableEvent, ...]
     noise: Noise = "laplace"
     low_order_share: Fraction | None = None
+    schedule: Schedule | None = None
+
+    @property
+    def first(self) -> tuple[TableEvent, ...]:
+        """The tables that are measured whatever is chosen."""
+        return self.events if self.schedule is None else self.schedule.first
+
+    @property
+    def charged(self) -> tuple[PrivacyEvent, ...]:
+        """Everything that is paid for."""
+        return self.events if self.schedule is None else self.schedule.events
+
+    @property
+    def dearest(self) -> tuple[TableEvent, ...]:
+        """The tables of a run that takes most memory, disk and time."""
+        return self.events if self.schedule is None else self.schedule.largest
 
 
 def noises(problem: Problem) -> tuple[Noise, ...]:
@@ -179,10 +203,12 @@ def with_total(problem: Problem, way: Spending) -> Spending:
     tables if they have at least half of epsilon, else Gaussian ones; the threshold of a list
     follows from what it keeps.
 
+    A schedule has its own.
+
     Privacy: the sum of the epsilons, and that of the rhos, stays exactly what it was. Every record
     lies in the one cell, so the table has the sensitivity of any other.
     """
-    if total_is_known(problem, way.events):
+    if way.schedule is not None or total_is_known(problem, way.events):
         return way
     laplace = sum((each.epsilon for each in way.events if each.epsilon), start=Fraction(0))
     if 2 * laplace >= problem.privacy.epsilon:

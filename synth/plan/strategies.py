@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from synth.domain import Margin
 from synth.errors import BugError
-from synth.plan.adaptive import initial_events, likely_tables, schedule_of
+from synth.plan.adaptive import likely_tables, schedule_of
 from synth.plan.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, is_sparse, listing_event
 from synth.plan.margins import (
     best_shares,
@@ -42,7 +42,7 @@ def ways_to_spend(problem: Problem) -> Iterator[Spending]:
     elif problem.strategy == "identity":
         yield _universe_alone(problem)
     elif problem.strategy == "adaptive":
-        yield Spending("first tables of adaptive", initial_events(problem))
+        yield _adaptive(problem)
     elif problem.strategy == SPARSE:
         raise BugError("a sparse strategy lists cells")
     else:
@@ -77,7 +77,12 @@ def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
                 problem, "universe + best marginals", [*beside], [*beside.values()], noise
             )
     if schedule_of(problem).rounds:
-        yield Spending(ADAPTIVE, likely_tables(problem), noises(problem)[-1])
+        yield _adaptive(problem)
+
+
+def _adaptive(problem: Problem) -> Spending:
+    schedule = schedule_of(problem)
+    return Spending(ADAPTIVE, likely_tables(problem), noises(problem)[-1], schedule=schedule)
 
 
 def _universe_alone(problem: Problem) -> Spending:

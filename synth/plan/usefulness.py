@@ -15,12 +15,11 @@ from itertools import chain
 from typing import Any
 
 from synth.domain import Attribute, format_number
-from synth.plan.adaptive import likely_tables
 from synth.plan.after_nonnegativity import share_of_pure_noise
 from synth.plan.class_forecast import errors_after_fit
 from synth.plan.look import left_to_plan
 from synth.plan.problem import Problem, unsuitable
-from synth.plan.spending import ADAPTIVE
+from synth.plan.rounds import Schedule
 from synth.plan.weighing import by_group, choose
 from synth.privacy import TableEvent
 
@@ -96,16 +95,21 @@ def percent(share: float) -> str:
 
 
 def usefulness(
-    problem: Problem, events: Sequence[TableEvent], records: int
+    problem: Problem,
+    events: Sequence[TableEvent],
+    records: int,
+    schedule: Schedule | None = None,
 ) -> tuple[Usefulness, ...]:
     """One entry for every kind of query and number of columns of the workload, in its order.
+
+    With a `schedule`, some tables were or will be chosen in the run.
 
     Privacy: a function of the public problem, of planned or measured tables, and of a number of
     records that is public or published.
     """
     questions = problem.questions
     pure = [share_of_pure_noise(len(q.attributes), q.queries) for q in questions]
-    after = errors_after_fit(problem, events, questions)
+    after = errors_after_fit(problem, events, questions, schedule)
     shares = by_group(questions, after.at(max(1, records)))
     limits = by_group(questions, pure)
     return tuple(
@@ -178,9 +182,7 @@ def _bought(problem: Problem, bad: dict[Key, Usefulness]) -> tuple[Usefulness, .
 def _planned(problem: Problem) -> tuple[Usefulness, ...]:
     problem = left_to_plan(problem)
     way = choose(problem).chosen.spending
-    is_adaptive = ADAPTIVE in (problem.strategy, way.tables)
-    events = likely_tables(problem) if is_adaptive else way.events
-    return usefulness(problem, events, problem.records)
+    return usefulness(problem, way.events, problem.records, way.schedule)
 
 
 def _more_epsilon(problem: Problem, bad: dict[Key, Usefulness]) -> Iterator[tuple[str, Problem]]:

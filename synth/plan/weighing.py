@@ -13,19 +13,14 @@ from synth.config import Config
 from synth.errors import BugError, ConfigError
 from synth.errors import Problem as ConfigProblem
 from synth.noise import noise_law
-from synth.plan.adaptive import Schedule, initial_events, schedule_of
 from synth.plan.after_nonnegativity import resampling_total_variation
 from synth.plan.class_forecast import errors_after_fit
 from synth.plan.linear_theory import Question
 from synth.plan.listed import is_sparse
 from synth.plan.look import MOST_RECORDS, is_drawable, plan_look, problem_to_plan, suitable
 from synth.plan.problem import Problem, Seen
-from synth.plan.spending import (
-    ADAPTIVE,
-    Spending,
-    columns_are_known,
-    with_total,
-)
+from synth.plan.rounds import Schedule
+from synth.plan.spending import Spending, columns_are_known, with_total
 from synth.plan.strategies import ways_to_spend
 from synth.plan.wide import is_wide
 from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
@@ -144,7 +139,7 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     errors, scores = [], []
     means = GroupMeans(questions)
     for way in ways:
-        after = errors_after_fit(problem, way.events, questions)
+        after = errors_after_fit(problem, way.events, questions, way.schedule)
         found = {records: means.of(after.at(records)) for records in numbers}
         errors.append(found[problem.records])
         scores.append({each: _score(found[each], harmless[each], wide) for each in numbers})
@@ -229,7 +224,7 @@ def plan_events(
 
     `identity` measures the universe alone with the whole epsilon; tables that are named get the
     split that the workload asks for; `auto` chooses. Where tables are chosen later
-    (`plan_schedule`) these are the first tables only; `selection_budget` is what they leave.
+    (`plan_schedule`) these are the first tables only.
     Where a look comes first (`plan_look`) these are the tables after it: with its `noisy_counts`
     those that a run measures, without them those of a guess, which serves to forecast.
 
@@ -239,42 +234,29 @@ def plan_events(
     not raise without noisy counts, it does not with any, whatever numbers they are.
     Raises: ConfigError if the noise of a table is too wide to be drawn.
     """
-    problem = problem_to_plan(config, noisy_counts)
-    adaptive = _is_adaptive(problem)
-    events = initial_events(problem) if adaptive else choose(problem).chosen.spending.events
-    if noisy_counts is not None and not all(map(is_drawable, events)):
-        return plan_events(config)
-    require_drawable(config, events)
-    if len({(event.table, event.coarsening) for event in events}) < len(events):
+    return planned_way(config, noisy_counts).first
+
+
+def plan_schedule(config: Config, noisy_counts: Sequence[int] | None = None) -> Schedule | None:
+    """The choices of the run, if it makes any; see `plan_events`."""
+    return planned_way(config, noisy_counts).schedule
+
+
+def planned_way(config: Config, noisy_counts: Sequence[int] | None = None) -> Spending:
+    """The way in which the budget is spent; see `plan_events`."""
+    way = choose(problem_to_plan(config, noisy_counts)).chosen.spending
+    if noisy_counts is not None and not all(map(is_drawable, way.events)):
+        return planned_way(config)
+    require_drawable(config, way.first)
+    if way.schedule is not None:
+        require_drawable(config, (each.table for each in way.schedule.rounds))
+    if len({(event.table, event.coarsening) for event in way.events}) < len(way.events):
         raise BugError("the plan has a table twice")  # before anything is spent
-    return events
+    return way
 
 
-def plan_schedule(config: Config) -> Schedule | None:
-    """The rounds of an adaptive run: if that is the strategy, or what `auto` expects to be best.
-
-    None for every other plan.
-
-    Privacy: no data are seen and nothing is spent.
-    Raises: ConfigError if the noise of a table is too wide to be drawn.
-    """
-    problem = problem_to_plan(config)
-    if not _is_adaptive(problem):
-        return None
-    schedule = schedule_of(problem)
-    require_drawable(config, schedule.first)
-    require_drawable(config, (each.table for each in schedule.rounds))
-    return schedule
-
-
-def _is_adaptive(problem: Problem) -> bool:
-    if problem.strategy == "auto":
-        return choose(problem).chosen.spending.tables == ADAPTIVE
-    return problem.strategy == "adaptive"
-
-
-def possible_plans(config: Config) -> list[tuple[TableEvent, ...]]:
-    """The lists of tables that a run may measure: one, unless a look comes first.
+def possible_plans(config: Config) -> list[Spending]:
+    """The ways to spend the budget that a run may take: one, unless a look comes first.
 
     Then all that is weighed for a guess, for no record and for as many as can be; what is weighed
     for other numbers has tables between those.
@@ -282,11 +264,11 @@ def possible_plans(config: Config) -> list[tuple[TableEvent, ...]]:
     Privacy: a function of the configuration alone.
     """
     if plan_look(config) is None:
-        return [plan_events(config)]
+        return [planned_way(config)]
     guess = problem_to_plan(config)
     numbers = (Seen(each, None, MOST_RECORDS) for each in (1, MOST_RECORDS))
     problems = (guess, *(replace(guess, seen=seen) for seen in numbers))
-    return list(dict.fromkeys(way.events for each in problems for way in _ways(each)))
+    return list({way.charged: way for each in problems for way in _ways(each)}.values())
 
 
 def charged_events(config: Config) -> tuple[PrivacyEvent, ...]:
@@ -296,13 +278,13 @@ def charged_events(config: Config) -> tuple[PrivacyEvent, ...]:
     Raises: ConfigError if the noise of a table is too wide to be drawn; BugError if something that
     a look may lead to costs more than it leaves: before anything is spent, not in the run.
     """
-    look, schedule, events = plan_look(config), plan_schedule(config), plan_events(config)
-    if look is not None:
-        require_drawable(config, [look.event.as_table])
-        if not all(map(look.allows, possible_plans(config))):
-            raise BugError("a plan after the look would cost more than is left")
-        return look.events
-    return events if schedule is None else schedule.events
+    look, way = plan_look(config), planned_way(config)
+    if look is None:
+        return way.charged
+    require_drawable(config, [look.event.as_table])
+    if not all(look.allows(each.charged) for each in possible_plans(config)):
+        raise BugError("a plan after the look would cost more than is left")
+    return look.events
 
 
 def require_drawable(config: Config, events: Iterable[TableEvent | OpenTableEvent]) -> None:

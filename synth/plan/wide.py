@@ -5,7 +5,9 @@ about every column. So hardly any pair is too weak to be measured: all pairs get
 whatever their cells, and the 1-way tables share a part of their own. The forecast decides how large
 that part is, whether 1-way tables alone are better, or only the pairs, or the small tables, that
 the workload asks for; and whether a list of heavy cells beside them is worth its part of the
-budget. Nothing here looks at data or has the size of the universe.
+budget. Where noise is too much for all pairs, the few that depend most on each other are found in
+the run: by how far a pair lies from the product of its noisy columns, with noise. Nothing here
+looks at data or has the size of the universe.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.plan.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, listing_event
 from synth.plan.margins import in_order, margins_of_order, one_way_shares
 from synth.plan.problem import Problem
-from synth.plan.spending import Purse, Spending, noises
+from synth.plan.rounds import Candidate, Round, Schedule, rounds_of
+from synth.plan.spending import Purse, Spending, noises, total_is_known
 from synth.privacy import TableEvent
 
 ONE_WAY_PARTS = (0.15, 0.3, 0.5, 0.7)
@@ -28,6 +31,21 @@ ONE_WAY_PARTS = (0.15, 0.3, 0.5, 0.7)
 TRIPLE_PARTS = (0.4, 0.6)
 """What part of it triples may get, beside the first of `ONE_WAY_PARTS` for 1-way tables, with
 Gaussian noise; Laplace noise grows with the number of tables too fast for them."""
+CHOSEN_ONE_WAY_PARTS = (0.3, 0.5)
+"""What part 1-way tables may get beside pairs that are chosen, which go by them."""
+CHOSEN_PER_COLUMN = (1, 2, 4)
+"""So many pairs may be chosen for every column."""
+MOST_CHOSEN = 200
+MOST_SCORED_CELLS = 1 << 22
+"""More cells are not compared in every round: the smallest pairs come first."""
+NOISE_COUNTS = Fraction(1, 2)
+"""How much a large table's own noise speaks against choosing it."""
+CHOSEN_RULE = (
+    f"pairs of columns, at the resolution of the codes: at most {MOST_SCORED_CELLS:,} cells in "
+    "all, the smallest ones first; each goes by how far its counts are from the product of the "
+    "noisy columns, and none is chosen twice"
+)
+"""What may be chosen, in words."""
 LARGEST_PAIR_CELLS = 10**6
 """A pair of columns with more cells is not measured."""
 MOST_PAIRS, MOST_CELLS_IN_ALL = 5000, 1 << 24
@@ -78,6 +96,41 @@ def _every_way(problem: Problem, triples: list[Margin]) -> Iterator[Spending]:
                 events = (*listed, *purse.events(within, margins, shares))
                 words = f"list + {name}" if part else name
                 yield Spending(words, events, noise, 1 - part if part else None)
+        if problem.strategy != SPARSE:
+            yield from _with_choices(problem, Purse(problem.privacy.epsilon, noise))
+
+
+def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
+    """1-way tables, and some pairs that are chosen by how far they are from independence.
+
+    Not where the 1-way tables would not give the number of records well enough.
+    """
+    ones, pairs, *_ = _tables(problem)
+    alone = one_way_shares(problem, ones, purse)
+    counts = {min(each * len(ones), MOST_CHOSEN) for each in CHOSEN_PER_COLUMN}
+    scored = _small(problem, pairs, LARGEST_PAIR_CELLS, in_all=MOST_SCORED_CELLS)
+    candidates = tuple(Candidate(m, m.cells(problem.universe), Fraction(1)) for m in scored)
+    for part in CHOSEN_ONE_WAY_PARTS:
+        shares = [1 - part, *(part * share / sum(alone) for share in alone)]
+        first = purse.events(problem, [problem.full, *ones], shares)[1:]
+        if not total_is_known(problem, first):
+            continue
+        spent = sum((each.epsilon or each.rho or Fraction(0)) for each in first)
+        for count in sorted(counts):
+            if 2 * count > len(candidates):
+                break
+            rounds = rounds_of(
+                problem,
+                purse.budget(problem.privacy) - spent,
+                count=count,
+                candidates=len(candidates),
+                gaussian=purse.noise == "gaussian",
+                noise_counts=NOISE_COUNTS,
+            )
+            schedule = Schedule(first, candidates, rounds, CHOSEN_RULE, learns=False)
+            # any pairs will do for a likely run: all get the same noise
+            likely = tuple(map(Round.event, rounds, candidates[:: len(candidates) // count]))
+            yield Spending("1-way + chosen pairs", first + likely, purse.noise, schedule=schedule)
 
 
 def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
@@ -122,14 +175,17 @@ def _tables(
     return ones, pairs, [] if len(asked) == len(pairs) else asked, triples
 
 
-def _small(problem: Problem, margins: Sequence[Margin], most: float) -> list[Margin]:
+def _small(
+    problem: Problem, margins: Sequence[Margin], most: float, *, in_all: int | None = None
+) -> list[Margin]:
     """Those with at most so many cells: no more than may be measured in all, the smallest first."""
     sizes = {margin: margin.cells(problem.universe) for margin in margins}
+    in_all = MOST_CELLS_IN_ALL if in_all is None else in_all
     kept: set[Margin] = set()
     cells = 0
     for margin in sorted(margins, key=lambda margin: sizes[margin]):  # stable: ties by name
         cells += sizes[margin]
-        if sizes[margin] > most or cells > MOST_CELLS_IN_ALL or len(kept) == MOST_PAIRS:
+        if sizes[margin] > most or cells > in_all or len(kept) == MOST_PAIRS:
             break
         kept.add(margin)
     return [margin for margin in margins if margin in kept]

@@ -151,7 +151,7 @@ def test_every_outcome_of_look_and_tables_one_by_one():
 
 def exact_counts_planned(patch: pytest.MonkeyPatch) -> None:
     """The planner is given what was counted, not what noise makes of it."""
-    gathered, after_look = measuring.gathered, measuring._measure_after_look
+    gathered, after_look = measuring.gathered, measuring.measure_after_look
     seen: list[list[int]] = []
 
     def noted(counts, firsts):
@@ -159,16 +159,16 @@ def exact_counts_planned(patch: pytest.MonkeyPatch) -> None:
         seen.append(profile.tolist())
         return type(counts)(profile)
 
-    def measure(*arguments):
-        *others, plan_after, kept = arguments
+    def measure(*others, **named):
+        *others, plan_after = others
 
         def plan(look):
             return plan_after(replace(look, noisy_counts=tuple(seen[-1])))
 
-        return after_look(*others, plan, kept)
+        return after_look(*others, plan, **named)
 
     patch.setattr(measuring, "gathered", noted)
-    patch.setattr(measuring, "_measure_after_look", measure)
+    patch.setattr(measuring, "measure_after_look", measure)
 
 
 def cells_of_many(patch: pytest.MonkeyPatch) -> None:

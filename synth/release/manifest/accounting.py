@@ -9,7 +9,7 @@ from typing import Any
 from synth.config import Config
 from synth.domain import Universe
 from synth.measurements import LedgerPosition, MeasuredLook, MeasuredTable, Measurements
-from synth.plan import CANDIDATES_RULE
+from synth.plan import plan_schedule
 from synth.privacy import Budget, Promise, left_of
 from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION, PERMUTE_AND_FLIP
 from synth.privacy.meaning import exact_budget, exact_number
@@ -61,8 +61,7 @@ BEFORE_IS_NOT_STATED = "the curator states nothing, and no privacy loss was coun
 SELECTED = (
     "tables were chosen by looking at the raw data through the mechanism of `selections`, whose "
     "cost is part of the total; the domain, the candidates and the split of the budget follow "
-    "from the configuration alone, and nothing else was tuned on the raw data. Candidates: "
-    f"{CANDIDATES_RULE}"
+    "from {known}, and nothing else was tuned on the raw data. Candidates: {rule}"
 )
 
 
@@ -312,8 +311,13 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
     promise = Promise.of(config.privacy)
     left = left_of(cap, (stated.spent_before, total), promise)
     composition, chosen = CONCENTRATED if total.delta else PURE, NOT_TUNED
+    known, noisy_counts = "the configuration alone", None
     if look is not None:
-        composition, chosen = LOOKED, LOOKED_FIRST
+        composition, chosen, noisy_counts = LOOKED, LOOKED_FIRST, look.noisy_counts
+        known = "the configuration and a noisy look at the raw data, `look`, which is paid for, too"
+    schedule = plan_schedule(config, noisy_counts)
+    if schedule is not None and measurements.selections:
+        chosen = SELECTED.format(known=known, rule=schedule.rule)
     return {
         "composition": composition,
         "events": [_event(table, config.universe) for table in measurements.tables],
@@ -332,7 +336,7 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
         "total": exact_budget(total),
         "preprocessing_and_hyperparameter_tuning": ". ".join(
             [
-                SELECTED if measurements.selections else chosen,
+                chosen,
                 f"Before synth: {config.release.preprocessing or BEFORE_IS_NOT_STATED}",
             ]
         ),

@@ -8,6 +8,7 @@ from typing import Any
 from synth.config import Config
 from synth.domain.counts import Counts
 from synth.measurements import Measurements
+from synth.plan import plan_schedule
 from synth.plan.listed import expected_false_cells
 from synth.plan.problem import problem_of
 from synth.plan.usefulness import GOOD, NOISE, POOR, ROUGH, usefulness
@@ -76,7 +77,9 @@ def build_usefulness(config: Config, measurements: Measurements, rows: int) -> d
     number of rows.
     """
     events = [table.event for table in measurements.tables]
-    found = usefulness(problem_of(config), events, rows)
+    look = measurements.look
+    schedule = plan_schedule(config, None if look is None else look.noisy_counts)
+    found = usefulness(problem_of(config), events, rows, schedule)
     return {
         "explanation": EXPLANATION,
         "records": rows,

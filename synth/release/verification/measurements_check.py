@@ -15,10 +15,11 @@ from synth.errors import ConfigError
 from synth.measurements import MeasuredLook, Measurements, read_measurements
 from synth.measurements.file import ROWS_PER_GROUP, write_tables
 from synth.measurements.sparse_table import MOST_LISTED
-from synth.plan import Look, Schedule, plan_events, plan_look, plan_schedule
+from synth.plan import Look, Schedule, plan_look
 from synth.plan.costs import forecast_costs, present_memory_bytes
 from synth.plan.problem import problem_of
-from synth.plan.weighing import possible_plans
+from synth.plan.spending import Spending
+from synth.plan.weighing import planned_way, possible_plans
 from synth.privacy import SelectionEvent, TableEvent, total_budget
 from synth.release.contents import MANIFEST, MEASUREMENTS
 from synth.release.manifest.guarantee import promised_budget
@@ -51,12 +52,11 @@ def read_measured(
 ) -> Measurements | None:
     """The measurements, or None if they are not those of the configuration."""
     try:
-        look, schedule = plan_look(config), plan_schedule(config)
-        possible = [plan_events(config)] if look is None else possible_plans(config)
+        look, possible = plan_look(config), possible_plans(config)
     except ConfigError as error:
         findings.found.append(f"{MANIFEST}: configuration: {' '.join(str(error).split())}")
         return None
-    needed = max(_memory_bytes(config, planned) for planned in possible)
+    needed = max(_memory_bytes(config, way.dearest) for way in possible)
     present = present_memory_bytes()
     if needed > present:
         findings.found.append(
@@ -66,7 +66,7 @@ def read_measured(
         return None
     try:
         with folder.open(MEASUREMENTS) as file:
-            require_readable(file, _limits(possible, schedule, folder.sizes[MEASUREMENTS]))
+            require_readable(file, _limits(possible, folder.sizes[MEASUREMENTS]))
             measurements = read_measurements(file, config.universe)
         if measurements.release_id != config.release.id:
             raise ValueError("belongs to another release")
@@ -74,10 +74,10 @@ def read_measured(
             raise ValueError("answers to another configuration than the manifest holds")
         if found := list(look_findings(look, measurements.look)):
             raise ValueError("; ".join(found))
-        planned = possible[0]
+        way = possible[0]
         if measurements.look is not None:
-            planned = plan_events(config, measurements.look.noisy_counts)
-        fits = partial(plan_findings, planned, schedule, measurements)
+            way = planned_way(config, measurements.look.noisy_counts)
+        fits = partial(plan_findings, way, measurements)
         found = list(fits(other_arithmetic=False))
         if is_near := bool(found) and other_arithmetic:
             found = list(fits(other_arithmetic=True))
@@ -125,11 +125,9 @@ def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
     ).memory_bytes
 
 
-def _limits(
-    possible: Sequence[tuple[TableEvent, ...]], schedule: Schedule | None, size_bytes: int
-) -> Limits:
+def _limits(possible: Sequence[Spending], size_bytes: int) -> Limits:
     """What a file with the tables of the configuration can hold; after a look, with any of them."""
-    limits = [_limits_of(planned, schedule, size_bytes) for planned in possible]
+    limits = [_limits_of(way, size_bytes) for way in possible]
     return Limits(
         min(each.least_rows for each in limits),
         max(each.most_rows for each in limits),
@@ -138,17 +136,16 @@ def _limits(
     )
 
 
-def _limits_of(
-    planned: tuple[TableEvent, ...], schedule: Schedule | None, size_bytes: int
-) -> Limits:
+def _limits_of(way: Spending, size_bytes: int) -> Limits:
     """What a file with these tables can hold.
 
     How many cells a table with a threshold lists, and which were chosen, only the file says: the
     chosen ones have between the cells of the smallest candidates and those of the largest, and
     what is listed takes room. The list of tables is checked against the rows when it is read.
     """
-    least = most = sum(event.cells for event in planned if event.threshold is None)
-    listing = [event for event in planned if event.threshold is not None]
+    schedule = way.schedule
+    least = most = sum(event.cells for event in way.first if event.threshold is None)
+    listing = [event for event in way.first if event.threshold is not None]
     if listing:
         most += min(MOST_LISTED, max(ALWAYS_LISTED, LISTED_PER_BYTE * size_bytes))
     if schedule is not None:
@@ -167,21 +164,19 @@ def look_findings(planned: Look | None, found: MeasuredLook | None) -> Iterator[
 
 
 def plan_findings(
-    planned: tuple[TableEvent, ...],
-    schedule: Schedule | None,
+    way: Spending,
     measurements: Measurements,
     *,
     other_arithmetic: bool,
 ) -> Iterator[str]:
     """Every measured table or private choice that the configuration does not ask for.
 
-    `planned` are the events that the planner gives for it, after a look for its noisy counts. A
-    strategy that does not look at the
-    data has one list of tables, in order, and no schedule. An adaptive one starts with its list;
-    then every round has one choice and one table. How many rounds there are, what each costs and
-    which tables are candidates follows from the configuration; only which of them was chosen does
-    not.
+    `way` is what the planner gives for it, after a look for its noisy counts. Without choices it is
+    one list of tables, in order. With a schedule it starts with such a list; then every round has
+    one choice and one table. How many rounds there are, what each costs and which tables are
+    candidates is known; only which of them was chosen is not.
     """
+    planned, schedule = way.first, way.schedule
     events = tuple(table.event for table in measurements.tables)
     first, later = events[: len(planned)], events[len(planned) :]
     same = first == planned

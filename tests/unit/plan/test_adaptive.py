@@ -9,7 +9,6 @@ from synth.config import PersonUnit, RangeQueries
 from synth.plan import adaptive as planned
 from synth.plan import forecast, plan_events, plan_schedule
 from synth.plan.adaptive import (
-    CHOICE_SHARE,
     MOST_ROUNDS,
     START,
     candidates_of,
@@ -17,6 +16,7 @@ from synth.plan.adaptive import (
     schedule_of,
 )
 from synth.plan.problem import problem_of
+from synth.plan.rounds import CHOICE_SHARE
 from synth.privacy import OpenTableEvent, SelectionEvent, largest_rho, total_budget
 
 SIZES = (3, 7, 4, 2)

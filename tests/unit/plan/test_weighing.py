@@ -13,7 +13,7 @@ from synth.errors import ConfigError
 from synth.job import pipeline
 from synth.noise.discrete_gaussian import LARGEST_SIGMA_SQUARED
 from synth.noise.discrete_laplace import SMALLEST_RATE
-from synth.plan import forecast, plan_events, plan_schedule, selection_budget, weighing
+from synth.plan import forecast, plan_events, plan_schedule, weighing
 from synth.plan.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, problem_of
 from synth.plan.spending import columns_are_known
 from synth.plan.strategies import ADAPTIVE, LOW_ORDER_SHARES
@@ -163,7 +163,13 @@ def test_adaptive_starts_with_every_column_and_says_what_is_left(configure):
         config = configure(SIZES, strategy="adaptive", delta=delta)
         events = plan_events(config)
         assert [event.table for event in events] == [(f"column-{i}",) for i in range(3)]
-        left = selection_budget(problem_of(config))
+        rounds = plan_schedule(config).rounds
+        left = sum(
+            (e.table.epsilon + e.selection.epsilon)
+            if e.table.epsilon
+            else e.table.rho + e.selection.epsilon**2 / 2
+            for e in rounds
+        )
         first = sum((e.epsilon or 0) + (e.rho or 0) for e in events)
         whole = largest_rho(Fraction(1), DELTA) if config.privacy.delta else Fraction(1)
         assert first + left == whole

@@ -20,7 +20,7 @@ from synth.plan.wide import (
     is_wide,
     wide_ways,
 )
-from synth.privacy import largest_rho, total_budget
+from synth.privacy import SelectionEvent, largest_rho, total_budget
 
 DELTA = Fraction(1, 10**9)
 SIZES = (5, 6, 7, 8, 9, 10, 11, 12, 5, 6, 7, 8)
@@ -87,15 +87,20 @@ def test_every_way_spends_exactly_what_there_is(configure, epsilon, strategy, un
         configure, epsilon=epsilon, strategy=strategy, delta="1e-9", cells=True, unit=unit, order=3
     )
     for way in wide_ways(problem):
-        pure = sum((event.epsilon for event in way.events if event.epsilon), Fraction(0))
-        rho = sum((event.rho for event in way.events if event.rho), Fraction(0))
+        charged = way.charged
+        pure = sum((each.epsilon for each in charged if each.epsilon), Fraction(0))
+        rho = sum((each.rho for each in charged if getattr(each, "rho", None)), Fraction(0))
+        if way.noise == "gaussian":
+            choices = [each.epsilon for each in charged if isinstance(each, SelectionEvent)]
+            rho += sum((epsilon**2 / 2 for epsilon in choices), Fraction(0))
+            pure -= sum(choices)
         kept = DELTA / 2 if way.low_order_share is not None else DELTA
         if way.noise == "gaussian":
             assert rho == largest_rho(Fraction(epsilon) - pure, kept)
         else:
             assert pure == Fraction(epsilon)
             assert rho == 0
-        spent = total_budget(way.events, delta=DELTA)
+        spent = total_budget(charged, delta=DELTA)
         assert spent.epsilon <= Fraction(epsilon)
         assert spent.delta <= DELTA
 

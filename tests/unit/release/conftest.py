@@ -33,6 +33,7 @@ from synth.measurements import (
 from synth.measurements.receipt import NO_CORE_DUMP, NO_TEMPORARY_FILE, SOURCE_KEPT
 from synth.noise import noise_variance
 from synth.plan import forecast, plan_events
+from synth.plan.spending import Spending
 from synth.privacy import Budget, Promise, TableEvent, total_budget
 from synth.privacy.accounting import GAUSSIAN
 from synth.release import write_release
@@ -244,21 +245,21 @@ def busy() -> dict[str, Any]:
     return BUSY
 
 
-PLANNED = "synth.release.verification.measurements_check.plan_events"
+PLANNED = "synth.release.verification.measurements_check.possible_plans"
 
 
 @pytest.fixture(scope="session")
 def release_of_several(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A release of three tables whose events were chosen by hand, written once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PLANNED, lambda *_: SEVERAL_EVENTS)
+        patch.setattr(PLANNED, lambda _: [Spending("several", SEVERAL_EVENTS)])
         return released_in(tmp_path_factory.mktemp("several"), events=SEVERAL_EVENTS, **SEVERAL)
 
 
 @pytest.fixture
 def several(tmp_path: Path, release_of_several: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
     """A copy of that release, and a verifier that expects these events."""
-    monkeypatch.setattr(PLANNED, lambda *_: SEVERAL_EVENTS)
+    monkeypatch.setattr(PLANNED, lambda _: [Spending("several", SEVERAL_EVENTS)])
     return copied(release_of_several, tmp_path)
 
 

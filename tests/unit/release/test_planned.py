@@ -9,7 +9,8 @@ import pytest
 from synth.config import load_config
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
-from synth.plan import plan_schedule
+from synth.plan.spending import Spending
+from synth.plan.weighing import planned_way
 from synth.privacy import SelectionEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.release.verification.findings import Findings
@@ -40,30 +41,29 @@ def config(project):
 def schedule(project):
     """The arguments of `findings` for an adaptive configuration."""
     config = load_config(project(people=None, strategy="adaptive", workload={"marginals": 3}))
-    found = plan_schedule(config)
-    return config, found.first, found
+    return config, planned_way(config)
 
 
 def chosen(schedule, order):
     """All events, if the candidates were chosen in this order."""
-    _, first, found = schedule
+    found = schedule[1].schedule
     rounds = zip(found.rounds, order, strict=True)
-    return (*first, *(each.event(found.candidates[place]) for each, place in rounds))
+    return (*found.first, *(each.event(found.candidates[place]) for each, place in rounds))
 
 
 def choices(schedule):
-    return tuple(each.selection for each in schedule[2].rounds)
+    return tuple(each.selection for each in schedule[1].schedule.rounds)
 
 
-def findings(config, planned, *rest, selections=(), other_arithmetic=False):
-    *schedule, events = rest
+def findings(config, planned, events, *, selections=(), other_arithmetic=False):
+    """`planned` is a way to spend the budget, or its tables."""
+    way = planned if isinstance(planned, Spending) else Spending("given", planned)
     tables = tuple(
         MeasuredTable(event, np.zeros(event.cells, dtype=np.int64), noise_variance(event))
         for event in events
     )
     measurements = Measurements("small", config.hash, tables, tuple(selections))
-    (known,) = schedule or (None,)
-    return list(plan_findings(planned, known, measurements, other_arithmetic=other_arithmetic))
+    return list(plan_findings(way, measurements, other_arithmetic=other_arithmetic))
 
 
 def test_the_planned_events_in_their_order_are_right_and_no_others(config):
@@ -90,7 +90,9 @@ def test_the_last_digits_of_the_split_may_differ_under_other_arithmetic_alone(co
 def test_adaptive_is_its_schedule_with_any_choice_of_tables(schedule):
     for order in (ROUNDS, ROUNDS[::-1]):
         assert findings(*schedule, chosen(schedule, order), selections=choices(schedule)) == []
-    assert findings(*schedule, schedule[1], selections=choices(schedule))[0].startswith("lists 0 ")
+    assert findings(*schedule, schedule[1].first, selections=choices(schedule))[0].startswith(
+        "lists 0 "
+    )
     assert findings(*schedule, chosen(schedule, ROUNDS)[1:], selections=choices(schedule)) == [
         OTHER
     ]

@@ -21,6 +21,8 @@ from synth.domain import Margin
 from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.plan import forecast
+from synth.plan.rounds import Schedule
+from synth.plan.spending import Spending
 from synth.privacy import SelectionEvent
 from synth.release.contents import METADATA, checksum_lines
 from synth.release.documents import metadata_documents
@@ -223,8 +225,10 @@ def part_of_schema(*path):
     return part | {"$defs": schema["$defs"]}
 
 
-def test_selections_are_told_and_paid_for(several):
+def test_selections_are_told_and_paid_for(several, monkeypatch):
     """Whether a selection of this epsilon was made is the business of the measuring side."""
+    schedule = Schedule((), (), (), "what there is")
+    monkeypatch.setattr("synth.release.manifest.accounting.plan_schedule", lambda *_: schedule)
     choices = (SelectionEvent(12, Fraction(1, 20)), SelectionEvent(11, Fraction(1, 20)))
     measurements = replace(several.measurements, selections=choices)
     told = build_accounting(several.config, measurements, Account.of(several.receipt.ledger))
@@ -365,7 +369,8 @@ def test_a_changed_event_of_the_file_is_found(several, number):
 def test_other_events_than_planned_are_found(several, monkeypatch):
     planned = tuple(table.event for table in several.measurements.tables)[::-1]
     monkeypatch.setattr(
-        "synth.release.verification.measurements_check.plan_events", lambda *_: planned
+        "synth.release.verification.measurements_check.possible_plans",
+        lambda _: [Spending("others", planned)],
     )
     assert "lists other events than the configuration asks for" in findings_of(several)
 
