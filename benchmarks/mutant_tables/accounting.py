@@ -182,16 +182,16 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/privacy/test_concentrated.py",),
     ),
     *broken(
-        "synth/plan/adaptive.py",
+        "synth/plan/rounds.py",
         (
             "a Laplace choice that the table does not pay",
-            "OpenTableEvent(sensitivity_l1(problem.privacy), epsilon - choice)",
-            "OpenTableEvent(sensitivity_l1(problem.privacy), epsilon)",
+            "OpenTableEvent(l1, each - choice)",
+            "OpenTableEvent(l1, each)",
         ),
         (
             "a Gaussian choice that the table does not pay",
-            "rho=rho - choice**2 / 2,",
-            "rho=rho,",
+            "rho=each - choice**2 / 2,",
+            "rho=each,",
         ),
         (
             "a round more than was paid for",
@@ -200,8 +200,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "every choice among all candidates",
-            "SelectionEvent(len(candidates) - number, choice)",
-            "SelectionEvent(len(candidates), choice)",
+            "SelectionEvent(candidates - number, choice)",
+            "SelectionEvent(candidates, choice)",
         ),
         (
             "choices that are not charged",
@@ -210,8 +210,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "chosen Gaussian tables by the L1 sensitivity",
-            "sensitivity_l2_squared=sensitivity_l2_squared(problem.privacy),",
-            "sensitivity_l2_squared=sensitivity_l1(problem.privacy),",
+            "sensitivity_l2_squared=squared",
+            "sensitivity_l2_squared=l1",
         ),
         by=(
             "unit/plan/test_adaptive.py",

@@ -19,10 +19,13 @@ from synth import curator
 from synth.config.source_files import source_files
 from synth.curator import boundary, measuring
 from synth.errors import BugError
+from synth.estimate.maximum_entropy import quick_guess
 from synth.noise import DiscreteLaplace, NoiseStream
-from synth.plan import plan_events, plan_look
+from synth.plan import plan_events, plan_look, plan_schedule, wide
 from synth.plan.look import Look
+from synth.plan.spending import Purse
 from synth.privacy import AfterLookEvent, Budget, LookEvent
+from tests.exact import toy_runs
 from tests.exact.broken_runs import charged_for
 from tests.exact.joint_law import changes, hockey_stick, largest_ratio
 from tests.exact.test_toy_privacy import largest_ratio_allowed
@@ -32,6 +35,7 @@ from tests.exact.toy_runs import (
     PEOPLE,
     RECORDS,
     ZEROS,
+    Noted,
     Plan,
     are_neighbours,
     configuration,
@@ -313,3 +317,147 @@ def test_a_record_in_another_place_of_a_cell_is_another_class():
     found = measuring.gathered(measuring.Sensitive(table), (1, 2, 4)).consume()
     assert found.tolist() == [2, 2, 1]
     assert MIXED != ZEROS
+
+
+WIDE = Plan("auto", "30", order=2)
+FIVE = ("a", "b", "c", "d", "e")
+SCRIPT = 7
+"""The seed of the noisy tables that a run is made to see, whatever the records are."""
+
+
+class Replayed(Noted):
+    """A run whose noisy tables and choices are fixed: what it would have noised and scored."""
+
+    def __init__(self, look, last):
+        super().__init__(look=look)
+        self.last, self.scores = last, []
+
+    def sampler(self, law):
+        noted = self
+
+        class Sampler:
+            def add_to(self, counts, stream, *, table, **_):
+                stream.claim(table, 0, len(counts))
+                noted.tables[table] = law, tuple(map(int, counts))
+                generator = np.random.default_rng([SCRIPT, table])
+                counts[:] = generator.integers(-3, 9, len(counts))
+                if table == boundary.LOOK_NUMBER:
+                    counts[:] = noted.look
+
+        return Sampler()
+
+    def choose(self, scores, *, epsilon, sensitivity, **_):
+        self.choices.append(epsilon)
+        self.scores.append((tuple(scores), sensitivity))
+        return len(scores) - 1 if self.last else 0
+
+
+def replayed(directory, data, look, *, last):
+    """What a run over `data` would noise and score, if it saw the look and noise of the script."""
+    config = configuration(directory, WIDE)
+    write_source(directory, data)
+    noted = Replayed(look, last)
+    with noted_noise(noted=noted):
+        measured = curator.measure(
+            config,
+            config.source,
+            plan_look(config),
+            files=source_files(config.source),
+            stream=NoiseStream(key=bytes(32)),
+            directory=directory,
+            fit=lambda noisy: quick_guess(noisy, config.universe),
+            plan_after=lambda seen: plan_schedule(config, seen.noisy_counts),
+        )
+    return config, noted, measured
+
+
+def check_choices_after_look(directory, last=False) -> None:
+    """For every neighbour: look, tables and choices together lose exactly what was charged.
+
+    A choice loses at most its epsilon if no score moves by more than the sensitivity that the
+    mechanism is given (`test_selection` proves it); the largest loss of the tables is exact.
+    """
+    data = [(), ((ONE,),), ((ONE,), (ONE,)), ((ONE,), (OTHER,)), ((ONE,), (OTHER,), (OTHER,))]
+    found = {}
+    for each in data:
+        config, noted, measured = replayed(directory, each, (900, 0), last=last)
+        found[each] = noted
+    schedule, look = plan_schedule(config, (900, 0)), plan_look(config)
+    assert schedule is not None
+    assert len(schedule.rounds) == 5
+    assert not schedule.learns
+    spent = sum(noted.choices, Fraction(0))
+    assert spent == sum((each.selection.epsilon for each in schedule.rounds), Fraction(0))
+    largest = Fraction(0)
+    for one, other in itertools.permutations(data, 2):
+        if not are_neighbours(one, other, "add-remove"):
+            continue
+        tables = [noted.in_order() for noted in (found[one], found[other])]
+        ratio = largest_ratio(changes(*tables))
+        assert ratio <= largest_ratio_allowed(Fraction(WIDE.epsilon) - spent)
+        largest = max(largest, ratio)
+        for (left, moved), (right, same) in zip(
+            found[one].scores, found[other].scores, strict=True
+        ):
+            assert moved == same
+            assert max(abs(a - b) for a, b in zip(left, right, strict=True)) <= moved
+    assert largest >= largest_ratio_allowed(Fraction(WIDE.epsilon) - spent) * (
+        1 - Fraction(1, 2**50)
+    ), "the charge is met exactly"
+    assert look.allows(schedule.events)
+    assert len(measured.selections) == len(schedule.rounds)
+
+
+ONE, OTHER = ("0",) * 5, ("0", "1", "0", "1", "1")
+
+
+@pytest.fixture
+def wide_toys(monkeypatch):
+    """Universes of five columns of two levels, above the dense limit."""
+    for module in ("plan.wide", "curator.measuring", "estimate.maximum_entropy"):
+        monkeypatch.setattr(f"synth.{module}.DENSE_LIMIT_CELLS", 1)
+    monkeypatch.setattr(toy_runs, "COLUMNS", FIVE)
+    monkeypatch.setattr(wide, "CHOSEN_PER_COLUMN", (1,))
+    monkeypatch.setattr(
+        wide,
+        "_every_way",
+        lambda problem, _: wide._with_choices(problem, Purse(problem.privacy.epsilon, "laplace")),
+    )
+    forget_plans()
+    yield
+    forget_plans()
+
+
+@pytest.mark.usefixtures("wide_toys")
+@pytest.mark.parametrize("last", [False, True])
+def test_no_look_and_no_choices_after_it_tell_more_than_epsilon(tmp_path, last):
+    check_choices_after_look(tmp_path, last)
+
+
+def guesses_of_exact_tables(patch) -> None:
+    """Pairs are chosen by what the records say of columns, not their noisy tables."""
+    exact = measuring.measure_in_rounds
+
+    def measure(config, schedule, counted, stream, _, **named):
+        held = counted.consume()
+        records = int(held.counts.sum())
+
+        def knowing(_):
+            return lambda margin: np.full(margin.cells(config.universe), 10.0 * records)
+
+        return exact(config, schedule, measuring.Sensitive(held), stream, knowing, **named)
+
+    patch.setattr(measuring, "measure_in_rounds", measure)
+
+
+def halved_sensitivity(patch) -> None:
+    patch.setattr(boundary, "Fraction", lambda value: Fraction(value) / 2)
+
+
+@pytest.mark.parametrize("break_it", [guesses_of_exact_tables, halved_sensitivity])
+@pytest.mark.usefixtures("wide_toys")
+def test_a_mutant_of_the_choices_is_caught(tmp_path, break_it):
+    with pytest.MonkeyPatch.context() as patch:
+        break_it(patch)
+        with pytest.raises(AssertionError):
+            check_choices_after_look(tmp_path)

@@ -176,10 +176,12 @@ _counted: dict[tuple[Any, bytes], Any] = {}
 
 
 @contextmanager
-def noted_noise(*, counted_anew: bool = False, look: tuple[int, ...] = ()) -> Iterator[Noted]:
+def noted_noise(
+    *, counted_anew: bool = False, look: tuple[int, ...] = (), noted: Noted | None = None
+) -> Iterator[Noted]:
     """Note the noise; every table of records is counted once, for all plans of one unit."""
     exact = measuring.tabulate
-    noted = Noted(look=look)
+    noted = Noted(look=look) if noted is None else noted
 
     def tabulate(config: Config, source: Any, files: Sequence[Path], scratch: Path) -> Any:
         if counted_anew:

@@ -27,7 +27,7 @@ from synth.plan.look import (
 from synth.plan.printed import render
 from synth.plan.problem import Seen, problem_of
 from synth.plan.weighing import choose, possible_plans
-from synth.privacy import Budget, total_budget
+from synth.privacy import Budget, SelectionEvent, total_budget
 from tests.unit.plan import conftest as fixtures
 
 THIN = (10, 10, 10, 10, 3)
@@ -83,6 +83,14 @@ def test_look_and_what_is_left_are_exactly_the_budget(configure, epsilon, delta)
         assert look.allows(events)
         dearer = [replace(e, epsilon=e.epsilon and e.epsilon * 2) for e in events]
         assert look.allows(dearer) == (not any(e.epsilon for e in events))
+
+
+def test_choices_count_against_what_is_left(configure):
+    config = configure(THIN, strategy="auto", order=2)
+    look = plan_look(config)
+    events = possible_plans(config)[0].charged
+    assert look.allows(events)
+    assert not look.allows([*events, SelectionEvent(3, Fraction(1, 10**6))])
 
 
 @pytest.mark.parametrize(("unit", "most"), [("record", 1), (PersonUnit("id", 3), 3)])

@@ -1,0 +1,141 @@
+"""Whole runs above the dense limit in which pairs are chosen by noisy scores."""
+
+import json
+import shutil
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from synth.config import load_config
+from synth.errors import VerificationError
+from synth.job import pipeline
+from synth.ledger import Ledger
+from synth.measurements import read_measurements
+from synth.noise import NoiseStream
+from synth.plan import forecast, plan_look, plan_schedule
+from synth.plan.wide import CHOSEN_RULE
+from synth.privacy import Budget, total_budget
+from synth.release import verify_release
+from synth.release.verification.folder import Folder
+from synth.release.verification.other_version import findings_without_rebuild
+from tests.conftest import SMALL, merged
+from tests.unit.release.budget_oracle import budget_findings
+
+COLUMNS, LEVELS = 14, 5
+PAIRS = [(f"c{k}", f"c{k + 1}") for k in range(0, COLUMNS, 2)]
+"""Columns that are mostly alike, two and two."""
+DELTA = {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}}
+PEOPLE = {"privacy": {"unit": {"column": "person", "max_records": 1}}}
+
+
+def total(records):
+    return {"public_totals": [{"where": {}, "total": records, "source": "a register"}]}
+
+
+CASES = {
+    "after a look": (2_000, 2, {}),
+    "after a look, delta": (2_000, Fraction(1, 2), DELTA),
+    "after a look, people": (2_000, 2, PEOPLE),
+    "a public total": (2_000, 2, total(2_000)),
+    "a public total, delta": (2_000, Fraction(1, 2), merged(total(2_000), DELTA)),
+    "a public total, replaced": (
+        4_000,
+        2,
+        merged(total(4_000), {"privacy": {"neighbours": "replace-one"}}),
+    ),
+}
+
+
+def configured(place, records, epsilon, changes):
+    generator = np.random.default_rng(3)
+    columns = {}
+    for one, other in PAIRS:
+        columns[one] = generator.integers(0, LEVELS, records)
+        same = generator.random(records) < 0.9
+        columns[other] = np.where(same, columns[one], generator.integers(0, LEVELS, records))
+    rows = pa.table({"person": [f"p{n}" for n in range(records)]} | columns)
+    pq.write_table(rows, place / "rows.parquet")
+    domain = [
+        {"name": name, "type": "integer", "minimum": 0, "maximum": LEVELS - 1, "bin_width": 1}
+        | {"out_of_domain": "clamp", "source": "test"}
+        for name in columns
+    ]
+    plain = merged(
+        SMALL,
+        {
+            "source": {"path": "rows.parquet", "disposal": "keep", "disposal_reason": "made up"},
+            "privacy": {"epsilon": str(epsilon)},
+            "ledger": {"epsilon_cap": 4},
+            "domain": domain,
+            "workload": {"marginals": 3, "cells": False},
+            "strategy": "auto",
+        },
+    )
+    path = place / "small.yaml"
+    path.write_text(yaml.safe_dump(merged(plain, changes)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pairs_are_chosen_measured_paid_for_and_verified(tmp_path, log, name):
+    records, epsilon, changes = CASES[name]
+    config = load_config(configured(tmp_path, records, epsilon, changes))
+    look = plan_look(config)
+    assert (look is None) == ("public_totals" in changes)
+    pipeline.measure(config, log=log, stream=NoiseStream(key=bytes(range(32))))
+    folder = pipeline.publish(config, log=log).path
+    assert verify_release(folder).release_id == "small"
+    assert findings_without_rebuild(Folder(folder)) == []
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert list(budget_findings(manifest)) == []
+    accounting = manifest["accounting"]
+    assert CHOSEN_RULE in accounting["preprocessing_and_hyperparameter_tuning"]
+    measured = read_measurements(folder / "measurements.parquet", config.universe)
+    noisy_counts = None if look is None else measured.look.noisy_counts
+    schedule = plan_schedule(config, noisy_counts)
+    events = tuple(table.event for table in measured.tables)
+    assert events[: len(schedule.first)] == schedule.first
+    chosen = [event.table for event in events[len(schedule.first) :]]
+    assert len(set(chosen)) == len(schedule.rounds) == len(accounting["selections"])
+    assert measured.selections == tuple(each.selection for each in schedule.rounds)
+    if len(chosen) > len(PAIRS):
+        assert sum(pair in chosen for pair in PAIRS) >= len(PAIRS) - 1
+    promised = Budget(config.privacy.epsilon, config.privacy.delta)
+    delta = config.privacy.delta if look is None else look.after.delta
+    spent = total_budget(schedule.events, delta=delta)
+    assert (look is None and spent.epsilon <= promised.epsilon) or look.allows(schedule.events)
+    with Ledger.open_existing(config.ledger.path) as ledger:
+        ledger.verify_chain()
+        charged = ledger.position(config.ledger.population).spent
+    assert charged == (spent if look is None else promised)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    place = tmp_path_factory.mktemp("chosen")
+    path = configured(place, *CASES["after a look"])
+    return pipeline.run(path).path
+
+
+def test_another_pair_than_was_chosen_is_found(released, tmp_path):
+    """Its noisy counts are those of another table: nobody can tell, but they must be a candidate's
+    and be there once."""
+    folder = tmp_path / "small"
+    shutil.copytree(released, folder)
+    table = pq.read_table(folder / "measurements.parquet")
+    head = json.loads(table.schema.metadata[b"synth"])
+    head["tables"][-1]["table"] = head["tables"][-2]["table"]
+    changed = table.replace_schema_metadata({b"synth": json.dumps(head, sort_keys=True).encode()})
+    pq.write_table(changed, folder / "measurements.parquet")
+    with pytest.raises(VerificationError, match="was not up for choice, or twice"):
+        verify_release(folder)
+
+
+def test_the_plan_says_how_many_pairs_are_chosen(tmp_path):
+    plan = forecast(load_config(configured(tmp_path, *CASES["a public total"])))
+    assert plan.to_plain()["choices"]["rule"] == CHOSEN_RULE
+    assert plan.costs.memory_bytes == plan.costs_of_tables.memory_bytes
