@@ -42,7 +42,7 @@ def quick_guess(measurements: Measurements, universe: Universe) -> Callable[[Mar
         return lambda margin: margin.sums(universe, cells)
     tables = [SumTable.of(table, universe) for table in measurements.tables]
     records = max(noisy_total(tables) or 0.0, 0.0)
-    shares = one_way(tables, universe, records)
+    shares = [each.shares for each in one_way(tables, universe, records)]
 
     def product(margin: Margin) -> Floats:
         cells = np.array([records])
