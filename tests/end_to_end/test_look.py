@@ -36,7 +36,7 @@ GUESS, CODES = 60, 30
 """The smallest universe with a look for this guess has 1,201 cells; this one has 1,350."""
 FILLER = {"name": "code", "type": "integer", "minimum": 0, "maximum": CODES - 1, "bin_width": 1}
 FILLER |= {"out_of_domain": "clamp", "source": "test"}
-WIDER = [FILLER | {"name": f"code-{number}", "maximum": 499} for number in range(3)]
+WIDER = [FILLER | {"name": f"code-{number}", "maximum": 39} for number in range(5)]
 TOTAL = [{"where": {}, "total": GUESS, "source": "a register"}]
 PERSON = {"column": "person", "max_records": 2}
 
@@ -44,12 +44,13 @@ PERSON = {"column": "person", "max_records": 2}
 def source(records: int, *, alone: bool) -> str:
     """People of two records each; alone in their cells, or many in one."""
     chance = random.Random(7)
-    lines = ["person,age,sex,town,code,code-0,code-1,code-2"]
+    lines = ["person,age,sex,town,code,code-0,code-1,code-2,code-3,code-4"]
     for number in range(records):
         code = chance.randrange(CODES) if alone else chance.randrange(3)
         sex = chance.choice(["Female", "Male"])
         town = chance.choice(["Nord", "Süd"])
-        lines.append(f"p{number // 2},{20 * (code % 5)},{sex},{town},{code},{code},7,{code % 3}")
+        codes = f"{code},{code},7,{code % 3},7,{code % 3}"
+        lines.append(f"p{number // 2},{20 * (code % 5)},{sex},{town},{codes}")
     return "\n".join(lines) + "\n"
 
 
