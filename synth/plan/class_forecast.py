@@ -15,7 +15,7 @@ combined as (seen^-s + not seen^-s)^(-1/s), and by at most 1 - 2^-k. Of q^2 the 
 of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
 pairs that is measured, and the rest is lost; a part p that is chosen by how much its columns
 depend on each other stands for p^(1/3) of them, with P as if all had p^(1/2) of the variance. A
-1-way table is off by the noise that all tables leave in it, less what being non-negative takes
+1-way table is off by the noise that all tables leave in it, less what its posterior means take
 away, and by a small part of what pairs are off by.
 Beyond triples, what is right of a table falls from order to order as from pairs to triples.
 
@@ -48,8 +48,10 @@ from synth.privacy import TableEvent
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEFT_OF_ONE_WAY = 0.82
-"""What being non-negative leaves of the noise of a 1-way table."""
+LEFT_OF_ONE_WAY, FEW_LEVELS = 0.82, 50.0
+"""The posterior means of a column of D codes leave 0.82 of little noise. Noise that is off by a
+part x leaves 1 / (1 + x (1 + D / 50)) of that: the more of it and the more codes, the more is found
+out to be empty, or like its neighbours."""
 MISFIT = 0.04
 """The part of what pairs are off by that 1-way tables are off by besides."""
 OWN = 0.15
@@ -157,12 +159,14 @@ class ErrorsOfClasses:
         self._pool = float(self._own.sum()) / 2 / max(1.0, self._pairs)
         self._share = float(self._measured.sum()) / 2 / max(1.0, self._pairs)
         self._noise_of_one_way = (
-            LEFT_OF_ONE_WAY * MEAN_ABSOLUTE / 2 * self._sizes / np.sqrt(np.maximum(alone, 1e-200))
+            MEAN_ABSOLUTE / 2 * self._sizes / np.sqrt(np.maximum(alone, 1e-200))
         )
 
     def at(self, records: int) -> list[float]:
         """The errors with so many records, each at most 1."""
-        ones = np.minimum(self._noise_of_one_way / records, (1 - 1 / self._sizes) / 2)
+        noise = self._noise_of_one_way / records
+        left = LEFT_OF_ONE_WAY * noise / (1 + noise * (1 + self._sizes / FEW_LEVELS))
+        ones = np.minimum(left, (1 - 1 / self._sizes) / 2)
         found = np.ones(len(self._questions))
         for order, (numbers, places, factors) in self._groups.items():
             errors = self._of_order(order, places, ones, records)

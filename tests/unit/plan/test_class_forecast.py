@@ -12,6 +12,7 @@ from synth.config import RangeQueries
 from synth.domain import Margin, Universe
 from synth.domain.attribute import balanced_levels
 from synth.plan.class_forecast import (
+    FEW_LEVELS,
     LAWS,
     LEFT_OF_ONE_WAY,
     MISFIT,
@@ -24,7 +25,7 @@ from synth.plan.linear_theory import marginal
 from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variance
 from synth.plan.problem import problem_of
 from synth.plan.spending import Purse, table_event
-from synth.plan.wide import wide_ways
+from synth.plan.wide import is_wide, wide_ways
 
 SIZES = (5, 6, 7, 8, 9, 10, 11, 12, 5, 6, 7, 8)
 
@@ -79,14 +80,18 @@ def test_all_pairs_follow_the_law(problem):
         assert error == pytest.approx(expected, rel=1e-9)
 
 
+def left_of_one_way(size, event, records):
+    noise = MEAN_ABSOLUTE / 2 * size * math.sqrt(noise_variance(event)) / records
+    return LEFT_OF_ONE_WAY * noise / (1 + noise * (1 + size / FEW_LEVELS))
+
+
 def test_one_way_tables_alone_lose_all_dependence(problem):
     events = events_of(problem, names_of(problem, 1))
     a, b = problem.universe.names[:2]
     one, other, pair = ErrorsOfClasses(problem.axes, events, asked(problem, (a,), (b,), (a, b))).at(
         10**4
     )
-    sd = math.sqrt(noise_variance(events[0]))
-    assert one == pytest.approx(LEFT_OF_ONE_WAY * MEAN_ABSOLUTE / 2 * SIZES[0] * sd / 10**4)
+    assert one == pytest.approx(left_of_one_way(SIZES[0], events[0], 10**4))
     _, lost = law(2, 1.0, (one + other) / 2)
     assert pair == pytest.approx(lost)
 
@@ -198,3 +203,17 @@ def test_more_noise_is_never_better(problem):
         events = purse.events(problem, margins, [1.0] * len(margins))
         errors.append(max(ErrorsOfClasses(problem.axes, events, questions).at(10**5)))
     assert errors == sorted(errors, reverse=True)
+
+
+def test_chosen_pairs_stand_for_more_than_as_many_others(configure):
+    sizes = (6,) * 14
+    problem = problem_of(configure(sizes, strategy="auto", order=2, cells=False))
+    assert is_wide(problem)
+    ways = [way for way in wide_ways(problem) if way.tables == "1-way + chosen pairs"]
+    for way in ways:
+        chosen = errors_after_fit(problem, way.events, problem.questions, way.schedule)
+        others = errors_after_fit(problem, way.events, problem.questions)
+        pairs = [number for number, each in enumerate(problem.questions) if len(each.energy) == 2]
+        for records in (10**4, 10**6):
+            better, worse = (np.array(each.at(records))[pairs].mean() for each in (chosen, others))
+            assert better < worse

@@ -212,3 +212,26 @@ def test_the_plan_does_not_depend_on_the_order_of_columns(configure, delta):
     assert as_a_set(first) == as_a_set(plan_events(turned))
     choose.cache_clear()
     assert plan_events(config) == first
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_pairs_may_be_chosen_up_to_half_of_them(configure, delta):
+    problem = problem_of(configure((4,) * 16, strategy="auto", order=2, cells=False, delta=delta))
+    ways = [way for way in wide_ways(problem) if way.schedule is not None]
+    assert {way.tables for way in ways} == {"1-way + chosen pairs"}
+    assert {len(way.schedule.rounds) for way in ways} == {16, 32}, "of 120 pairs"
+    for way in ways:
+        schedule = way.schedule
+        assert not schedule.learns
+        assert len(schedule.candidates) == 120
+        assert all(each.weight == 1 for each in schedule.candidates)
+        assert [len(event.table) for event in way.first] == [1] * 16
+        assert len({event.table for event in way.events}) == len(way.events)
+        left = [each.selection.candidates for each in schedule.rounds]
+        assert left == list(range(120, 120 - len(left), -1))
+        assert sum(e.cells for e in way.dearest) >= sum(e.cells for e in way.events)
+
+
+def test_a_list_of_heavy_cells_stands_beside_no_choices(configure):
+    problem = problem_with(configure, strategy="sparse", cells=True)
+    assert all(way.schedule is None for way in wide_ways(problem))
