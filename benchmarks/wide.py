@@ -33,6 +33,7 @@ from thin import run
 from synth import load_config
 from synth.config import Config, OutputConfig, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
+from synth.domain.attribute import with_halves
 from synth.domain.counts import margin_sums
 from synth.estimate.listed.estimate import estimate_listed
 from synth.measurements import MeasuredTable, Measurements
@@ -64,7 +65,7 @@ def adult() -> tuple[Config, Columns]:
         if name in AMOUNTS:
             low, width, bins = AMOUNTS[name]
             edges = tuple(Fraction(low + width * k) for k in range(bins + 1))
-            attributes.append(Attribute(name, "integer", edges=edges))
+            attributes.append(with_halves(Attribute(name, "integer", edges=edges)))
         else:
             levels = tuple(sorted(set(rows[name].str.strip())))
             attributes.append(Attribute(name, "categorical", levels))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,7 +32,8 @@ from synth.config.schema.scalars import Choice, Whole
 from synth.config.schema.shapes import ListOf, Variants, record
 from synth.config.schema.texts import ONE_LINE, Text, label, line, name, prose
 from synth.config.schema.yaml_tree import ListNode, Node
-from synth.domain import CLAMP, MISSING, Attribute
+from synth.domain import CLAMP, DENSE_LIMIT_CELLS, MISSING, Attribute
+from synth.domain.attribute import with_halves
 
 MAX_COLUMNS = 1_000
 
@@ -171,6 +173,8 @@ class Columns(ListOf):
             raise Refused
         if len(declared) < len(node.items):
             raise Refused
+        if math.prod(each.attribute.size for each in declared) > DENSE_LIMIT_CELLS:
+            declared = [replace(each, attribute=with_halves(each.attribute)) for each in declared]
         return tuple(declared)
 
     def plain(self, value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
@@ -263,6 +263,21 @@ def balanced_levels(attribute: Attribute, branching: int) -> tuple[HierarchyLeve
         starts = [part * bins // parts for part in range(parts)]
         levels.append(interval_level(attribute, f"{parts} parts", starts))
     return tuple(levels)
+
+
+HALVED_BINS = range(17, 1001)
+"""An ordered attribute of so many bins is halved without being asked; see `with_halves`."""
+
+
+def with_halves(attribute: Attribute) -> Attribute:
+    """The attribute with the hierarchy that `dyadic` gives, if it is ordered and has none.
+
+    So that what a few records tell of many bins can be measured in runs of them. Attributes of
+    few bins do not need it, and those of very many would make thousands of groups.
+    """
+    if attribute.hierarchy or not attribute.is_ordered or attribute.bin_count not in HALVED_BINS:
+        return attribute
+    return replace(attribute, hierarchy=balanced_levels(attribute, 2))
 
 
 def divided_group(coarser: HierarchyLevel, finer: HierarchyLevel) -> tuple[int, int, int] | None:

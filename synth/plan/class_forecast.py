@@ -1,8 +1,9 @@
 """The error to expect above the dense limit, where one model is fitted to all noisy tables.
 
 The model pools what every table of two or more columns tells about pairs. With d columns of D_j
-codes, S in all, g their geometric mean, and P the mean over all pairs of what the tables that hold
-a pair tell of a cell of it (1 / variance of the noise, added up), the signal of a pair is
+codes, g their geometric mean, S codes in all at the finest levels of the tables of pairs, and P the
+mean over all pairs of what the tables that hold a pair tell of a cell of it (1 / variance of the
+noise, added up), the signal of a pair is
 
     q = n sqrt(P / S)      (a matrix of noise of S x S has an operator norm of about 2 S^(1/2) sd)
 
@@ -13,10 +14,11 @@ and a k-way table of the rows is off, in total variation, by about the smaller o
 
 combined as (seen^-s + not seen^-s)^(-1/s), and by at most 1 - 2^-k. Of q^2 the part `OWN` is that
 of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
-pairs that is measured, and the rest is lost; a part p that is chosen by how much its columns
-depend on each other stands for p^(1/3) of them, with P as if all had p^(1/2) of the variance. A
-1-way table is off by the noise that all tables leave in it, less what its posterior means take
-away, and by a small part of what pairs are off by.
+pairs that is measured, and the rest is lost; of a pair at coarser levels log groups / log codes of
+it is measured; a part p that is chosen by how much its columns depend on each other stands for
+p^(1/3) of them, with P as if all had p^(1/2) of the variance. A 1-way table is off by the noise
+that all tables leave in it, less what its posterior means take away, and by a small part of what
+pairs are off by.
 Beyond triples, what is right of a table falls from order to order as from pairs to triples.
 
 The letters are regressions, one set for pairs and one for triples, on the errors of some twenty
@@ -134,6 +136,7 @@ class ErrorsOfClasses:
         alone = np.zeros(columns)
         self._own = np.zeros((columns, columns))
         self._measured = np.zeros((columns, columns))
+        finest = np.zeros(columns)
         for alike in _by_order(events).values():
             places = np.array([[place[name] for name in event.table] for event in alike])
             groups = np.array([_groups(axes, place, event) for event in alike])
@@ -145,6 +148,7 @@ class ErrorsOfClasses:
                 pair = places[:, first], places[:, second]
                 both = groups[:, first] * groups[:, second]
                 np.add.at(self._own, pair, both * precision / cells)
+                np.maximum.at(finest, places[:, first], groups[:, first])
                 least = np.minimum(told[:, first], told[:, second])
                 np.maximum.at(self._measured, pair, least)
         if schedule is not None and schedule.rounds:
@@ -154,6 +158,7 @@ class ErrorsOfClasses:
             self._own[several] = _precisions(chosen).mean() / math.sqrt(part)
             self._measured[several] = part**CHOSEN
         held = sum(len(alike) for order, alike in _by_order(events).items() if order > 2)
+        self._codes = float(np.where(finest, finest, self._sizes).sum())
         self._triples = min(1.0, held / max(1, math.comb(columns, 3)))
         self._pairs = columns * (columns - 1) / 2
         self._pool = float(self._own.sum()) / 2 / max(1.0, self._pairs)
@@ -183,7 +188,7 @@ class ErrorsOfClasses:
     def _of_order(self, order: int, places: Ints, ones: Floats, records: int) -> Floats:
         """The errors of tables of so many columns each: one row of `places` for every table."""
         if order == 1:
-            signal = np.array([records * math.sqrt(self._pool / self._sizes.sum())])
+            signal = np.array([records * math.sqrt(self._pool / self._codes)])
             pairs = self._mixed(2, signal, np.array([self._share]), np.array([ones.mean()]))
             misfit = MISFIT * float(pairs[0]) if self._pool else 0.0
             return np.asarray(np.hypot(ones[places[:, 0]], misfit))
@@ -191,7 +196,7 @@ class ErrorsOfClasses:
         own = self._own[places[:, first], places[:, second]].mean(axis=1)
         held = self._measured[places[:, first], places[:, second]]
         seen = np.maximum(held, self._share).mean(axis=1)
-        signal = records * np.sqrt((OWN * own + (1 - OWN) * self._pool) / self._sizes.sum())
+        signal = records * np.sqrt((OWN * own + (1 - OWN) * self._pool) / self._codes)
         mean = ones[places].mean(axis=1)
         if order <= max(LAWS):
             return self._mixed(order, signal, seen, mean)

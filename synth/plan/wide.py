@@ -2,9 +2,10 @@
 
 The rows follow a model that is fitted to all noisy tables at once and pools what each of them says
 about every column. So hardly any pair is too weak to be measured: all pairs get noise alike,
-whatever their cells, and the 1-way tables share a part of their own. The forecast decides how large
-that part is, whether 1-way tables alone are better, or only the pairs, or the small tables, that
-the workload asks for; and whether a list of heavy cells beside them is worth its part of the
+whatever their cells, and the 1-way tables share a part of their own. Where noise would drown pairs
+of many levels, pairs are measured at coarser levels of the hierarchies. The forecast decides how
+large that part is, whether 1-way tables alone are better, or only the pairs, or the small tables,
+that the workload asks for; and whether a list of heavy cells beside them is worth its part of the
 budget. Where noise is too much for all pairs, the few that depend most on each other are found in
 the run: by how far a pair lies from the product of its noisy columns, with noise. Nothing here
 looks at data or has the size of the universe.
@@ -12,6 +13,7 @@ looks at data or has the size of the universe.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -21,16 +23,18 @@ from itertools import combinations
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.plan.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, listing_event
 from synth.plan.margins import in_order, margins_of_order, one_way_shares
+from synth.plan.noise_sums import noise_variance
 from synth.plan.problem import Problem
 from synth.plan.rounds import Candidate, Round, Schedule, rounds_of
-from synth.plan.spending import Purse, Spending, noises, total_is_known
+from synth.plan.spending import Purse, Spending, noises, table_event, total_is_known
 from synth.privacy import TableEvent
 
 ONE_WAY_PARTS = (0.15, 0.3, 0.5, 0.7)
 """What part of their budget, a rho or an epsilon, the 1-way tables may get beside larger ones."""
-TRIPLE_PARTS = (0.4, 0.6)
-"""What part of it triples may get, beside the first of `ONE_WAY_PARTS` for 1-way tables, with
-Gaussian noise; Laplace noise grows with the number of tables too fast for them."""
+BESIDE_TRIPLES = 0.18
+TRIPLE_PARTS = (0.36, 0.5)
+"""What part of it 1-way tables get where triples are measured, and triples may get; with Gaussian
+noise: Laplace noise grows with the number of tables too fast for them."""
 CHOSEN_ONE_WAY_PARTS = (0.3, 0.5)
 """What part 1-way tables may get beside pairs that are chosen, which go by them."""
 CHOSEN_PER_COLUMN = (1, 2, 4)
@@ -52,6 +56,11 @@ MOST_PAIRS, MOST_CELLS_IN_ALL = 5000, 1 << 24
 """Nor are more pairs than these, or with more cells in all: the smallest ones come first."""
 CELLS_PER_RECORD = 1 / 3
 """A triple is measured if it has at most so many cells for every record."""
+CODES_OF_A_GROUP = 40.0
+"""With the signal q of pairs at the codes (`class_forecast`), pairs are measured in groups of up to
+so many codes, divided by q: below it noise hides more than what a group of codes hides."""
+FEWEST_GROUPS = 6
+"""But in no fewer groups."""
 MOST_TRIPLES = 1000
 """If more triples are asked for, none is measured: each would get next to nothing."""
 
@@ -72,16 +81,17 @@ def wide_ways(problem: Problem) -> tuple[Spending, ...]:
     """
     unseen = replace(problem, seen=None)
     *_, triples = _tables(unseen)
-    return _ways(unseen, tuple(_small(problem, triples, CELLS_PER_RECORD * problem.records)))
+    kept = tuple(_small(problem, triples, CELLS_PER_RECORD * problem.records))
+    return _ways(unseen, kept, 3 << max(0, problem.records.bit_length() - 2))
 
 
 @lru_cache(maxsize=8)
-def _ways(problem: Problem, triples: tuple[Margin, ...]) -> tuple[Spending, ...]:
-    """The same with these triples, which alone depend on the number of records."""
-    return tuple(_every_way(problem, list(triples)))
+def _ways(problem: Problem, triples: tuple[Margin, ...], records: int) -> tuple[Spending, ...]:
+    """The same with these triples, and levels of pairs for so many records, to a factor of 1.5."""
+    return tuple(_every_way(problem, list(triples), records))
 
 
-def _every_way(problem: Problem, triples: list[Margin]) -> Iterator[Spending]:
+def _every_way(problem: Problem, triples: list[Margin], records: int) -> Iterator[Spending]:
     for noise in noises(problem):
         for part in _listed_parts(problem):
             epsilon, delta = problem.privacy.epsilon, problem.privacy.delta
@@ -92,7 +102,7 @@ def _every_way(problem: Problem, triples: list[Margin]) -> Iterator[Spending]:
                 delta = kept
             within = replace(problem, privacy=replace(problem.privacy, delta=delta))
             purse = Purse(epsilon * (1 - part), noise)
-            for name, margins, shares in _families(problem, purse, triples):
+            for name, margins, shares in _families(problem, within, purse, triples, records):
                 events = (*listed, *purse.events(within, margins, shares))
                 words = f"list + {name}" if part else name
                 yield Spending(words, events, noise, 1 - part if part else None)
@@ -141,9 +151,12 @@ def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
 
 
 def _families(
-    problem: Problem, purse: Purse, triples: list[Margin]
+    problem: Problem, within: Problem, purse: Purse, triples: list[Margin], records: int
 ) -> Iterator[tuple[str, list[Margin], list[float]]]:
-    """Which tables are measured, under the name of each set, and their shares of the purse."""
+    """Which tables are measured, under the name of each set, and their shares of the purse.
+
+    `within`: the problem with the delta that these tables have.
+    """
     ones, pairs, asked, _ = _tables(problem)
     triples = triples if pairs else []
     alone = one_way_shares(problem, ones, purse)
@@ -153,12 +166,37 @@ def _families(
         first = [part * share for share in alone]
         for name, chosen in (("1-way + all pairs", pairs), ("1-way + pairs asked for", asked)):
             if chosen:
-                yield name, ones + chosen, first + _alike(chosen, 1 - part)
-    part = ONE_WAY_PARTS[0]
+                grouped = _grouped(within, purse, chosen, 1 - part, records)
+                yield name, ones + grouped, first + _alike(chosen, 1 - part)
+    part = BESIDE_TRIPLES
     for of_triples in TRIPLE_PARTS if triples and purse.noise == "gaussian" else ():
         shares = [part * share for share in alone]
         shares += _alike(pairs, 1 - part - of_triples) + _alike(triples, of_triples)
-        yield "1-way + all pairs + triples", ones + pairs + triples, shares
+        grouped = _grouped(within, purse, pairs, 1 - part - of_triples, records)
+        yield "1-way + all pairs + triples", ones + grouped + triples, shares
+
+
+def _grouped(
+    problem: Problem, purse: Purse, pairs: list[Margin], part: float, records: int
+) -> list[Margin]:
+    """These pairs at the coarsest levels whose groups noise would hide the codes of anyway.
+
+    With all pairs at the codes, noise of the standard deviation s in every cell and S codes in all
+    columns, the signal is q = n / (s S^(1/2)); groups of c codes make it larger and hide what is
+    inside. On real tables c = `CODES_OF_A_GROUP` / q was near the best, and twice or half as much
+    hardly worse.
+    """
+    budget = purse.budget(problem.privacy) * Fraction(part) / len(pairs)
+    noise = noise_variance(table_event(problem, pairs[0], budget, noise=purse.noise))
+    codes = sum(problem.universe.shape)
+    largest = CODES_OF_A_GROUP * math.sqrt(noise * codes) / records
+    steps = {}
+    for attribute in problem.attributes:
+        sizes = [attribute.size, *(level.size for level in reversed(attribute.hierarchy))]
+        least = max(attribute.size / largest, FEWEST_GROUPS)
+        fit = [step for step, size in enumerate(sizes) if size >= least]
+        steps[attribute.name] = max(fit, default=0)
+    return [Margin(pair.names, tuple(steps[name] for name in pair.names)) for pair in pairs]
 
 
 @lru_cache(maxsize=64)

@@ -318,3 +318,26 @@ def test_hierarchies_may_group_so_many_codes_together(tmp_path: Path) -> None:
     assert problem.found == (
         "more than 4,000,000 levels and bins on the levels of hierarchies in the first 3 columns"
     )
+
+
+def test_only_in_a_wide_universe_ordered_columns_are_halved_without_being_asked(
+    tmp_path: Path,
+) -> None:
+    """Above 10^9 cells, whatever the source; and what is written stays what is written."""
+
+    def domain(columns: int) -> str:
+        column = (
+            "  - {{name: c{0}, type: integer, minimum: 0, maximum: 99, bin_width: 1, "
+            "out_of_domain: clamp, source: law}}\n"
+        )
+        head, rest = SMALL.split("domain:\n")
+        tail = rest[rest.index("output:") :]
+        return f"{head}domain:\n{''.join(map(column.format, range(columns)))}{tail}"
+
+    small, wide = (load(tmp_path, domain(columns)) for columns in (2, 5))
+    assert [each.hierarchy for each in small.universe.attributes] == [()] * 2
+    names = [[level.name for level in each.hierarchy] for each in wide.universe.attributes]
+    assert names == [[f"{2**k} parts" for k in range(1, 7)]] * 5
+    assert all("hierarchy" not in column for column in wide.public["domain"])
+    again = config_from_public(wide.public)
+    assert again.universe == wide.universe

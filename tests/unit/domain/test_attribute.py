@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, count, pairwise
 
@@ -20,6 +21,7 @@ from synth.domain.attribute import (
     grouped_level,
     interval_level,
     shorten,
+    with_halves,
     with_missing,
 )
 
@@ -180,6 +182,17 @@ def test_a_tree_is_balanced_nested_and_no_deeper_than_it_must_be(
         fan_out = len(tables[0])
         assert [len(table) for table in tables] == [fan_out**step for step in range(1, steps)]
         assert (fan_out - 1) ** steps < bins
+
+
+@pytest.mark.parametrize("bins", [1, 16, 17, 100, 1000, 1001])
+def test_ordered_attributes_of_some_bins_are_halved_where_nothing_is_declared(bins: int) -> None:
+    plain = ordered(bins, missing=True)
+    halved = balanced_levels(plain, 2)
+    assert with_halves(plain).hierarchy == (halved if 17 <= bins <= 1000 else ())
+    declared = replace(plain, hierarchy=balanced_levels(plain, 5))
+    assert with_halves(declared).hierarchy == declared.hierarchy
+    letters = Attribute("x", "categorical", tuple(map(str, range(bins))))
+    assert with_halves(letters) == letters
 
 
 @DETERMINISTIC

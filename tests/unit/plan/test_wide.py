@@ -9,12 +9,15 @@ import pytest
 
 from synth.config import PersonUnit, WeightedMarginal
 from synth.domain import Universe
+from synth.domain.attribute import with_halves
 from synth.plan import plan_events, wide
 from synth.plan.listed import LISTED_SHARES
 from synth.plan.problem import problem_of
 from synth.plan.weighing import choose
 from synth.plan.wide import (
     CELLS_PER_RECORD,
+    CODES_OF_A_GROUP,
+    FEWEST_GROUPS,
     ONE_WAY_PARTS,
     TRIPLE_PARTS,
     is_wide,
@@ -235,3 +238,48 @@ def test_pairs_may_be_chosen_up_to_half_of_them(configure, delta):
 def test_a_list_of_heavy_cells_stands_beside_no_choices(configure):
     problem = problem_with(configure, strategy="sparse", cells=True)
     assert all(way.schedule is None for way in wide_ways(problem))
+
+
+def resolutions_of(configure, *, hierarchy=True, **changes):
+    """The groups of a column of 64 bins in the pairs of every way, by the ways' 1-way parts."""
+    config = configure(SIZES, **({"strategy": "auto", "cells": False, "order": 2} | changes))
+    first, *rest = config.universe.attributes
+    edges = tuple(map(Fraction, range(65)))
+    amount = replace(first, kind="integer", levels=(), edges=edges)
+    amount = with_halves(amount) if hierarchy else amount
+    universe = Universe((amount, *rest))
+    problem = problem_of(replace(config, universe=universe, public_totals=config.public_totals[1:]))
+    found = {}
+    for way in wide_ways(problem):
+        if way.tables == "1-way + all pairs" and way.noise == "laplace":
+            pairs = [event for event in way.events if len(event.table) == 2]
+            ours = [event for event in pairs if amount.name in event.table]
+            (step,) = {event.coarsening[event.table.index(amount.name)] for event in ours}
+            assert all(not any(event.coarsening) for event in pairs if event not in ours)
+            other = problem.universe.attribute(ours[0].table[1])
+            assert ours[0].cells == (64 >> step) * other.size
+            ones = [event for event in way.events if len(event.table) == 1]
+            assert not any(any(event.coarsening) for event in ones)
+            found[round(part_of(way, 1), 2)] = 64 >> step
+    return found
+
+
+def test_the_weaker_the_signal_the_coarser_pairs_are_measured(configure):
+    """At the coarsest level of 64 / c groups, c = CODES_OF_A_GROUP / q, but `FEWEST_GROUPS`."""
+    strong = resolutions_of(configure, epsilon="10", total=2**20)
+    assert set(strong.values()) == {64}
+    weak = resolutions_of(configure, epsilon="1/10", total=2**10)
+    assert set(weak.values()) == {8}
+    between = resolutions_of(configure, epsilon="1/4", total=3 * 2**15)
+    codes = sum(SIZES) - SIZES[0] + 64
+    for part, groups in between.items():
+        noise = 2 * (4 * 66 / (1 - part)) ** 2  # of Laplace noise with that epsilon a pair
+        q = 3 * 2**15 / math.sqrt(noise * codes)
+        least = max(64 * q / CODES_OF_A_GROUP, FEWEST_GROUPS)
+        assert groups / 2 < min(least, 64) <= groups
+    assert len(set(between.values())) > 1
+
+
+def test_without_a_hierarchy_pairs_are_measured_at_the_codes(configure):
+    found = resolutions_of(configure, hierarchy=False, epsilon="1/10", total=2**10)
+    assert set(found.values()) == {64}
