@@ -317,6 +317,8 @@ def _mechanisms(plan: Forecast) -> str:
         return f"{noise} of the tables, and on the non-empty cells of the universe"
     if plan.threshold is not None:
         return f"{noise}, as if the cells of the universe that are not listed had been drawn too"
+    if all(table.cells < plan.universe_size for table in plan.tables):
+        return f"{noise} of every table"
     return f"{noise}, impossible ones included"
 
 

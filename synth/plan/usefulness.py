@@ -21,6 +21,7 @@ from synth.plan.look import left_to_plan
 from synth.plan.problem import Problem, unsuitable
 from synth.plan.rounds import Schedule
 from synth.plan.weighing import by_group, choose
+from synth.plan.wide import is_wide
 from synth.privacy import TableEvent
 
 GOOD, ROUGH, POOR, NOISE = "usable", "rough", "poor", "mostly noise"
@@ -186,8 +187,11 @@ def _planned(problem: Problem) -> tuple[Usefulness, ...]:
 
 
 def _more_epsilon(problem: Problem, bad: dict[Key, Usefulness]) -> Iterator[tuple[str, Problem]]:
-    """The smallest multiples of epsilon that make each bad kind of query rough, or usable."""
-    wanted = dict.fromkeys(bad, ROUGH)
+    """The smallest multiples of epsilon that make each bad kind of query rough, or usable.
+
+    None does that to single cells of a universe that cannot be measured cell by cell.
+    """
+    wanted = {key for key in bad if not (key[0] == "cells" and is_wide(problem))}
     for times in MORE_EPSILON:
         epsilon = problem.privacy.epsilon * times
         if unsuitable(problem.privacy, epsilon) is not None or not wanted:
@@ -199,8 +203,7 @@ def _more_epsilon(problem: Problem, bad: dict[Key, Usefulness]) -> Iterator[tupl
             if one.verdict in (GOOD, ROUGH) and (one.kind, one.columns) in wanted
         }
         if reached:
-            for key in reached:
-                del wanted[key]
+            wanted -= reached
             now = format_number(problem.privacy.epsilon)
             yield f"epsilon {format_number(epsilon)} instead of {now}", other
 

@@ -26,7 +26,14 @@ from synth.plan.margins import in_order, margins_of_order, one_way_shares
 from synth.plan.noise_sums import noise_variance
 from synth.plan.problem import Problem
 from synth.plan.rounds import Candidate, Round, Schedule, rounds_of
-from synth.plan.spending import Purse, Spending, noises, table_event, total_is_known
+from synth.plan.spending import (
+    Purse,
+    Spending,
+    noises,
+    table_event,
+    total_is_known,
+    with_total,
+)
 from synth.privacy import TableEvent
 
 ONE_WAY_PARTS = (0.15, 0.3, 0.5, 0.7)
@@ -54,6 +61,9 @@ LARGEST_PAIR_CELLS = 10**6
 """A pair of columns with more cells is not measured."""
 MOST_PAIRS, MOST_CELLS_IN_ALL = 5000, 1 << 24
 """Nor are more pairs than these, or with more cells in all: the smallest ones come first."""
+MANY_TABLES = 100
+"""More tables get Gaussian noise alone where delta allows it. Its variance grows with their number,
+that of Laplace noise with the square: from some thirty tables on it is the smaller one."""
 CELLS_PER_RECORD = 1 / 3
 """A triple is measured if it has at most so many cells for every record."""
 CODES_OF_A_GROUP = 40.0
@@ -102,10 +112,14 @@ def _every_way(problem: Problem, triples: list[Margin], records: int) -> Iterato
                 delta = kept
             within = replace(problem, privacy=replace(problem.privacy, delta=delta))
             purse = Purse(epsilon * (1 - part), noise)
-            for name, margins, shares in _families(problem, within, purse, triples, records):
+            families = _families(problem, within, purse, triples, records, beside=bool(part))
+            for name, margins, shares in families:
+                if noise == "laplace" and problem.privacy.delta and len(margins) > MANY_TABLES:
+                    continue
                 events = (*listed, *purse.events(within, margins, shares))
                 words = f"list + {name}" if part else name
-                yield Spending(words, events, noise, 1 - part if part else None)
+                way = Spending(words, events, noise, 1 - part if part else None)
+                yield with_total(problem, way)
         if problem.strategy != SPARSE:
             yield from _with_choices(problem, Purse(problem.privacy.epsilon, noise))
 
@@ -151,25 +165,33 @@ def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
 
 
 def _families(
-    problem: Problem, within: Problem, purse: Purse, triples: list[Margin], records: int
+    problem: Problem,
+    within: Problem,
+    purse: Purse,
+    triples: list[Margin],
+    records: int,
+    *,
+    beside: bool,
 ) -> Iterator[tuple[str, list[Margin], list[float]]]:
     """Which tables are measured, under the name of each set, and their shares of the purse.
 
-    `within`: the problem with the delta that these tables have.
+    `within`: the problem with the delta that these tables have. Those `beside` a list get one part
+    each: what the list is worth decides, and they are many.
     """
     ones, pairs, asked, _ = _tables(problem)
     triples = triples if pairs else []
     alone = one_way_shares(problem, ones, purse)
     alone = [share / sum(alone) for share in alone]
     yield "1-way", ones, alone
-    for part in ONE_WAY_PARTS:
+    for part in ONE_WAY_PARTS[1:2] if beside else ONE_WAY_PARTS:
         first = [part * share for share in alone]
         for name, chosen in (("1-way + all pairs", pairs), ("1-way + pairs asked for", asked)):
             if chosen:
                 grouped = _grouped(within, purse, chosen, 1 - part, records)
                 yield name, ones + grouped, first + _alike(chosen, 1 - part)
     part = BESIDE_TRIPLES
-    for of_triples in TRIPLE_PARTS if triples and purse.noise == "gaussian" else ():
+    few = purse.noise == "gaussian" and not beside
+    for of_triples in TRIPLE_PARTS if triples and few else ():
         shares = [part * share for share in alone]
         shares += _alike(pairs, 1 - part - of_triples) + _alike(triples, of_triples)
         grouped = _grouped(within, purse, pairs, 1 - part - of_triples, records)
