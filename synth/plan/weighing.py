@@ -13,7 +13,7 @@ from synth.config import Config
 from synth.errors import BugError, ConfigError
 from synth.errors import Problem as ConfigProblem
 from synth.noise import noise_law
-from synth.plan.after_nonnegativity import resampling_total_variation
+from synth.plan.after_nonnegativity import THIN, resampling_total_variation
 from synth.plan.class_forecast import errors_after_fit
 from synth.plan.linear_theory import Question
 from synth.plan.listed import is_sparse
@@ -25,11 +25,11 @@ from synth.plan.strategies import ways_to_spend
 from synth.plan.wide import is_wide
 from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
 
-HARMLESS, HARMLESS_WIDE = 0.5, 1.0
+HARMLESS, HARMLESS_THIN = 0.5, 1.0
 """The part of the resampling error below which it hardly matters how small an error is, and that
-part above the dense limit. There 1-way tables are good whatever else is measured, and what is won
-or lost is how columns go together: so all orders count alike, and who reads a 1-way table of such
-a release is served if it is as good as that of a fresh sample."""
+part where a universe is thin. There 1-way tables are good whatever else is measured, and what is
+won or lost is how columns go together: so all orders count alike, and who reads a 1-way table of
+such a release is served if it is as good as that of a fresh sample."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -49,7 +49,7 @@ class Alternative:
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
     workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
     fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
-    cells with weight 1/2; above the dense limit all alike, with a part HARMLESS_WIDE. `regret`: the
+    cells with weight 1/2; in thin universes all alike, with a part HARMLESS_THIN. `regret`: the
     largest ratio of its score to the best one, over the numbers of records that are considered;
     see `_fit` for which is chosen.
     """
@@ -134,7 +134,6 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     considered, and is the worst of these ratios: no number that is assumed decides alone.
     """
     questions, numbers = problem.questions, {*problem.considered_records, problem.records}
-    wide = is_wide(problem)
     harmless = {records: _harmless(problem, records) for records in numbers}
     errors, scores = [], []
     means = GroupMeans(questions)
@@ -142,7 +141,9 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
         after = errors_after_fit(problem, way.events, questions, way.schedule)
         found = {records: means.of(after.at(records)) for records in numbers}
         errors.append(found[problem.records])
-        scores.append({each: _score(found[each], harmless[each], wide) for each in numbers})
+        scores.append(
+            {each: _score(found[each], harmless[each], is_thin(problem)) for each in numbers}
+        )
     best = {records: min(each[records] for each in scores) for records in numbers}
     regrets = [
         max(
@@ -163,14 +164,23 @@ def _harmless(problem: Problem, records: int) -> list[float]:
     """An error of every group that hardly matters."""
     questions = problem.questions
     free = [resampling_total_variation(question, records) for question in questions]
-    part = HARMLESS_WIDE if is_wide(problem) else HARMLESS
+    part = HARMLESS_THIN if is_thin(problem) else HARMLESS
     return [part * error for _, error in by_group(questions, free)]
 
 
-def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float], wide: bool) -> float:
+def is_thin(problem: Problem) -> bool:
+    """Whether it is known that most cells are empty, so that all orders count alike.
+
+    Above the dense limit it is; below, a look tells.
+    """
+    seen = problem.seen.records if problem.seen is not None else None
+    return is_wide(problem) or (seen is not None and problem.universe.size > THIN * max(1, seen))
+
+
+def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float], thin: bool) -> float:
     """One figure of all groups."""
     weights = [
-        1.0 if wide else 1 / (2 if kind == "cells" else max(1, order))
+        1.0 if thin else 1 / (2 if kind == "cells" else max(1, order))
         for (kind, order), _ in errors
     ]
     logs = [
@@ -186,7 +196,7 @@ def figure_of(problem: Problem, errors: Sequence[tuple[Group, float]], records: 
 
     Requires: the errors are of the groups of the problem's questions, in their order.
     """
-    return _score(errors, _harmless(problem, records), is_wide(problem))
+    return _score(errors, _harmless(problem, records), is_thin(problem))
 
 
 def by_group(
