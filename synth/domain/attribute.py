@@ -98,7 +98,7 @@ class Attribute:
         """The number of levels or bins, without the missing level."""
         return len(self.edges) - 1 if self.is_ordered else len(self.levels)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of codes, the missing level included."""
         return self.bin_count + self.has_missing

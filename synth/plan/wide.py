@@ -92,7 +92,8 @@ def wide_ways(problem: Problem) -> tuple[Spending, ...]:
     unseen = replace(problem, seen=None)
     *_, triples = _tables(unseen)
     kept = tuple(_small(problem, triples, CELLS_PER_RECORD * problem.records))
-    return _ways(unseen, kept, 3 << max(0, problem.records.bit_length() - 2))
+    has_levels = any(attribute.hierarchy for attribute in problem.attributes)
+    return _ways(unseen, kept, 3 << max(0, problem.records.bit_length() - 2) if has_levels else 1)
 
 
 @lru_cache(maxsize=8)
@@ -218,6 +219,8 @@ def _grouped(
         least = max(attribute.size / largest, FEWEST_GROUPS)
         fit = [step for step, size in enumerate(sizes) if size >= least]
         steps[attribute.name] = max(fit, default=0)
+    if not any(steps.values()):
+        return pairs
     return [Margin(pair.names, tuple(steps[name] for name in pair.names)) for pair in pairs]
 
 
