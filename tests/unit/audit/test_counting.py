@@ -48,7 +48,7 @@ COUNTED = [
 
 
 @pytest.mark.usefixtures("all_units")
-@pytest.mark.parametrize(("kind", "unit", "neighbours"), COUNTED, ids="-".join)
+@pytest.mark.parametrize(("kind", "unit", "neighbours"), COUNTED)
 def test_no_neighbours_differ_by_more_than_is_charged(run_audit, kind, unit, neighbours):
     """And the largest change is met, so the test has no room."""
     source, format_, in_place_of = SOURCES[kind]
