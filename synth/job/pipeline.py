@@ -211,6 +211,11 @@ class _Planned:
         )
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the cells of every table are public before the source is opened."""
+        return self.look is None and self.schedule is None
+
+    @property
     def words(self) -> str:
         """What was measured, for the log; the same whatever a look said."""
         if self.look is not None:
@@ -304,7 +309,8 @@ def _measured(
     Ensures: a look is durable before anything is planned by it, and never taken twice.
     """
     config, look_file = planned.config, planned.directory / LOOK
-    seen = kept_look(look_file, planned.release_id, config.hash)
+    asked = None if planned.look is None else planned.look.event
+    seen = kept_look(look_file, planned.release_id, config.hash, asked)
 
     def plan_after(look: MeasuredLook) -> Sequence[TableEvent] | Schedule:
         if seen is None:
@@ -317,7 +323,7 @@ def _measured(
     with (
         stays_reserved(planned.directory),
         log.doing("measuring"),
-        while_raw_data_are_open(figures if planned.look is None else []),
+        while_raw_data_are_open(figures if planned.is_fixed else []),
     ):
         measurements = curator.measure(
             config,

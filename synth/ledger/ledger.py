@@ -179,7 +179,8 @@ class Ledger:
         charged to that part alone, and the largest part counts; see `parallel_total`.
         Ensures: a release that is known with the same configuration is charged no second
         time; its state is returned with the position of its reservation. If it is still
-        `reserved`, this start is recorded as a further attempt: no noise has left its process.
+        `reserved`, this start is recorded as a further attempt: no noise has left its process but
+        a look, which the run's directory keeps and this start takes up.
         Raises: BudgetRefusedError, also for another promise or a part of another division than
         those which earlier releases of the population were charged by, and for a new population
         that differs from one that is there in its spelling alone; PublishedDifferentlyError if
@@ -241,7 +242,8 @@ class Ledger:
     def void(self, release_id: str, reason: str) -> None:
         """Free the charge of a run that never reached `measured`, for a stated reason.
 
-        Privacy: allowed because no noise of such a run has left its process. The run's lock
+        Privacy: allowed because no noise of such a run has left its process; not once it has taken
+        a look. The run's lock
         is taken meanwhile, so that a run under way cannot be voided; and measurements found in
         the run's directory count, even if the run stopped before it could record them.
         Raises: LedgerError if the run was measured, is voided or unknown, or if the reason is

@@ -131,8 +131,8 @@ def check_same_release(
     fix = "choose a new release id, or restore the configuration that belongs to this one"
     if run.state is RunState.RESERVED:
         fix = (
-            f'`synth ledger CONFIG void {run.release_id} --reason "..."` frees the charge, because '
-            f"nothing was measured; or {fix}"
+            f'`synth ledger CONFIG void {run.release_id} --reason "..."` frees the charge, unless '
+            f"noise was drawn for it already; or {fix}"
         )
     raise PublishedDifferentlyError(
         f"release id {run.release_id} is taken: it is {run.state} with {what}",
@@ -168,6 +168,6 @@ def check_voidable(run: RunRecord, *, noise_exists: bool) -> None:
         state = RunState.MEASURED if run.state is RunState.RESERVED else run.state
         raise LedgerError(
             f"release {run.release_id} is {state} and cannot be voided",
-            why="its noisy tables exist, so its budget is spent whatever becomes of them",
+            why="noise was drawn for it, so its budget is spent whatever becomes of that",
             fix="start the run again to finish it; its charge stays",
         )

@@ -197,8 +197,12 @@ def keep_look(path: Path, measurements: Measurements) -> None:
     create_durably(path, lambda stream: stream.write(text.encode()))
 
 
-def kept_look(path: Path, release_id: str, configuration_hash: str) -> MeasuredLook | None:
+def kept_look(
+    path: Path, release_id: str, configuration_hash: str, asked: LookEvent | None
+) -> MeasuredLook | None:
     """The look that an earlier start of this run kept, or None if none came so far.
+
+    `asked` is the look that is planned.
 
     Raises: OutputError if the file was changed, or is not of this release and configuration.
     """
@@ -207,10 +211,12 @@ def kept_look(path: Path, release_id: str, configuration_hash: str) -> MeasuredL
     try:
         head = _read_object(path.read_bytes())
         look = _read_look(head["look"])
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         head, look = {}, None
-    if look is None or head != Measurements(release_id, configuration_hash, (), (), look).head(
-        "tables"
+    if (
+        look is None
+        or look.event != asked
+        or head != Measurements(release_id, configuration_hash, (), (), look).head("tables")
     ):
         raise OutputError(
             f"the look that {release_id} took was changed, or is of another configuration",

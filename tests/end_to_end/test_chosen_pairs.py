@@ -19,10 +19,12 @@ from synth.noise import NoiseStream
 from synth.plan import forecast, plan_look, plan_schedule
 from synth.plan.wide import CHOSEN_RULE
 from synth.privacy import Budget, total_budget
+from synth.progress import Stage, Step, watched_by
 from synth.release import verify_release
 from synth.release.verification.folder import Folder
 from synth.release.verification.other_version import findings_without_rebuild
 from tests.conftest import SMALL, merged
+from tests.end_to_end.test_look import Told
 from tests.unit.release.budget_oracle import budget_findings
 
 COLUMNS, LEVELS = 14, 5
@@ -139,3 +141,13 @@ def test_the_plan_says_how_many_pairs_are_chosen(tmp_path):
     plan = forecast(load_config(configured(tmp_path, *CASES["a public total"])))
     assert plan.to_plain()["choices"]["rule"] == CHOSEN_RULE
     assert plan.costs.memory_bytes == plan.costs_of_tables.memory_bytes
+
+
+def test_progress_has_no_figures_where_tables_are_chosen(tmp_path, log):
+    """As many cells as a column has would tell which pair was chosen."""
+    watcher = Told()
+    config = load_config(configured(tmp_path, *CASES["a public total"]))
+    with watched_by(watcher):
+        pipeline.measure(config, log=log, stream=NoiseStream(key=bytes(32)))
+    assert Stage.NOISE in {step.stage for step in watcher.told if isinstance(step, Step)}
+    assert not [told for told in watcher.told if isinstance(told, tuple)]

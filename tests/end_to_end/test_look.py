@@ -155,7 +155,9 @@ def stopped_after_a_look(config, noisy_counts=None):
     """The planner, which cannot carry out what a look leads to; by then the look is durable."""
     if noisy_counts is None:
         return plan_events(config)
-    kept = kept_look(run_directory(config) / LOOK, config.release.id, config.hash)
+    kept = kept_look(
+        run_directory(config) / LOOK, config.release.id, config.hash, plan_look(config).event
+    )
     assert kept is not None
     assert kept.noisy_counts == noisy_counts
     raise MemoryError
@@ -171,7 +173,7 @@ def test_a_run_that_stops_after_its_look_takes_no_second_one(configured, log, mo
         for number in range(2):
             with pytest.raises(SynthError, match="not enough memory"):
                 pipeline.measure(config, log=log, stream=NoiseStream(key=bytes([number] * 32)))
-    kept = kept_look(directory / LOOK, "small", config.hash)
+    kept = kept_look(directory / LOOK, "small", config.hash, plan_look(config).event)
     with pytest.raises(LedgerError, match="cannot be voided"):
         void(config, "small", "it does not fit")
     pipeline.measure(config, log=log, stream=NoiseStream(key=KEY))
@@ -187,6 +189,8 @@ def test_a_run_that_stops_after_its_look_takes_no_second_one(configured, log, mo
     [
         lambda head: head["look"].update(noisy_counts=[1]),
         lambda head: head["look"].update(noisy_counts=[1, True]),
+        lambda head: head["look"].update(firsts=[1, "a"]),
+        lambda head: head["look"].update(epsilon="1/49"),
         lambda head: head.update(configuration_hash="0" * 64),
         lambda head: head.update(more=1),
         lambda head: head.clear(),

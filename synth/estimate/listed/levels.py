@@ -104,7 +104,8 @@ def _with_total(values: Floats, variances: Floats, total: float) -> Floats:
     empty_at = -values / weights
     order = np.argsort(empty_at, kind="stable")
     power = (total - np.cumsum(values[order])) / np.cumsum(weights[order])
-    last = int(np.flatnonzero(power > empty_at[order])[-1])
+    filled = np.flatnonzero(power > empty_at[order])
+    last = int(filled[-1]) if filled.size else 0  # a total that is lost in rounding
     return np.asarray(np.maximum(values + power[last] * weights, 0.0))
 
 

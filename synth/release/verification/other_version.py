@@ -135,9 +135,13 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
     if manifest["implementation"]["configuration_hash"] != config.hash:
         yield f"{MANIFEST}: configuration: its hash is {config.hash}"
     accounting, parameters = manifest["accounting"], manifest["guarantee"]["privacy_parameters"]
-    events: list[TableEvent | SelectionEvent] = [
-        _event(config, event) for event in accounting["events"]
-    ]
+    listed = [_event(config, event) for event in accounting["events"]]
+    chosen = [each["chosen"] for each in accounting["selections"]]
+    if chosen != list(range(len(listed) - len(chosen), len(listed))):
+        yield f"{MANIFEST}: accounting.selections: are not one choice for each of the last tables"
+    if len({(event.table, event.coarsening) for event in listed}) < len(listed):
+        yield f"{MANIFEST}: accounting.events: list a table twice"
+    events: list[TableEvent | SelectionEvent] = [*listed]
     events += [
         SelectionEvent(
             mechanism=each["mechanism"],

@@ -54,7 +54,7 @@ def test_void_is_for_reserved_runs_only(ledger, reserve, state):
 
 def test_a_measured_run_says_why_it_cannot_be_voided(ledger, reserve):
     bring_to(ledger, reserve, "a", RunState.MEASURED)
-    with pytest.raises(LedgerError, match="noisy tables exist"):
+    with pytest.raises(LedgerError, match="noise was drawn for it"):
         ledger.void("a", "a reason")
 
 
@@ -64,7 +64,7 @@ def test_a_run_whose_measurements_are_durable_but_not_recorded_cannot_be_voided(
     reserve("a")
     directory = path.parent / "runs" / "a"
     (directory / "measurements.parquet").write_bytes(b"noise")
-    with pytest.raises(LedgerError, match="noisy tables exist"):
+    with pytest.raises(LedgerError, match="noise was drawn for it"):
         ledger.void("a", "a reason")
     (directory / "measurements.parquet").unlink()
     ledger.void("a", "a reason")

@@ -161,3 +161,15 @@ def test_noisy_counts_below_zero_all_of_them(ordered):
     found = posterior_of_levels(np.array([-9e4, -5e4, -7e4]), 100.0, 6.0, ordered=ordered)
     assert found.mean.sum() == pytest.approx(6.0)
     assert found.mean.min() >= 0
+
+
+@pytest.mark.parametrize("total", [1e-17, 1e-9, 5e-324])
+def test_a_total_that_is_lost_in_rounding_leaves_next_to_nothing(total):
+    noisy = np.array([7.0, -3.0, 2.0, -9.0, 3.0])
+    for found in (
+        simplex(noisy, total),
+        posterior_of_levels(noisy, 30.0, total, ordered=False).mean,
+        posterior_of_levels(noisy, 30.0, total, ordered=True).mean,
+    ):
+        assert (found >= 0).all()
+        assert found.sum() < 1e-6
