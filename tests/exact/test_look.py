@@ -421,7 +421,7 @@ def wide_toys(monkeypatch):
     monkeypatch.setattr(
         wide,
         "_every_way",
-        lambda problem, _: wide._with_choices(problem, Purse(problem.privacy.epsilon, "laplace")),
+        lambda problem, *_: wide._with_choices(problem, Purse(problem.privacy.epsilon, "laplace")),
     )
     forget_plans()
     yield
