@@ -91,7 +91,7 @@ def test_killed_at_a_step_and_started_again(project, verb, when, module, name):
 
 ADAPTIVE_STEPS = [
     ("after", "synth.curator.measuring", "choose_table"),
-    ("before", "synth.job.pipeline", "maximum_entropy"),
+    ("before", "synth.job.pipeline", "quick_guess"),
     ("after", "synth.job.pipeline", "write_measurements"),
 ]
 
