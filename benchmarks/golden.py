@@ -167,6 +167,9 @@ def values_of(column: dict[str, Any]) -> list[str]:
     """Values inside and outside the domain of a column."""
     if "levels" in column:
         return [*column["levels"], column["levels"][0], "nobody knows", ""]
+    if column["type"] == "boolean":
+        true, false = (column.get(f"{word}_values", [word]) for word in ("true", "false"))
+        return [*true, *false, *true, "nobody knows", ""]
     edges = column.get("edges") or [column["minimum"], column["maximum"]]
     first, last = float(edges[0]), float(edges[-1])
     values = [first + (last - first) * share / 20 for share in range(-1, 14)]

@@ -69,8 +69,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "levels begin at the second code",
-            "for code, level in enumerate(attribute.levels)]",
-            "for code, level in enumerate(attribute.levels[1:])]",
+            "in enumerate(attribute.level_texts) for text in texts",
+            "in enumerate(attribute.level_texts[1:]) for text in texts",
         ),
         by=("unit/curator/test_encode.py",),
     ),

@@ -238,7 +238,7 @@ def text_of(attribute: Attribute, code: int) -> str | None:
     if code == attribute.missing_code:
         return attribute.missing[0]
     if not attribute.is_ordered:
-        return attribute.levels[code]
+        return attribute.level_texts[code][0]
     low, high = attribute.edges[code], attribute.edges[code + 1]
     if attribute.kind == "integer":
         first, last = attribute.integer_bounds(code)
@@ -257,7 +257,7 @@ def awkward_texts(attribute: Attribute, random: Random) -> list[str]:
             texts += [format_number(edge), repr(float(edge) - 1e-9), repr(float(edge) + 1e-9)]
             texts += [format_number(edge - 1), format_number(edge + 1), f"{float(edge):e}"]
         return texts
-    levels = random.sample(attribute.levels, min(4, len(attribute.levels)))
-    for level in levels:
+    levels = [text for texts in attribute.level_texts for text in texts]
+    for level in random.sample(levels, min(4, len(levels))):
         texts += [level.upper(), level.lower(), f"{level} ", f" {level}", level[:-1]]
     return texts

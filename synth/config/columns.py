@@ -19,6 +19,7 @@ from synth.config.bins import (
 )
 from synth.config.hierarchy import (
     GroupedLevel,
+    Hierarchy,
     NumberBinsLevel,
     Tree,
     WholeBinsLevel,
@@ -30,10 +31,10 @@ from synth.config.labels import listed, meant
 from synth.config.schema.problems import Place, Refused, Report
 from synth.config.schema.scalars import Choice, Whole
 from synth.config.schema.shapes import ListOf, Variants, record
-from synth.config.schema.texts import ONE_LINE, Text, label, line, name, prose
+from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, Text, label, line, name, prose
 from synth.config.schema.yaml_tree import ListNode, Node
 from synth.domain import CLAMP, DENSE_LIMIT_CELLS, MISSING, Attribute
-from synth.domain.attribute import with_halves
+from synth.domain.attribute import TRUTH, with_halves
 
 MAX_COLUMNS = 1_000
 
@@ -42,6 +43,9 @@ MAX_CODES = 1_000_000
 
 MAX_GROUPED = 4_000_000
 """How many codes all hierarchies group together at most: every code once on every level."""
+
+TRUE_TEXTS = ("true", "True", "TRUE", "t", "T", "yes", "Yes", "YES", "y", "Y", "1")
+FALSE_TEXTS = ("false", "False", "FALSE", "f", "F", "no", "No", "NO", "n", "N", "0")
 
 _Name = Annotated[str, name("The column, as the source writes it")]
 _Missing = Annotated[
@@ -92,6 +96,26 @@ class CategoricalColumn:
     description: _Description = None
 
 
+def _truth(value: str) -> ListOf:
+    shape = Text("One such text", (NOT_EMPTY, ONE_LINE))
+    return ListOf(f"How the source writes {value}", shape, minimum=1, maximum=100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BooleanColumn:
+    """A column of true and false."""
+
+    name: _Name
+    type: Annotated[Literal["boolean"], _kind("boolean")]
+    true_values: Annotated[tuple[str, ...], _truth("true")] = TRUE_TEXTS
+    false_values: Annotated[tuple[str, ...], _truth("false")] = FALSE_TEXTS
+    missing: _Missing = ()
+    out_of_domain: _OutOfDomain
+    source: _Origin
+    title: _Title = None
+    description: _Description = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class IntegerColumn:
     """A column of whole numbers in bins: minimum and maximum, or edges."""
@@ -131,7 +155,7 @@ class NumberColumn:
     description: _Description = None
 
 
-Column = CategoricalColumn | IntegerColumn | NumberColumn
+Column = CategoricalColumn | BooleanColumn | IntegerColumn | NumberColumn
 
 
 @dataclass(frozen=True)
@@ -188,6 +212,7 @@ DOMAIN = Columns(
         "One column",
         {
             "categorical": record(CategoricalColumn),
+            "boolean": record(BooleanColumn),
             "integer": record(IntegerColumn),
             "number": record(NumberColumn),
         },
@@ -227,14 +252,21 @@ def _declare(column: Column, path: Place, report: Report) -> Declared:
     _check_missing(column, path, report)
     levels: tuple[str, ...] = ()
     edges: tuple[Fraction, ...] = ()
+    spellings: tuple[tuple[str, ...], ...] = ()
+    hierarchy: Hierarchy = None
     with suppress(Refused):
         if isinstance(column, CategoricalColumn):
             _check_levels(column.levels, (*path, "levels"), report)
-            levels = column.levels
+            levels, hierarchy = column.levels, column.hierarchy
+        elif isinstance(column, BooleanColumn):
+            _check_truth(column, path, report)
+            levels, spellings = TRUTH, (column.false_values, column.true_values)
         elif isinstance(column, IntegerColumn):
             column, edges = _whole_bins(column, path, report)
+            hierarchy = column.hierarchy
         else:
             edges = increasing_edges(column.edges, (*path, "edges"), report)
+            hierarchy = column.hierarchy
     _check_words(column, path, report)
     if report.count > before:
         raise Refused
@@ -248,13 +280,16 @@ def _declare(column: Column, path: Place, report: Report) -> Declared:
         source=column.source,
         title=column.title or "",
         description=column.description or "",
+        spellings=spellings,
     )
     _check_label(attribute, path, report)
     here = (*path, "hierarchy")
-    hierarchy, coarser = build_hierarchy(column.hierarchy, attribute, here, report)
+    hierarchy, coarser = build_hierarchy(hierarchy, attribute, here, report)
     if report.count > before:
         raise Refused
-    written: Any = replace(column, hierarchy=hierarchy)  # type: ignore[arg-type]
+    written: Any = column
+    if not isinstance(column, BooleanColumn):
+        written = replace(column, hierarchy=hierarchy)  # type: ignore[arg-type]
     return Declared(written, replace(attribute, hierarchy=coarser))
 
 
@@ -287,6 +322,17 @@ def _check_levels(levels: tuple[str, ...], path: Place, report: Report) -> None:
 def _check_missing(column: Column, path: Place, report: Report) -> None:
     here = (*path, "missing")
     _refuse_repeats(here, column.missing, report, expected="every text once")
+    if isinstance(column, BooleanColumn):
+        for index, token in enumerate(column.missing):
+            if token in column.true_values or token in column.false_values:
+                report.add(
+                    (*here, index),
+                    expected="a text that means neither true nor false",
+                    why="the same text would mean a value and a missing one",
+                    fix="list under `true_values` and `false_values` what is left, or remove it "
+                    "from `missing`",
+                )
+        return
     levels = set(column.levels) if isinstance(column, CategoricalColumn) else set()
     for index, token in enumerate(column.missing):
         if token in levels:
@@ -295,6 +341,19 @@ def _check_missing(column: Column, path: Place, report: Report) -> None:
                 expected="a text that is no level",
                 why="the same text would mean a level and a missing value",
                 fix="remove it from `levels` or from `missing`",
+            )
+
+
+def _check_truth(column: BooleanColumn, path: Place, report: Report) -> None:
+    for key in ("true_values", "false_values"):
+        _refuse_repeats((*path, key), getattr(column, key), report, expected="every text once")
+    for index, text in enumerate(column.false_values):
+        if text in column.true_values:
+            report.add(
+                (*path, "false_values", index),
+                expected="a text that does not mean true",
+                why="the same text would mean true and false",
+                fix="remove it from `true_values` or from `false_values`",
             )
 
 
@@ -338,7 +397,7 @@ def _whole_bins(
 def _check_words(column: Column, path: Place, report: Report) -> None:
     """The reserved words under `out_of_domain` suit the kind of column."""
     here = (*path, "out_of_domain")
-    is_ordered = column.type != "categorical"
+    is_ordered = column.type not in ("categorical", "boolean")
     if column.out_of_domain == CLAMP and not is_ordered:
         report.add(
             here,

@@ -11,7 +11,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal
 
-Kind = Literal["categorical", "integer", "number"]
+Kind = Literal["categorical", "boolean", "integer", "number"]
+
+TRUTH = ("false", "true")
+"""The levels of a `boolean` attribute."""
 
 MISSING = "missing"
 """The reserved word by which a configuration names the missing level."""
@@ -63,7 +66,8 @@ class HierarchyLevel:
 class Attribute:
     """One declared column: its levels or bins, and where every other value goes.
 
-    A categorical attribute has `levels`; an ordered one (`integer`, `number`) has `edges`.
+    A categorical attribute has `levels`, a boolean one those of `TRUTH`; an ordered one
+    (`integer`, `number`) has `edges`.
     Bin i of an ordered attribute holds edges[i] <= value < edges[i + 1]; the last bin also
     holds its upper edge. For `integer`, all edges are whole numbers. Edges increase strictly,
     except that the last two of an `integer` may be equal: then the last bin holds that one
@@ -82,11 +86,18 @@ class Attribute:
     description: str = ""
     hierarchy: tuple[HierarchyLevel, ...] = ()
     """Coarser views, coarsest first; each one splits groups of the one before."""
+    spellings: tuple[tuple[str, ...], ...] = ()
+    """How the source writes each level, where it is not the level itself."""
 
     @property
     def is_ordered(self) -> bool:
         """Whether the values are numbers in declared bins."""
-        return self.kind != "categorical"
+        return self.kind not in ("categorical", "boolean")
+
+    @property
+    def level_texts(self) -> tuple[tuple[str, ...], ...]:
+        """The texts of the source that mean each level."""
+        return self.spellings or tuple((level,) for level in self.levels)
 
     @property
     def has_missing(self) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from synth.config import FileSource, SourceConfig
 from synth.config.bins import FARTHEST, LARGEST
+from synth.config.columns import FALSE_TEXTS, TRUE_TEXTS
 from synth.config.schema.texts import NO_FORMULA, NOT_EMPTY, ONE_LINE, Rule
 from synth.config.source_files import is_parquet
 from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
@@ -114,7 +115,21 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
         )
     if is_numeric and (column.levels is None or len(column.levels) > 2):
         return _ordered(column, is_whole=is_whole)
+    if column.levels is not None and _are_truths(column.levels):
+        return _boolean(column)
     return _categorical(column, max_levels)
+
+
+def _are_truths(levels: tuple[str, ...]) -> bool:
+    """Whether all levels are words for true and false, of one kind: not `t` beside `no`."""
+    words = {level.lower() for level in levels}
+    pairs = ({"true", "false"}, {"t", "f"}, {"yes", "no"}, {"y", "n"})
+    return any(words <= pair for pair in pairs) and {*TRUE_TEXTS, *FALSE_TEXTS}.issuperset(levels)
+
+
+def _boolean(column: InferredColumn) -> DraftColumn:
+    missing = Entry("missing", ("", *column.missing_words), confirmed=not column.missing_words)
+    return DraftColumn(column.name, (Entry("type", "boolean"), missing, *_rest("missing")))
 
 
 def _follows(rule: Rule, text: str) -> bool:

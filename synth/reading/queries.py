@@ -266,7 +266,7 @@ def range_codes(
     name = attribute.name
     if not attribute.is_ordered:
         raise QueryError(
-            f"the column {name!r} is categorical: it has no ranges",
+            f"the column {name!r} is {attribute.kind}: it has no ranges",
             fix=f"list labels, as `{name} in {{{', '.join(attribute.levels[:2])}}}`",
         )
     ends = _NUMBER.fullmatch(low), _NUMBER.fullmatch(high)

@@ -29,7 +29,7 @@ from synth.release.verification.readback import ReadbackError, open_parquet, pub
 
 T = TypeVar("T")
 
-DTYPES = {"text": "string", "integer": "Int64", "number": "Float64"}
+DTYPES = {"text": "string", "boolean": "boolean", "integer": "Int64", "number": "Float64"}
 """The pandas types of published columns; all of them know missing values."""
 
 

@@ -62,6 +62,10 @@ CATEGORICAL = {"name": "town", "type": "categorical", "levels": ["A", "B", "C"]}
     "missing": ["?"], "out_of_domain": "missing", "source": "form", "title": "Town",
     "description": "Where",
 }  # fmt: skip
+BOOLEAN = {"name": "works", "type": "boolean", "true_values": ["yes"], "false_values": ["no"]} | {
+    "missing": ["?"], "out_of_domain": "missing", "source": "form", "title": "Works",
+    "description": "Has work",
+}  # fmt: skip
 INTEGER = {"name": "age", "type": "integer", "minimum": 0, "maximum": 89, "bin_width": 10} | {
     "hierarchy": [{"name": "part", "bin_width": 30}, {"name": "pair", "bin_width": 60}],
     "missing": ["?"], "out_of_domain": "missing", "source": "form", "title": "Age",
@@ -87,7 +91,7 @@ BASE: dict[str, Any] = {
     "ledger": {"path": "ledger.sqlite", "population": "people", "epsilon_cap": 2,
                "delta_cap": "1e-6",
                "disjoint_part": {"name": "a", "parts": ["a", "b"], "source": "Register"}},
-    "domain": [CATEGORICAL, INTEGER, NUMBER],
+    "domain": [CATEGORICAL, BOOLEAN, INTEGER, NUMBER],
     "impossible": [{"town": "A", "age": "missing"}],
     "public_totals": [{"where": {}, "total": 100, "source": "Register"}],
     "workload": {"marginals": [{"columns": ["town"], "weight": 2}], "cells": True,
@@ -97,7 +101,7 @@ BASE: dict[str, Any] = {
 }  # fmt: skip
 TABLE = {"source": {"url": "postgresql://host/registry", "table": "people", "path": None}}
 SPARK = {"source": {"spark": {"table": "people"}, "path": None}}
-EDGES = {"domain": [CATEGORICAL, EDGED, NUMBER], "strategy": "identity"}
+EDGES = {"domain": [CATEGORICAL, BOOLEAN, EDGED, NUMBER], "strategy": "identity"}
 COST_EDGES = NUMBER | {"hierarchy": [{"name": "part", "edges": [0, 2, 4]}]}
 AGE_TREE = INTEGER | {"hierarchy": {"branching": 3}}
 COST_TREE = NUMBER | {"hierarchy": {"branching": 2}}
@@ -110,9 +114,9 @@ ROOMS: dict[str, dict[str, Any]] = {
     "source.spark.table": SPARK, "source.spark.master": SPARK,
     "domain[] (integer).edges": EDGES, "domain[] (integer).hierarchy[].edges": EDGES,
     "domain[] (integer).hierarchy.branching":
-        {"domain": [CATEGORICAL, AGE_TREE, NUMBER], **NO_TABLES},
-    "domain[] (number).hierarchy[].edges": {"domain": [CATEGORICAL, INTEGER, COST_EDGES]},
-    "domain[] (number).hierarchy.branching": {"domain": [CATEGORICAL, INTEGER, COST_TREE]},
+        {"domain": [CATEGORICAL, BOOLEAN, AGE_TREE, NUMBER], **NO_TABLES},
+    "domain[] (number).hierarchy[].edges": {"domain": [CATEGORICAL, BOOLEAN, INTEGER, COST_EDGES]},
+    "domain[] (number).hierarchy.branching": {"domain": [CATEGORICAL, BOOLEAN, INTEGER, COST_TREE]},
     "domain[] (integer).type": EDGES | {"workload": {"ranges": None}},
     "domain[] (integer).minimum": NO_TABLES, "domain[] (integer).maximum": NO_TABLES,
     "domain[] (integer).bin_width": NO_TABLES,
@@ -152,7 +156,7 @@ OTHER: dict[str, Any] = {
     "source.escape": "\\",
     "source.encoding": "latin-1",
     "source.decimal": ",",
-    "source.header": ["person", "town", "age", "cost"],
+    "source.header": ["person", "town", "works", "age", "cost"],
     "source.disposal": "delete",
     "privacy.epsilon": "1/3",
     "privacy.delta": 0,
@@ -173,6 +177,11 @@ OTHER: dict[str, Any] = {
     "domain[] (categorical).levels": ["C", "B", "A"],
     "domain[] (categorical).hierarchy[].name": "side",
     "domain[] (categorical).hierarchy[].groups": {"x": ["A", "B"], "y": ["C"]},
+    "domain[] (boolean).name": "employed",
+    "domain[] (boolean).true_values": ["ja"],
+    "domain[] (boolean).false_values": ["nein"],
+    "domain[] (boolean).missing": ["NA"],
+    "domain[] (boolean).out_of_domain": "true",
     "domain[] (categorical).missing": ["NA"],
     "domain[] (integer).missing": ["NA"],
     "domain[] (number).missing": ["NA"],
@@ -217,7 +226,12 @@ OTHER: dict[str, Any] = {
 """Another value of each key; a text that is not listed becomes OTHER_TEXT."""
 
 TOGETHER = {
-    "domain[] (categorical).type": {"domain": [{**NUMBER, "name": "town"}, INTEGER, NUMBER]},
+    "domain[] (categorical).type": {
+        "domain": [{**NUMBER, "name": "town"}, BOOLEAN, INTEGER, NUMBER]
+    },
+    "domain[] (boolean).type": {
+        "domain": [CATEGORICAL, {**NUMBER, "name": "works"}, INTEGER, NUMBER]
+    },
 }
 """Keys that no other value fits alone: what else the configuration becomes."""
 
@@ -314,7 +328,7 @@ def of_every_kind(key: str) -> list[str]:
     listed = re.fullmatch(r"domain\[\](?: \(([a-z, ]+)\))?(.+)", key)
     if listed is None:
         return [key]
-    kinds = listed[1].split(", ") if listed[1] else ["categorical", "integer", "number"]
+    kinds = listed[1].split(", ") if listed[1] else ["categorical", "boolean", "integer", "number"]
     return [f"domain[] ({kind}){listed[2]}" for kind in kinds]
 
 

@@ -32,6 +32,8 @@ def people(number=200):
             "note": f"{CANARY}-{n % 150}",
             "none": "",
             "flag": n % 2,
+            "member": n % 3 == 0,
+            "agrees": ["yes", "NO", "NA"][n % 3],
         }
         for n in range(number)
     ]
@@ -70,13 +72,25 @@ def test_every_format_gives_a_private_draft_that_no_command_accepts(table, tmp_p
     assert set(tmp_path.iterdir()) - before == {config}
     assert stat.S_IMODE(config.stat().st_mode) == 0o600
     columns, marked, text = drafted(config)
-    assert list(columns) == ["age", "income", "sex", "town", "code", "visit", "flag"]
+    assert list(columns) == [
+        "age",
+        "income",
+        "sex",
+        "town",
+        "code",
+        "visit",
+        "flag",
+        "member",
+        "agrees",
+    ]
     assert (columns["age"]["minimum"], columns["age"]["maximum"]) == (15, 84)
     assert columns["income"]["type"] == "number"
     assert columns["sex"]["levels"] == ["f", "m"]
     assert columns["sex"]["missing"] == ["", "NA"]
     assert columns["code"]["levels"] == [f"0{n}" for n in range(9)]
     assert columns["flag"]["levels"] == ["0", "1"]
+    assert columns["member"]["type"] == columns["agrees"]["type"] == "boolean"
+    assert columns["agrees"]["missing"] == ["", "NA"]
     for name in ("id", "serial", "note", "seen", "none"):
         assert re.search(rf"^# left out: {name}: ", text, re.MULTILINE), name
     assert CANARY not in text + done.stdout + done.stderr
@@ -89,7 +103,9 @@ def test_every_format_gives_a_private_draft_that_no_command_accepts(table, tmp_p
 
 
 def test_a_confirmed_draft_is_accepted_and_published(tmp_path):
-    people()[["age", "sex", "flag"]].to_csv(tmp_path / "people.csv", index=False)
+    people()[["age", "sex", "flag", "member", "agrees"]].to_csv(
+        tmp_path / "people.csv", index=False
+    )
     (tmp_path / "configs").mkdir()
     config = tmp_path / "configs" / "config.yaml"
     done = synth("draft", "people.csv", "-o", config, cwd=tmp_path)

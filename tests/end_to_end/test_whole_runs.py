@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config import load_config
+from synth.config.columns import DOMAIN
 from synth.config.strategy import STRATEGY
 from synth.errors import ConfigError
 from synth.estimate import any_size
@@ -63,6 +64,26 @@ FILLER = [
 ]
 """Columns that bring the universe above what can be held."""
 
+TYPED = {
+    "categorical": (
+        {"levels": ["007", "7", "11"], "missing": ["99"], "out_of_domain": "missing"},
+        ["007", "7", "99", "x"],
+    ),
+    "boolean": (
+        {"missing": ["", "9"], "out_of_domain": "missing"},
+        ["true", "false", "9", "true"],
+    ),
+    "integer": (
+        {"minimum": 0, "maximum": 5, "missing": ["-1"], "out_of_domain": "missing"},
+        ["0", "5", "-1", "77"],
+    ),
+    "number": (
+        {"edges": [0, "0.5", 2], "missing": ["9.99"], "out_of_domain": "clamp"},
+        ["0.25", "1.5", "9.99", "-3"],
+    ),
+}
+"""A column of every type, with a word for missing values, and texts of a source."""
+
 
 def place_of(case):
     """One further with every choice that is one further in its list."""
@@ -86,13 +107,17 @@ def write_source(place: Path, kind: str) -> str:
         f"p{i // 2},{RECORDS[i % 3]}," + ",".join(str(i % (n + 2)) for n in range(len(FILLER)))
         for i in range(120)
     ]
-    raw = ("\n".join(lines) + "\n").encode()
     path = place / f"people.{kind}"
+    write_file(path, kind, ("\n".join(lines) + "\n").encode())
+    return path.name
+
+
+def write_file(path: Path, kind: str, raw: bytes) -> None:
+    """Lines of CSV as a file of that kind; Parquet gets the types that Arrow takes them for."""
     if kind == "parquet":
         pq.write_table(pyarrow.csv.read_csv(pyarrow.py_buffer(raw)), path)
     else:
         path.write_bytes(gzip.compress(raw) if kind == "csv.gz" else raw)
-    return path.name
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -176,3 +201,25 @@ def test_the_table_has_every_strategy_and_mechanism(project, tmp_path):
         if missing and not (case[1] == "list" and case[0] in NOT_HELD):
             missing -= mechanisms_of(load_config(configured(project, tmp_path, case)))
     assert missing == set()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("strategy", ["auto", "adaptive", "sparse"])
+def test_a_run_with_columns_of_every_type_stands(project, tmp_path, log, kind, strategy):
+    columns = [
+        {"name": f"{word}-column", "type": word, "source": "test"} | keys
+        for word, (keys, _) in TYPED.items()
+    ]
+    lines = [",".join(column["name"] for column in columns)]
+    lines += [",".join(texts[i * (n + 1) % 4] for n, (_, texts) in enumerate(TYPED.values()))
+              for i in range(120)]  # fmt: skip
+    path = tmp_path / f"typed.{kind}"
+    write_file(path, kind, ("\n".join(lines) + "\n").encode())
+    written = project(people=None, source={"path": path.name}, domain=columns, strategy=strategy)
+    config = load_config(written)
+    pipeline.measure(config, log=log)
+    published_and_stands(config, log)
+
+
+def test_the_table_has_every_type_of_column():
+    assert set(TYPED) == set(DOMAIN.item.records)

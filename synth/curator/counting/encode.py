@@ -93,7 +93,9 @@ def known_texts(attribute: Attribute) -> list[tuple[str, int]]:
     if attribute.missing_code is not None:
         codes += [(token, attribute.missing_code) for token in attribute.missing]
     if not attribute.is_ordered:
-        codes += [(level, code) for code, level in enumerate(attribute.levels)]
+        codes += [
+            (text, code) for code, texts in enumerate(attribute.level_texts) for text in texts
+        ]
     return codes
 
 

@@ -80,16 +80,27 @@ class Misfits:
         if _folded(text) in self._folded_levels:
             return Reason(
                 "another spelling of a level (case, blanks)",
-                "write the levels as the source does, or correct a copy",
+                self._mend_levels,
             )
         if _plain_number(text) in self._numbered_levels:
             return Reason(
                 "another way of writing a number that is a level",
-                "write the levels as the source does, or correct a copy",
+                self._mend_levels,
+            )
+        if self.attribute.kind == "boolean":
+            return self._a_word(text) or Reason(
+                "neither true nor false",
+                "list how the source writes them under `true_values` and `false_values`",
             )
         return self._a_word(text) or Reason(
             "code not in the codebook", "compare `levels` with the codebook"
         )
+
+    @property
+    def _mend_levels(self) -> str:
+        if self.attribute.kind == "boolean":
+            return "add it to `true_values` or `false_values`, or correct a copy"
+        return "write the levels as the source does, or correct a copy"
 
     def _a_word(self, text: str) -> Reason | None:
         words = {_folded(word) for word in (*MISSING_WORDS, *self.attribute.missing)}
@@ -97,13 +108,17 @@ class Misfits:
             return None
         return Reason("a word for a missing value", "list it under `missing`")
 
+    @property
+    def _levels(self) -> list[str]:
+        return [text for texts in self.attribute.level_texts for text in texts]
+
     @cached_property
     def _folded_levels(self) -> frozenset[str]:
-        return frozenset(map(_folded, self.attribute.levels))
+        return frozenset(map(_folded, self._levels))
 
     @cached_property
     def _numbered_levels(self) -> frozenset[float]:
-        numbers = map(_plain_number, self.attribute.levels)
+        numbers = map(_plain_number, self._levels)
         return frozenset(number for number in numbers if number is not None)
 
 

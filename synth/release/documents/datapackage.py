@@ -17,7 +17,7 @@ from synth.release.documents.facts import (
     licence_of,
 )
 
-TYPES = {"text": "string", "integer": "integer", "number": "number"}
+TYPES = {"text": "string", "boolean": "boolean", "integer": "integer", "number": "number"}
 
 
 def data_package(manifest: Manifest) -> dict[str, Any]:
@@ -60,6 +60,8 @@ def _field(column: dict[str, Any]) -> dict[str, Any]:
         labels = column["labels"][: column["codes"] - column["has_missing"]]
         field |= {"categories": labels, "categoriesOrdered": column["kind"] != "categorical"}
         constraints["enum"] = labels
+    elif column["published_type"] == "boolean":
+        field |= {"trueValues": ["true"], "falseValues": ["false"]}
     else:
         low, high = Fraction(column["edges"][0]), Fraction(column["edges"][-1])
         constraints |= {"minimum": _at_most(low), "maximum": -_at_most(-high)}

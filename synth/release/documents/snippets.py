@@ -66,7 +66,12 @@ R_PARQUET = 'people <- arrow::read_parquet("synthetic.parquet")'
 
 
 def _pandas(columns: Sequence[Column]) -> str:
-    types = {"text": '"string"', "integer": '"Int64"', "number": '"Float64"'}
+    types = {
+        "text": '"string"',
+        "boolean": '"boolean"',
+        "integer": '"Int64"',
+        "number": '"Float64"',
+    }
     listed = _lines(columns, lambda column: f"{_quoted(column)}: {types[_type(column)]},")
     return f"""\
 import pandas as pd
@@ -81,7 +86,12 @@ people = pd.read_csv(
 
 
 def _polars(columns: Sequence[Column]) -> str:
-    types = {"text": "pl.String", "integer": "pl.Int64", "number": "pl.Float64"}
+    types = {
+        "text": "pl.String",
+        "boolean": "pl.Boolean",
+        "integer": "pl.Int64",
+        "number": "pl.Float64",
+    }
     listed = _lines(columns, lambda column: f"{_quoted(column)}: {types[_type(column)]},")
     return f"""\
 import polars as pl
@@ -97,7 +107,7 @@ people = pl.read_csv(
 
 
 def _duckdb(columns: Sequence[Column]) -> str:
-    types = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE"}
+    types = {"text": "VARCHAR", "boolean": "BOOLEAN", "integer": "BIGINT", "number": "DOUBLE"}
 
     def written(column: Column) -> str:
         name = str(column["name"]).replace("'", "''")
@@ -121,7 +131,12 @@ SELECT * FROM read_csv(
 
 def _r(columns: Sequence[Column]) -> str:
     def written(column: Column) -> str:
-        types = {"text": "character", "integer": "integer", "number": "numeric"}
+        types = {
+            "text": "character",
+            "boolean": "logical",
+            "integer": "integer",
+            "number": "numeric",
+        }
         largest = max((abs(Fraction(edge)) for edge in column["edges"]), default=0)
         small = _type(column) != "integer" or largest <= LARGEST_R_INTEGER
         return f'{_quoted(column)} = "{types[_type(column)] if small else "numeric"}",'

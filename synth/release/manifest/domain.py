@@ -36,11 +36,16 @@ DOMAIN = record(
         "The columns, in the order of the data files and of the mixed radix.",
         record(
             "One column.",
+            ("reading_rule",),
             name=text("The column's name in the data files."),
             title=text("A title for readers; may be empty."),
             description=text("What the column holds; may be empty."),
-            kind=one_of("How the column was declared.", "categorical", "integer", "number"),
-            published_type=one_of("The type of the published values.", "text", "integer", "number"),
+            kind=one_of(
+                "How the column was declared.", "categorical", "boolean", "integer", "number"
+            ),
+            published_type=one_of(
+                "The type of the published values.", "text", "boolean", "integer", "number"
+            ),
             codes=whole("The number of codes, the missing level included.", minimum=1),
             stride=whole("The weight of the code in the cell number.", minimum=1),
             labels=listing("The name of every code, in code order.", text("A label.")),
@@ -49,6 +54,7 @@ DOMAIN = record(
                 text("An edge, exactly."),
             ),
             has_missing=flag("Whether the last code is the missing level."),
+            reading_rule=text("How raw values are read, where the labels do not say it."),
             missing_rule=text("Which raw values count as missing."),
             out_of_domain_rule=text("Where values outside the domain went."),
             unbinning_rule=text("How a published value is made from a code."),
@@ -124,6 +130,7 @@ def _describe(column: Column, stride: int) -> dict[str, Any]:
         "labels": list(attribute.labels),
         "edges": [format_number(edge) for edge in attribute.edges],
         "has_missing": attribute.has_missing,
+        **({"reading_rule": rule} if (rule := _reading_rule(attribute)) else {}),
         "missing_rule": _missing_rule(attribute),
         "out_of_domain_rule": _out_of_domain_rule(attribute),
         "unbinning_rule": column.rule,
@@ -138,6 +145,13 @@ def _describe(column: Column, stride: int) -> dict[str, Any]:
             for level in attribute.hierarchy
         ],
     }
+
+
+def _reading_rule(attribute: Attribute) -> str:
+    pairs = zip(attribute.levels, attribute.spellings, strict=False)
+    return "; ".join(
+        f"raw values written {', '.join(map(repr, texts))} are {level}" for level, texts in pairs
+    )
 
 
 def _missing_rule(attribute: Attribute) -> str:

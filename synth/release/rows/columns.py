@@ -11,7 +11,7 @@ from typing import Literal
 from synth.config import Bins
 from synth.domain import Attribute, Universe
 
-PublishedType = Literal["text", "integer", "number"]
+PublishedType = Literal["text", "boolean", "integer", "number"]
 
 POINTS_PER_BIN = 1000
 """A bin of a `number` offers at least this many values, so that ties do not draw the bins."""
@@ -24,7 +24,8 @@ SIGNIFICANT_DIGITS = 15
 class Column:
     """One published column.
 
-    A text column publishes `texts[code]`. A numeric one publishes a whole number k between
+    A text column publishes `texts[code]`, and so does a boolean one, which Parquet holds in a type
+    of its own. A numeric one publishes a whole number k between
     `first[code]` and `last[code]`, read as k / 10**decimals. The missing level, if declared, is
     the code after the last of these and is published as nothing (empty field, null).
     """
@@ -40,6 +41,11 @@ class Column:
     def name(self) -> str:
         """The column's name: that of the attribute."""
         return self.attribute.name
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether numbers are published, and not one of some `texts`."""
+        return self.published_type in ("integer", "number")
 
     @property
     def is_random(self) -> bool:
@@ -74,6 +80,8 @@ def published_columns(universe: Universe, bins: Bins) -> tuple[Column, ...]:
 
 def _column(attribute: Attribute, bins: Bins) -> Column:
     codes = range(attribute.bin_count)
+    if attribute.kind == "boolean":
+        return Column(attribute, "boolean", texts=attribute.levels)
     if not attribute.is_ordered:
         return Column(attribute, "text", texts=attribute.levels)
     if attribute.kind == "integer":

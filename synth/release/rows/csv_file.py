@@ -91,7 +91,7 @@ def _fields(columns: Sequence[Column]) -> list[_Texts | _Numbers]:
     fields: list[_Texts | _Numbers] = []
     start = 0
     while start < len(columns):
-        if columns[start].published_type != "text":
+        if columns[start].is_numeric:
             fields.append(_Numbers(columns[start], start, missing))
             start += 1
             continue
@@ -99,7 +99,7 @@ def _fields(columns: Sequence[Column]) -> list[_Texts | _Numbers]:
         for column in columns[start + 1 :]:
             more = len(column.texts) + 1
             is_few = math.prod(map(len, texts)) * more <= JOINED_TEXTS
-            if column.published_type != "text" or not is_few:
+            if column.is_numeric or not is_few:
                 break
             texts.append([*map(quote_field, column.texts), missing])
         written = pa.array([",".join(each) for each in product(*texts)], pa.string())

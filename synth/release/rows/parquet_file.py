@@ -1,4 +1,4 @@
-"""The Parquet file: text, int64 and float64 columns, nulls for missing values, no metadata."""
+"""The Parquet file: columns of their published types, nulls for missing values, no metadata."""
 
 from __future__ import annotations
 
@@ -15,16 +15,28 @@ from synth.release.rows.columns import Column
 
 COMPRESSION = "zstd"
 
+TYPES = {
+    "text": pa.string(),
+    "boolean": pa.bool_(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+}
+
 
 def parquet_schema(columns: Sequence[Column]) -> Any:
-    """The schema that a reader finds: string, int64 or float64, nullable if missing is declared."""
-    types = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64()}
+    """The schema that a reader finds: see `TYPES`; nullable if missing is declared."""
     return pa.schema(
         [
-            pa.field(column.name, types[column.published_type], column.attribute.has_missing)
+            pa.field(column.name, TYPES[column.published_type], column.attribute.has_missing)
             for column in columns
         ]
     )
+
+
+def stored_values(column: Column) -> Any:
+    """What the file holds for each of the texts of a column, in their order."""
+    texts = pa.array(column.texts, pa.string())
+    return texts.cast(TYPES[column.published_type])
 
 
 def write_parquet(
@@ -66,7 +78,9 @@ def _array(column: Column, position: int, block: RowBlock, seed: int) -> Any:
     missing = missing_mask(column, codes) if column.attribute.has_missing else None
     if column.published_type == "text":
         indices = pa.array(codes.astype(np.int32), mask=missing)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(column.texts, pa.string()))
+        return pa.DictionaryArray.from_arrays(indices, stored_values(column))
+    if not column.is_numeric:
+        return stored_values(column).take(pa.array(codes.astype(np.int32), mask=missing))
     values = grid_values(column, codes, seed=seed, position=position, start=block.start)
     if column.published_type == "number":
         # Both operands are exact doubles, so the quotient is the double nearest to the decimal.

@@ -20,7 +20,7 @@ from synth.release.contents import CSV
 from synth.release.rows.blocks import BLOCK_ROWS
 from synth.release.rows.columns import Column, published_columns
 from synth.release.rows.csv_file import csv_header
-from synth.release.rows.parquet_file import parquet_schema
+from synth.release.rows.parquet_file import parquet_schema, stored_values
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.trial_reading import Limits, TrialError, require_readable
 
@@ -183,17 +183,21 @@ def published_counts(
 def column_codes(column: Column, values: Any, row: int, *, text: bool) -> NDArray[np.int64]:
     """The codes of one column of a batch whose first row is number `row` (from 0)."""
     missing_code = column.attribute.bin_count if column.attribute.has_missing else -1
-    if column.published_type == "text" and pa.types.is_string(values.type):
+    if not column.is_numeric and pa.types.is_string(values.type):
         codes: NDArray[np.int64] = _codes_of_letters(column, values)
         if values.null_count:
             codes[np.asarray(values.is_null())] = missing_code
-    elif column.published_type == "text":
+    elif pa.types.is_dictionary(values.type):
         known = pc.index_in(values.dictionary, value_set=pa.array(column.texts, pa.string()))
         known = np.append(np.asarray(known.fill_null(-1)).astype(np.int64), missing_code)
         indices = values.indices
         if indices.null_count:
             indices = indices.fill_null(len(known) - 1)
         codes = known.take(np.asarray(indices))
+    elif not column.is_numeric:
+        known = pc.index_in(values, value_set=stored_values(column)).fill_null(-1)
+        codes = np.asarray(known).astype(np.int64)
+        codes[np.asarray(values.is_null())] = missing_code
     else:
         grid, valid = _grid(column, values, text=text)
         first = np.array(column.first, dtype=np.int64)
@@ -219,7 +223,7 @@ def _has_letters(column: Column) -> bool:
 
 def read_as(column: Column) -> Any:
     """The type that a column of a CSV file is read as: single bytes need no dictionary."""
-    if column.published_type != "text" or _has_letters(column):
+    if column.is_numeric or _has_letters(column):
         return pa.string()
     return pa.dictionary(pa.int32(), pa.string())
 

@@ -17,6 +17,7 @@ from synth.curator.files.duckdb_engine import duckdb_engine
 from synth.curator.seal import quiet_libraries
 from synth.curator.spark.engine import SparkEngine, translated_failures
 from synth.domain import Attribute, Universe
+from synth.domain.attribute import TRUTH
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -56,6 +57,11 @@ def float_texts() -> list[str]:
     wholes = [str(int(v)) for v in FLOATS if v is not None and math.isfinite(v) and v == int(v)]
     return [*written, *(w for w in wholes if len(w) < 25), "1.50", "1E-5", "1.0E-5", "0", "-0",
             "9007199254740993", "NaN", "Infinity", "1e5", "+1", "01", "100000", " 1.5"]  # fmt: skip
+
+
+def truth(name) -> Attribute:
+    texts = (("false", "0", "nein"), ("true", "1", "ja"))
+    return Attribute(name, "boolean", levels=TRUTH, spellings=texts, missing=("", "-1"))
 
 
 CASES = {
@@ -109,6 +115,10 @@ CASES = {
         pa.date32(), levels("v", ["2024-02-29", "0001-01-01", "1500-02-28", "1-1-1"]),
     ),
     "truth values": ([None, True, False], pa.bool_(), levels("v", ["true", "True", "0", "false"])),
+    "truth values as such": ([None, True, False], pa.bool_(), truth("v")),
+    "texts as truth values": ([*TEXTS, "1", "0", "ja", "Ja", "nein"], pa.string(), truth("v")),
+    "whole numbers as truth values": ([None, 0, 1, -1, 2, 10], pa.int16(), truth("v")),
+    "floats as truth values": ([None, 0.0, 1.0, -1.0, 0.5, math.nan], pa.float64(), truth("v")),
     "nothing but nulls": ([None, None], pa.null(), levels("v", ["None", "null"])),
 }  # fmt: skip
 
