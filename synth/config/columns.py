@@ -33,6 +33,7 @@ from synth.config.schema.scalars import Choice, Whole
 from synth.config.schema.shapes import ListOf, Variants, record
 from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, Text, label, line, name, prose
 from synth.config.schema.yaml_tree import ListNode, Node
+from synth.config.value_labels import ValueLabels, checked_labels
 from synth.domain import CLAMP, DENSE_LIMIT_CELLS, MISSING, Attribute
 from synth.domain.attribute import TRUTH, with_halves
 
@@ -88,6 +89,7 @@ class CategoricalColumn:
             maximum=MAX_LEVELS,
         ),
     ]
+    labels: ValueLabels = None
     hierarchy: Annotated[tuple[GroupedLevel, ...] | None, levels_of(GroupedLevel)] = None
     missing: _Missing = ()
     out_of_domain: _OutOfDomain
@@ -126,6 +128,7 @@ class IntegerColumn:
     maximum: Annotated[int | None, Whole("The largest number", -LARGEST, LARGEST)] = None
     bin_width: Annotated[int | None, WHOLE_WIDTH] = None
     edges: Annotated[tuple[int, ...] | None, _edges(WHOLE_EDGE)] = None
+    labels: ValueLabels = None
     hierarchy: Annotated[
         tuple[WholeBinsLevel, ...] | Literal["dyadic"] | Tree | None,
         ordered_hierarchy(WholeBinsLevel),
@@ -290,7 +293,14 @@ def _declare(column: Column, path: Place, report: Report) -> Declared:
     written: Any = column
     if not isinstance(column, BooleanColumn):
         written = replace(column, hierarchy=hierarchy)  # type: ignore[arg-type]
-    return Declared(written, replace(attribute, hierarchy=coarser))
+    attribute = replace(attribute, hierarchy=coarser)
+    if isinstance(column, CategoricalColumn | IntegerColumn) and column.labels is not None:
+        labels = checked_labels(column.labels, attribute, (*path, "labels"), report)
+        if report.count > before:
+            raise Refused
+        written = replace(written, labels=dict(labels))
+        attribute = replace(attribute, value_labels=labels)
+    return Declared(written, attribute)
 
 
 def _refuse_repeats(

@@ -32,6 +32,9 @@ def _written(attribute: Attribute, code: int) -> str:
 
 def meant(label: str, attribute: Attribute, report: Report, words: Iterable[str] = ()) -> str:
     """Advice for text that names no level: the bin that a number lies in, or the most alike."""
+    labelled = attribute.code_of_value_label(label)
+    if labelled is not None:
+        return f"write the level that is labelled so: {quoted(attribute.label(labelled))}"
     number = decimal(label) if attribute.is_ordered else None
     if number is None:
         labels = (attribute.label(code) for code in range(min(attribute.size, COMPARED)))

@@ -54,7 +54,7 @@ def report_lines(config: Config) -> list[str]:
         f"universe  {product} = {universe.size:,} cells",
     ]
     for attribute in universe.attributes:
-        lines.append(f"  {attribute.name:<{width}}  {attribute.size:>7,}  {listed(attribute, 6)}")
+        lines.append(f"  {attribute.name:<{width}}  {attribute.size:>7,}  {_levels(attribute)}")
         if attribute.hierarchy:
             named = (f"{level.name} ({level.size:,})" for level in attribute.hierarchy)
             depth = "1 level" if attribute.depth == 2 else f"{attribute.depth - 1} levels"
@@ -63,6 +63,13 @@ def report_lines(config: Config) -> list[str]:
         lines.append(f"impossible  {rule.describe(universe)}")
     lines.extend(f"note: {note}" for note in warnings(config))
     return lines
+
+
+def _levels(attribute: Attribute) -> str:
+    """The first levels or bins, with what they mean."""
+    if not attribute.value_labels:
+        return listed(attribute, 6)
+    return ", ".join(shorten(map(attribute.described, range(attribute.size)), 6))
 
 
 def _view(config: Config) -> list[str]:

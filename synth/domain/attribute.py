@@ -45,6 +45,11 @@ def shorten(texts: Iterable[str], limit: int) -> list[str]:
     return first if len(first) <= limit + 1 else [*first[:limit], "..."]
 
 
+def with_value_label(value: str, label: str) -> str:
+    """A value, and what it means where that is said: `1 (Yes)`."""
+    return f"{value} ({label})" if label else value
+
+
 @dataclass(frozen=True)
 class HierarchyLevel:
     """One coarser view of an attribute: the group of every code, the missing level included.
@@ -88,6 +93,12 @@ class Attribute:
     """Coarser views, coarsest first; each one splits groups of the one before."""
     spellings: tuple[tuple[str, ...], ...] = ()
     """How the source writes each level, where it is not the level itself."""
+    value_labels: tuple[tuple[str, str], ...] = ()
+    """What values mean, for readers: pairs of a value and its label, each of them once.
+
+    A value is what `label` calls a code, or a word of `missing`; no label is the name of another
+    code or group. Nothing is counted or published under a value label.
+    """
 
     @property
     def is_ordered(self) -> bool:
@@ -187,6 +198,23 @@ class Attribute:
         found = bisect_right(self.edges, Fraction(start[1])) - 1
         code = min(max(found, 0), self.bin_count - 1)
         return code if self.label(code) == label else None
+
+    def value_label(self, code: int) -> str:
+        """What a code means, as the configuration says; empty where it says nothing."""
+        return self._value_labels.get(self.label(code), "") if self.value_labels else ""
+
+    def described(self, code: int) -> str:
+        """The name of a code, and what it means where that is said: `1 (Yes)`."""
+        return with_value_label(self.label(code), self.value_label(code))
+
+    def code_of_value_label(self, text: str) -> int | None:
+        """The code that is labelled so; None if none is."""
+        values = (value for value, label in self.value_labels if label == text)
+        return next((code for value in values if (code := self.code_of(value)) is not None), None)
+
+    @cached_property
+    def _value_labels(self) -> dict[str, str]:
+        return dict(self.value_labels)
 
     @cached_property
     def _code_by_level(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 from synth.config.loader import MAX_BYTES
 from synth.config.schema.scalars import decimal
 from synth.domain import format_number
-from synth.draft.column import DraftColumn, Entry, Number, Numbers, number_edges
+from synth.draft.column import DraftColumn, Entry, Number, Numbers, labels_of, number_edges
 from synth.errors import ConfigError, Problem
 
 DATES = ("date", "datetime", "time", "yearmonth", "duration")
@@ -25,9 +25,8 @@ def from_codebook(path: Path, *, resource: str | None = None) -> tuple[DraftColu
     Raises: ConfigError if it is no such file, or describes several tables and none is chosen.
     """
     schema = _schema(path, resource)
-    missing = tuple(_texts(schema.get("missingValues", [""])))
     return tuple(
-        _column(field, missing, f"codebook {path.name} (field {field['name']})")
+        _column(field, schema, f"codebook {path.name} (field {field['name']})")
         for field in schema["fields"]
     )
 
@@ -91,18 +90,21 @@ def _refused(path: Path, found: str, expected: str, *, fix: str = "") -> ConfigE
     return ConfigError(path.name, [Problem(None, "the file", found, expected, fix=fix)])
 
 
-def _column(field: dict[str, Any], missing: tuple[str, ...], source: str) -> DraftColumn:
+def _column(field: dict[str, Any], schema: dict[str, Any], source: str) -> DraftColumn:
     name, kind = field["name"], field.get("type", "string")
+    written = field.get("missingValues", schema.get("missingValues", [""]))
+    missing = tuple(_texts(written))
     limits = field.get("constraints")
     limits = limits if isinstance(limits, dict) else {}
     if kind in NOT_COUNTED:
         return DraftColumn(name, left_out=f"the type {kind} is no level and no number")
     levels = _texts(limits.get("enum") or field.get("categories") or [])
+    is_bounded = not limits.get("enum") and {"minimum", "maximum"} <= limits.keys()
     if kind in DATES and not levels:
         return DraftColumn(
             name, left_out="dates are text here; show year or month as a number in a view or a copy"
         )
-    if kind in ("integer", "year", "number") and not levels:
+    if kind in ("integer", "year", "number") and (is_bounded or not levels):
         entries = _integer(limits) if kind != "number" else _number(limits)
         words = missing if not limits.get("required") else ()
         rule = "clamp"
@@ -120,11 +122,24 @@ def _column(field: dict[str, Any], missing: tuple[str, ...], source: str) -> Dra
     if words:
         entries.append(Entry("missing", tuple(dict.fromkeys(words)), confirmed=True))
     entries.append(Entry("out_of_domain", rule, confirmed=True))
+    labels, advice = labels_of(_labels(field, written), levels, words)
+    if labels is not None:
+        entries.append(Entry("labels", labels, confirmed=True))
     for key in ("title", "description"):
         text = field.get(key)
         if isinstance(text, str) and text.strip():
             entries.append(Entry(key, " ".join(text.split()), confirmed=True))
-    return DraftColumn(name, (*entries, Entry("source", source, confirmed=True)))
+    return DraftColumn(name, (*entries, Entry("source", source, confirmed=True)), advice)
+
+
+def _labels(field: dict[str, Any], missing: Any) -> list[tuple[str, str]]:
+    """What values mean: from {value, label}, or the map `enumLabels` of older codebooks."""
+    of_map = field.get("enumLabels")
+    pairs = list(of_map.items()) if isinstance(of_map, dict) else []
+    for listed in (field.get("categories"), missing):
+        objects = filter(lambda each: isinstance(each, dict), listed or ())
+        pairs += [(value, each.get("label")) for each in objects for value in _texts([each])]
+    return [(value, label) for value, label in pairs if isinstance(label, str)]
 
 
 def _integer(limits: dict[str, Any]) -> list[Entry]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from synth.config.schema.texts import NO_FORMULA, NOT_EMPTY, ONE_LINE
 from synth.config.schema.yaml_tree import TAG
+from synth.domain import CLAMP, MISSING
 
 MOST_BINS = 20
 SINGLE_NUMBERS = 50
@@ -36,11 +39,18 @@ class Numbers:
 
 
 @dataclass(frozen=True)
+class Labels:
+    """What values mean: pairs of a value and its label."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Entry:
     """One key of a column, with a value that is confirmed or not; None is still to be given."""
 
     key: str
-    value: Value | Number | Numbers | None
+    value: Value | Number | Numbers | Labels | None
     confirmed: bool = False
 
     def line(self) -> str:
@@ -52,6 +62,9 @@ class Entry:
             text = self.value.text
         elif isinstance(self.value, Numbers):
             text = f"[{', '.join(self.value.texts)}]"
+        elif isinstance(self.value, Labels):
+            pairs = (f"{yaml_text(v)}: {yaml_text(label)}" for v, label in self.value.pairs)
+            text = "{" + ", ".join(pairs) + "}"
         elif isinstance(self.value, tuple):
             text = flow_list(self.value)
         else:
@@ -68,6 +81,32 @@ class DraftColumn:
     advice: tuple[str, ...] = ()
     left_out: str = ""
     """Why it is no part of the domain; empty if it is."""
+
+
+def labels_of(
+    pairs: Iterable[tuple[str, str]], levels: Collection[str], words: Collection[str]
+) -> tuple[Labels | None, tuple[str, ...]]:
+    """The labels of a column that a configuration may hold, and advice on those left out.
+
+    Left out are labels of other values, and those that cannot be published, that two values
+    share, or that name a level themselves.
+    """
+    wanted = {v: " ".join(text.split())[:200] for v, text in pairs if v in levels or v in words}
+    times = Counter(wanted.values())
+    reserved = {*levels, MISSING, CLAMP}
+    kept = tuple(
+        (value, text)
+        for value, text in wanted.items()
+        if times[text] == 1 and publishable(text) and (text not in reserved or text == value)
+    )
+    left_out = len(wanted) - len(kept)
+    advice = f"{left_out} labels left out: shared, names of levels, or not to be published as such"
+    return Labels(kept) if kept else None, (advice,) if left_out else ()
+
+
+def publishable(text: str) -> bool:
+    """Whether a text may be the name of a column or level, or a label."""
+    return all(re.search(rule.pattern, text) for rule in (NOT_EMPTY, ONE_LINE, NO_FORMULA))
 
 
 def yaml_text(text: str) -> str:

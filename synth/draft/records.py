@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,12 +10,19 @@ from pathlib import Path
 from synth.config import FileSource, SourceConfig
 from synth.config.bins import FARTHEST, LARGEST
 from synth.config.columns import FALSE_TEXTS, TRUE_TEXTS
-from synth.config.schema.texts import NO_FORMULA, NOT_EMPTY, ONE_LINE, Rule
 from synth.config.source_files import is_parquet
 from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
 from synth.curator.not_private.misfits import keeps_bytes
 from synth.domain import format_number
-from synth.draft.column import DraftColumn, Entry, Number, Numbers, integer_bounds, number_edges
+from synth.draft.column import (
+    DraftColumn,
+    Entry,
+    Number,
+    Numbers,
+    integer_bounds,
+    number_edges,
+    publishable,
+)
 
 LIKE_IDENTIFIER = 0.9
 """So many different values for each filled one look like names of persons or records."""
@@ -99,7 +105,7 @@ def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]
 
 def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
     name = column.name
-    if not all(_follows(rule, name) for rule in (NOT_EMPTY, ONE_LINE, NO_FORMULA)):
+    if not publishable(name):
         return DraftColumn(
             name, left_out="the name cannot be published; rename it in a view or a copy"
         )
@@ -130,10 +136,6 @@ def _are_truths(levels: tuple[str, ...]) -> bool:
 def _boolean(column: InferredColumn) -> DraftColumn:
     missing = Entry("missing", ("", *column.missing_words), confirmed=not column.missing_words)
     return DraftColumn(column.name, (Entry("type", "boolean"), missing, *_rest("missing")))
-
-
-def _follows(rule: Rule, text: str) -> bool:
-    return re.search(rule.pattern, text) is not None
 
 
 def _looks_like_identifier(column: InferredColumn) -> bool:
@@ -185,7 +187,7 @@ def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
         advice.append('numbers with a decimal comma: write `decimal: ","` in source')
     if column.padded:
         advice.append("numbers with zeros in front are codes, so they are levels")
-    if not all(_follows(r, t) for r in (NOT_EMPTY, ONE_LINE, NO_FORMULA) for t in column.levels):
+    if not all(map(publishable, column.levels)):
         advice.append(
             "some levels cannot be published as they are written; rename them in a view or a copy"
         )

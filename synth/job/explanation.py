@@ -9,6 +9,7 @@ from typing import Any
 
 from synth.config import Config, DisjointPart, PersonUnit
 from synth.domain import format_number
+from synth.domain.attribute import with_value_label
 from synth.job.account import ledger_of, open_ledger
 from synth.ledger import RunState
 from synth.plan import charged_events
@@ -144,6 +145,19 @@ def _published(config: Config) -> list[str]:
         "A table of made-up records. No row is a person: the rows are drawn up from counts to "
         "which random noise was added, and nothing else of the raw data is used.",
         f"Columns: {', '.join(columns)}. Intended use: {_one_line(config.release.intended_use)}.",
+        *_meanings(config),
+    ]
+
+
+def _meanings(config: Config) -> list[str]:
+    """What published values mean, with the columns in which they mean it."""
+    columns: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for attribute in config.universe.attributes:
+        if attribute.value_labels:
+            columns.setdefault(attribute.value_labels, []).append(attribute.name)
+    return [
+        f"* {', '.join(with_value_label(*pair) for pair in labels)}: in {', '.join(names)}"
+        for labels, names in columns.items()
     ]
 
 

@@ -79,7 +79,7 @@ def marginal_queries(names: Sequence[str], universe: Universe, *, limit: int) ->
     found = []
     for codes in product(*(range(attribute.size) for attribute in attributes)):
         text = ", ".join(
-            f"{written(a.name)}={written(a.label(code), ordered=a.is_ordered)}"
+            f"{written(a.name)}={_written(a, code)}"
             for a, code in zip(attributes, codes, strict=True)
         )
         by_name: dict[str, tuple[int, ...]] = {
@@ -187,14 +187,18 @@ def _set(text: str, place: int, attribute: Attribute) -> tuple[tuple[int, ...], 
 def _label(
     text: str, place: int, attribute: Attribute, end: re.Pattern[str]
 ) -> tuple[tuple[int, ...], int]:
-    """The codes that a label names: its code, or those of a group of the hierarchy."""
+    """The codes that a label names: its code, or those of a group of the hierarchy.
+
+    What a code means names it too, and no group: see `Attribute.value_labels`.
+    """
     groups = {
         label: tuple(code for code, group in enumerate(level.group_of) if group == number)
         for level in attribute.hierarchy
         for number, label in enumerate(level.labels)
     }
     known = {label: (code,) for code, label in enumerate(attribute.labels)}
-    codes_of = groups | known
+    meanings = {attribute.value_label(code): (code,) for code in range(attribute.size)}
+    codes_of = {name: codes for name, codes in (meanings | groups | known).items() if name}
     found, after = _known(text, place, codes_of, end)
     if found in codes_of:
         return codes_of[found], after
@@ -229,8 +233,10 @@ def _unknown_label(wanted: str, attribute: Attribute) -> QueryError:
                 why="the release holds counts of bins; what is inside a bin was never measured",
                 fix=f"ask for {attribute.name}={label}",
             )
-    close = difflib.get_close_matches(wanted[:100], attribute.labels[:1000], n=1)
-    advice = f"did you mean {written(close[0], ordered=attribute.is_ordered)}?" if close else ""
+    meanings = {attribute.value_label(code): code for code in range(attribute.size)}
+    names = meanings | {label: code for code, label in enumerate(attribute.labels)}
+    close = difflib.get_close_matches(wanted[:100], list(filter(None, names))[:1000], n=1)
+    advice = f"did you mean {_written(attribute, names[close[0]])}?" if close else ""
     return QueryError(sentence, fix=advice or f"ask for one of: {_labels(attribute)}")
 
 
@@ -241,16 +247,14 @@ def _holds(attribute: Attribute, code: int, number: str) -> bool:
 
 
 def _labels(attribute: Attribute) -> str:
-    labels = (written(label, ordered=attribute.is_ordered) for label in attribute.labels)
-    return ", ".join(shorten(labels, SHOWN))
+    return ", ".join(shorten((_written(attribute, c) for c in range(attribute.size)), SHOWN))
 
 
 def _unreadable(text: str, place: int, attribute: Attribute) -> QueryError:
     """What is said of a text that is no condition, with one on this column that would be."""
     rest = text[place:].strip()
     where = f"from {rest[:60]!r} on" if rest else "at its end"
-    label = written(attribute.label(0), ordered=attribute.is_ordered)
-    fix = f"write a condition, as `{written(attribute.name)}={label}`"
+    fix = f"write a condition, as `{written(attribute.name)}={_written(attribute, 0)}`"
     return QueryError(f"the query cannot be read {where}", why=GRAMMAR, fix=fix)
 
 
@@ -354,6 +358,16 @@ def written(text: str, *, ordered: bool = False) -> str:
     """A name or label as the grammar reads it back: in quotes where signs would be misread."""
     plain = text == text.strip() and text and not set(text) & set(',"={}')
     return text if ordered or plain else '"' + text.replace('"', '""') + '"'
+
+
+def _written(attribute: Attribute, code: int) -> str:
+    """A code as a condition names it: what it means where that is said, else its label."""
+    meaning = attribute.value_label(code)
+    return (
+        written(meaning)
+        if meaning
+        else written(attribute.label(code), ordered=attribute.is_ordered)
+    )
 
 
 def unknown_column(name: str, universe: Universe) -> QueryError:

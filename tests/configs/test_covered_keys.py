@@ -175,6 +175,8 @@ OTHER: dict[str, Any] = {
     "domain[] (integer).type": "number",
     "domain[] (number).type": "integer",
     "domain[] (categorical).levels": ["C", "B", "A"],
+    "domain[] (categorical).labels": {"A": "Aha", "B": "Oho"},
+    "domain[] (integer).labels": {"missing": "not asked", "?": "refused"},
     "domain[] (categorical).hierarchy[].name": "side",
     "domain[] (categorical).hierarchy[].groups": {"x": ["A", "B"], "y": ["C"]},
     "domain[] (boolean).name": "employed",

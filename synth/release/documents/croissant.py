@@ -15,6 +15,7 @@ from synth.release.documents.facts import (
     full_description,
     guarantee_in_short,
     homepage,
+    labelled_columns,
     licence_of,
 )
 from synth.release.manifest.figures import COLUMNS as FIGURES
@@ -183,8 +184,10 @@ PARQUET_FORMAT = "application/x-parquet"
 def _record_sets(manifest: Manifest) -> list[dict[str, Any]]:
     paths = [entry["path"] for entry in described_files(manifest)]
     rows_file = CSV if CSV in paths else PARQUET
-    columns = manifest["domain"]["columns"]
-    texts = [column for column in columns if column["published_type"] == "text"]
+    columns = labelled_columns(manifest)
+    texts = [
+        column for column in columns if column["published_type"] == "text" or column["value_labels"]
+    ]
     coded = {
         name
         for event in manifest["accounting"]["events"]
@@ -239,9 +242,10 @@ def _field(record_set: str, name: str, data_type: str, file: str) -> dict[str, A
 
 
 def _levels(column: dict[str, Any]) -> dict[str, Any]:
-    """The levels that a text column can show, as an enumeration."""
+    """The levels that a text column can show, or the values of one with labels: an enumeration."""
     own = f"levels/{quote(column['name'], safe='')}"
     labels = column["labels"][: column["codes"] - column["has_missing"]]
+    meanings = column["value_labels"]
     return {
         "@type": "cr:RecordSet",
         "@id": own,
@@ -250,7 +254,12 @@ def _levels(column: dict[str, Any]) -> dict[str, Any]:
         "dataType": "sc:Enumeration",
         "key": {"@id": f"{own}/name"},
         "field": [
-            {"@type": "cr:Field", "@id": f"{own}/name", "name": "name", "dataType": "sc:Text"}
+            {"@type": "cr:Field", "@id": f"{own}/{name}", "name": name, "dataType": "sc:Text"}
+            for name in (["name", "label"] if meanings else ["name"])
         ],
-        "data": [{f"{own}/name": label} for label in labels],
+        "data": [
+            {f"{own}/name": label}
+            | ({f"{own}/label": meanings.get(label, label)} if meanings else {})
+            for label in labels
+        ],
     }

@@ -9,14 +9,19 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from synth.domain import MISSING
+from synth.domain.attribute import with_value_label
 from synth.privacy.concentrated import decimal
 from synth.privacy.meaning import significant_up
+from synth.release.documents.facts import labelled_columns
 from synth.release.documents.snippets import load_snippets
 from synth.release.manifest.quality import gate_sentence
 from synth.release.manifest.usefulness import useful_sentences
 
 TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8
+SHOWN_MEANINGS = 100
+"""Of a column whose values have labels, so many are shown: that list is what readers look up."""
 SHOWN_TABLES = 20
 SHOWN_ORDERS = 3
 SHOWN_DIGITS = 9
@@ -41,6 +46,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         tables=[_table(n, event) for n, event in enumerate(manifest["accounting"]["events"])],
         shown_tables=SHOWN_TABLES,
         look=_look(manifest["accounting"].get("look")),
+        columns=labelled_columns(manifest),
         snippets=load_snippets(manifest["domain"]["columns"], formats),
         orders=[each for each in prediction["queries"] if each["columns"] <= SHOWN_ORDERS],
         useful=useful_sentences(manifest),
@@ -81,9 +87,16 @@ def _cell(text: str) -> str:
 
 def _values(column: dict[str, Any]) -> str:
     labels = column["labels"][: column["codes"] - column["has_missing"]]
-    shown = labels if len(labels) <= SHOWN_LABELS else [*labels[:3], "...", *labels[-2:]]
-    text = ", ".join("..." if label == "..." else _cell(label) for label in shown)
-    return text + (" or missing" if column["has_missing"] else "")
+    meanings = column["value_labels"]
+    most = SHOWN_MEANINGS if meanings else SHOWN_LABELS
+    said = [_described(label, meanings) for label in labels]
+    shown = said if len(said) <= most else [*said[:3], "...", *said[-2:]]
+    missing = with_value_label(" or missing", _line(meanings.get(MISSING, "")))
+    return ", ".join(shown) + (missing if column["has_missing"] else "")
+
+
+def _described(label: str, meanings: dict[str, str]) -> str:
+    return with_value_label(_cell(label), _line(meanings.get(label, "")))
 
 
 def exact(number: dict[str, str]) -> str:

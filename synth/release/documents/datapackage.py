@@ -14,6 +14,7 @@ from synth.release.documents.facts import (
     full_description,
     guarantee_in_short,
     homepage,
+    labelled_columns,
     licence_of,
 )
 
@@ -47,7 +48,7 @@ def data_package(manifest: Manifest) -> dict[str, Any]:
 def table_schema(manifest: Manifest) -> dict[str, Any]:
     """The Table Schema of the rows: types, categories, bounds, missing values."""
     return {
-        "fields": [_field(column) for column in manifest["domain"]["columns"]],
+        "fields": [_field(column) for column in labelled_columns(manifest)],
         "missingValues": [""],
     }
 
@@ -58,14 +59,45 @@ def _field(column: dict[str, Any]) -> dict[str, Any]:
     constraints: dict[str, Any] = {"required": not column["has_missing"]}
     if column["published_type"] == "text":
         labels = column["labels"][: column["codes"] - column["has_missing"]]
-        field |= {"categories": labels, "categoriesOrdered": column["kind"] != "categorical"}
+        field |= {
+            "categories": _categories(labels, column["value_labels"]),
+            "categoriesOrdered": column["kind"] != "categorical",
+        }
         constraints["enum"] = labels
     elif column["published_type"] == "boolean":
         field |= {"trueValues": ["true"], "falseValues": ["false"]}
     else:
         low, high = Fraction(column["edges"][0]), Fraction(column["edges"][-1])
         constraints |= {"minimum": _at_most(low), "maximum": -_at_most(-high)}
+        field |= _numbers_that_mean_something(column)
     return field | {"constraints": constraints}
+
+
+def _categories(labels: list[str], meanings: dict[str, str]) -> list[Any]:
+    """The levels; with what they mean, where that is said of any."""
+    if meanings.keys().isdisjoint(labels):
+        return list(labels)
+    return [_category(label, label, meanings) for label in labels]
+
+
+def _category(value: str | int, label: str, meanings: dict[str, str]) -> dict[str, Any]:
+    return {"value": value} | ({"label": meanings[label]} if label in meanings else {})
+
+
+def _numbers_that_mean_something(column: dict[str, Any]) -> dict[str, Any]:
+    """Whole numbers as categories, where some of them have labels.
+
+    Categories are all values that a field can have: so where some bins are wider the labels are
+    in `enumLabels`, which the recipes of the standard know.
+    """
+    labels = column["labels"][: column["codes"] - column["has_missing"]]
+    meanings = column["value_labels"]
+    if meanings.keys().isdisjoint(labels):
+        return {}
+    if any(label.startswith("[") for label in labels):
+        return {"enumLabels": {label: meanings[label] for label in labels if label in meanings}}
+    categories = [_category(int(label), label, meanings) for label in labels]
+    return {"categories": categories, "categoriesOrdered": True}
 
 
 def _at_most(bound: Fraction) -> int | float:

@@ -21,6 +21,18 @@ def described_files(manifest: Manifest) -> list[dict[str, Any]]:
     return [entry for entry in manifest["files"] if entry["path"] in DESCRIBED_FILES]
 
 
+def labelled_columns(manifest: Manifest) -> list[dict[str, Any]]:
+    """The columns of the domain, each with `value_labels`: what values mean, by value.
+
+    The configuration says that, where it says so; nothing is published under a label.
+    """
+    declared = manifest["configuration"]["domain"]
+    return [
+        column | {"value_labels": written.get("labels", {})}
+        for column, written in zip(manifest["domain"]["columns"], declared, strict=True)
+    ]
+
+
 def homepage(manifest: Manifest) -> str | None:
     """The address of the release, if the curator declared one."""
     address: str | None = manifest["identity"].get("homepage")

@@ -6,6 +6,7 @@ from typing import Any
 
 from synth.config import Config
 from synth.domain import CLAMP, Attribute, Conjunction, Universe, format_number
+from synth.domain.attribute import with_value_label
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -157,7 +158,10 @@ def _reading_rule(attribute: Attribute) -> str:
 def _missing_rule(attribute: Attribute) -> str:
     if not attribute.has_missing:
         return "there is no missing level"
-    written = ", ".join(repr(word) for word in attribute.missing)
+    meanings = dict(attribute.value_labels)
+    written = ", ".join(
+        with_value_label(repr(word), meanings.get(word, "")) for word in attribute.missing
+    )
     return f"raw values written {written} are the missing level"
 
 

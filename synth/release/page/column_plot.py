@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from synth.domain.attribute import with_value_label
+
 MOST_BARS = 24
 """With more codes, a column of numbers becomes a histogram, others show their largest levels."""
 
@@ -56,11 +58,14 @@ class ColumnPlot:
 def plot_column(
     column: Mapping[str, Any], counts: Sequence[int], *, half_width: int | None
 ) -> ColumnPlot:
-    """Lay out the counts of a column of the manifest.
+    """Lay out the counts of a column of the manifest, beside what its values mean.
 
     `half_width` is that of the predicted 95 % interval of one count of this column, in records.
     """
-    labels = [shorten(label) for label in column["labels"]]
+    meanings = column.get("value_labels", {})
+    labels = [
+        shorten(with_value_label(label, meanings.get(label, ""))) for label in column["labels"]
+    ]
     if len(labels) <= MOST_BARS:
         bars = _bars(labels, counts, half_width, total=sum(counts))
         return _plot(column, half_width, bars=bars)

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.documents.data_card import MECHANISMS, exact
-from synth.release.documents.facts import licence_of
+from synth.release.documents.facts import labelled_columns, licence_of
 from synth.release.documents.linked_data import linked_data
 from synth.release.manifest.figures import Figures
 from synth.release.manifest.quality import gate_sentence
@@ -52,7 +52,7 @@ def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Fi
     Ensures: the same arguments give the same bytes, so a verifier can render it again; no text
     of the configuration can become markup; nothing is loaded from anywhere.
     """
-    columns = manifest["domain"]["columns"]
+    columns = labelled_columns(manifest)
     errors = table_errors(figures, manifest["post_processing"]["rows"]["number"])
     widths = single_half_widths(errors)
     parameters = manifest["guarantee"]["privacy_parameters"]

@@ -19,6 +19,20 @@ FIELDS = [
     {"name": "no", "type": "boolean", "trueValues": ["J"], "falseValues": ["N"]},
     {"name": "class", "type": "string", "categories": [{"value": "a", "label": "A"}, "b"]},
     {"name": "shape", "type": "geojson"},
+    {
+        "name": "smokes",
+        "type": "integer",
+        "categories": [{"value": 0, "label": "No"}, {"value": 1, "label": "Yes"}, {"value": 2}],
+        "missingValues": ["", {"value": "9", "label": "refused"}],
+    },
+    {
+        "name": "children",
+        "type": "integer",
+        "constraints": {"minimum": 0, "maximum": 2},
+        "categories": [{"value": 0}, {"value": 1}, {"value": 2, "label": "two or more"}],
+    },
+    {"name": "old", "constraints": {"enum": ["1", "2"]}, "enumLabels": {"1": "=x", "2": "Yes"}},
+    {"name": "twice", "categories": [{"value": v, "label": "same"} for v in ("a", "b")]},
 ]
 
 
@@ -46,7 +60,11 @@ def columns(tmp_path):
         ("kids", ["minimum: 0", "maximum: !CONFIRM", "out_of_domain: clamp"]),
         ("yes", ['levels: !CONFIRM ["true", "false"]']),
         ("no", ["levels: [J, \"N\"]"]),
-        ("class", ["levels: [a, b]"]),
+        ("class", ["levels: [a, b]", "labels: {a: A}"]),
+        ("smokes", ["type: categorical", 'levels: ["0", "1", "2"]', 'missing: ["", "9"]']),
+        ("smokes", ['labels: {"0": "No", "1": "Yes", "9": refused}']),
+        ("children", ["type: integer", "maximum: 2", 'labels: {"2": "two or more"}']),
+        ("old", ['labels: {"2": "Yes"}']),
         ("age", ['source: "codebook datapackage.json (field age)"']),
     ],
 )  # fmt: skip
@@ -57,6 +75,13 @@ def test_entries(columns, name, lines):
 
 def test_a_column_without_missing_values_has_no_missing_level(columns):
     assert not [entry for entry in columns["kids"].entries if entry.key == "missing"]
+
+
+def test_labels_that_cannot_be_taken_over_are_counted(columns):
+    assert not [entry for entry in columns["twice"].entries if entry.key == "labels"]
+    assert [columns[name].advice[0].split(":")[0] for name in ("old", "twice")] == [
+        "1 labels left out", "2 labels left out",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["born", "shape"])

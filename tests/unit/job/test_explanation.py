@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from copy import deepcopy
 
 import pytest
 
@@ -18,6 +19,17 @@ def test_the_bounds_of_epsilon_1_are_said_in_words(project):
     assert "a suspicion of 10 % can grow to at most 23.2 %" in text
     assert "No ledger is at hand here" in text
     assert all(len(line) <= 88 for line in text.splitlines())
+
+
+def test_what_codes_mean_is_said_once_for_columns_that_share_it(project):
+    labels = {"Female": "F of the form", "missing": "no tick"}
+    column = {"name": "sex", "type": "categorical", "levels": ["Female", "Male"], "missing": [""]}
+    column |= {"labels": labels, "out_of_domain": "missing", "source": "test"}
+    spouse = deepcopy(column) | {"name": "sex of spouse"}
+    path = project(people=None, domain=[column, spouse])
+    text = " ".join(render_explanation(explain(load_config(path))).split())
+    said = "* Female (F of the form), missing (no tick): in sex, sex of spouse"
+    assert text.count(said) == text.count("F of the form") == 1
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "3", "12"])

@@ -20,6 +20,13 @@ UNIVERSE = Universe(
             ("Nord", "Süd", "West"),
             hierarchy=(HierarchyLevel("line", (0, 0, 1), ("NS", "W")),),
         ),
+        Attribute(
+            "smokes",
+            "categorical",
+            ("0", "1"),
+            missing=("9",),
+            value_labels=(("0", "No, never"), ("missing", "not known"), ("9", "refused")),
+        ),
     )
 )
 
@@ -46,6 +53,10 @@ UNIVERSE = Universe(
         ("town=NS", {"town": (0, 1)}),
         ("town in {Nord, W}", {"town": (0, 2)}),
         ("town in {Nord, Süd, West}", {}),
+        ("smokes=0", {"smokes": (0,)}),
+        ("smokes=No, never, town=Süd", {"smokes": (0,), "town": (1,)}),
+        ('smokes in {"No, never", not known}', {"smokes": (0, 2)}),
+        ("smokes=not known", {"smokes": (2,)}),
         (" town = Süd ,age=[0, 20)", {"age": (0,), "town": (1,)}),
     ],
 )

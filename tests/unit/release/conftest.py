@@ -58,6 +58,17 @@ BUSY = {
 """A configuration with every kind of column, an impossible rule and a public total."""
 
 
+LABELLED = [
+    {"name": "smokes", "type": "categorical", "levels": ["A", "B", "C"], "missing": ["", "X"]}
+    | {"labels": {"A": "No", "B": "Yes | often", "missing": "not <asked>", "X": "refused"}}
+    | {"out_of_domain": "missing", "source": "test"},
+    {"name": "children", "type": "integer", "minimum": 0, "maximum": 3}
+    | {"labels": {"3": "three or more"}, "out_of_domain": "clamp", "source": "test"},
+    {"name": "years", "type": "integer", "edges": [0, 1, 5]}
+    | {"labels": {"0": "less than a year"}, "out_of_domain": "clamp", "source": "test"},
+]
+"""Columns whose codes have labels: all or some of them, and missing ones."""
+
 SEVERAL = {
     "privacy": {"epsilon": 1, "delta": "1e-9"},
     "ledger": {"delta_cap": "1e-6"},

@@ -19,6 +19,7 @@ from synth.release.documents.facts import licence_of
 from synth.release.documents.linked_data import linked_data
 from synth.release.documents.registry import registry_record
 from synth.strict_json import write_json
+from tests.unit.release.conftest import LABELLED
 
 REGISTRY_SCHEMA = Path(__file__).parent / "opendp_registry" / "deployments-schema.yaml"
 
@@ -41,7 +42,9 @@ def document_of(made, name):
     return yaml.safe_load((made.folder / name).read_text(encoding="utf-8"))
 
 
-@pytest.fixture(params=["small", "busy", "csv", "parquet", "interval", "rich", "several"])
+@pytest.fixture(
+    params=["small", "busy", "csv", "parquet", "interval", "rich", "several", "labelled"]
+)
 def made(request, released, busy):
     """Releases of every kind of column, format and optional field."""
     if request.param == "several":
@@ -53,6 +56,7 @@ def made(request, released, busy):
         "parquet": {"output": {"formats": ["parquet"]}},
         "interval": busy | {"output": {"bins": "interval"}},
         "rich": {"release": RICH},
+        "labelled": {"domain": LABELLED},
     }
     return released(**changes[request.param])
 

@@ -219,6 +219,7 @@ def widened(manifest, columns, codes):
         for number in range(columns)
     ]
     manifest["domain"]["universe_size"] = codes**columns
+    manifest["configuration"]["domain"] = [{} for _ in range(columns)]
     return manifest
 
 
