@@ -30,7 +30,7 @@ from engines import COUNT, blocks, configuration
 
 from synth.config import Dialect
 from synth.curator.files.csv_records import FieldParser, RecordSplitter
-from synth.curator.files.csv_source import CHUNK_BYTES
+from synth.curator.files.unpacking import CHUNK_BYTES
 
 SAMPLE_BYTES = 64 << 20
 BYTES_PER_RECORD = 46

@@ -24,7 +24,7 @@ from random_sources.file_source import FileSource
 from random_sources.outcome import End, Outcome, configuration, end_of, judged
 from random_sources.parquet_source import ParquetSource
 from synth.config import load_config
-from synth.curator.files import csv_source, parquet_source
+from synth.curator.files import csv_source, parquet_source, unpacking
 
 if TYPE_CHECKING:
     from synth.config import Config
@@ -95,7 +95,7 @@ def tried(seed: int, directory: Path, *, large: bool = True, by_command: bool = 
 def read_in_pieces(size: int) -> Iterator[None]:
     """Files are read in pieces of this size."""
     with (
-        patch.object(csv_source, "CHUNK_BYTES", size),
+        patch.object(unpacking, "CHUNK_BYTES", size),
         patch.object(csv_source, "HEADER_BYTES", max(size, LONGEST_HEADER_BYTES)),
         patch.object(parquet_source, "BATCH_ROWS", size),
     ):

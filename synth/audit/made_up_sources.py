@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.config import Config, Dialect, FileSource, PersonUnit
-from synth.config.source_files import is_gzip, is_parquet
+from synth.config.source import FILES_IN_WORDS
+from synth.config.source_files import CSV, PARQUET, is_gzip
 from synth.domain import Attribute
 from synth.domain.attribute import format_number
 
@@ -52,16 +53,18 @@ class MadeUpSource:
         person = [unit.column] if isinstance(unit, PersonUnit) else []
         columns = tuple(dict.fromkeys([*config.universe.names, *person]))
         ordered = frozenset(each.name for each in config.universe.attributes if each.is_ordered)
-        if isinstance(source, FileSource):
+        if isinstance(source, FileSource) and source.kind in (CSV, PARQUET):
             return cls(source, columns, "", ordered)
         stand_in = FileSource(Path("made-up.csv"), Dialect(), "keep", "")
+        if isinstance(source, FileSource):
+            return cls(stand_in, columns, FILES_IN_WORDS[source.kind], ordered)
         kind = type(source).__name__.removesuffix("Source") if source else "an unnamed source"
         return cls(stand_in, columns, {"Postgres": "PostgreSQL"}.get(kind, kind), ordered)
 
     @property
     def format(self) -> str:
         """What kind of file is written."""
-        return "Parquet" if is_parquet(self.source.path) else "CSV"
+        return "Parquet" if self.source.kind == PARQUET else "CSV"
 
     def holds(self, text: str) -> bool:
         """Whether the format can hold the text as the value of one field."""

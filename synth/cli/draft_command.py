@@ -22,7 +22,7 @@ public codebook instead."""
 def draft(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[DATA]", help="A file or glob of CSV, gzipped CSV or Parquet."),
+        typer.Argument(metavar="[DATA]", help="A file or glob, as source.path takes it."),
     ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The draft: a new file, mode 0600.")
@@ -50,6 +50,9 @@ def draft(
     levels: Annotated[
         int, typer.Option(min=2, max=10_000, help="List the levels of a column up to so many.")
     ] = 50,
+    sheet: Annotated[
+        str | None, typer.Option(help="Of a workbook: the name of the sheet, or its number from 1.")
+    ] = None,
     delimiter: Annotated[
         str,
         typer.Option(
@@ -72,6 +75,8 @@ def draft(
         raise typer.BadParameter("--master goes with --spark")
     at_spark = {"table": spark, "master": master} if spark else None
     written = {"path": source, "url": url, "table": table, "spark": at_spark}
+    if sheet is not None:
+        written["sheet"] = sheet
     described = _described(written, delimiter, encoding, decimal)
     hints: tuple[str, ...] = ()
     confirms_names = no_header
@@ -122,10 +127,12 @@ def _described(
 ) -> SourceConfig | None:
     """The source that the command line names, checked by the rules of a configuration."""
     from synth.config.source import parse_source
+    from synth.config.source_files import packing
 
     if not any(place.values()):
         return None
-    if (place["path"] or "").lower().endswith((".tsv", ".tsv.gz")):
+    name = (place["path"] or "").lower()
+    if name.removesuffix(packing(Path(name))).endswith(".tsv"):
         delimiter = delimiter or "\t"
     written = place | {"delimiter": delimiter, "encoding": "" if encoding == "utf-8" else encoding}
     written["decimal"] = "" if decimal == "." else decimal

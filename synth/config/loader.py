@@ -23,13 +23,18 @@ from synth.config.schema.yaml_tree import (
     from_json,
     parse,
 )
+from synth.config.source_files import FILE_KINDS, PACKINGS
 from synth.errors import ConfigError, Problem
 
 MAX_BYTES = 2**22
 
 PERIOD_PATTERN = r"[a-z0-9-]{1,40}"
 
-DATA_FILE = r"(?i)\.(?:(?:csv|tsv)(?:\.gz)?|parquet)$"
+_NAMES = "|".join(
+    re.escape(ending) for endings in FILE_KINDS.values() for ending in endings if ending != ".txt"
+)
+_PACKED = "|".join(map(re.escape, PACKINGS))
+DATA_FILE = rf"(?i)(?:(?:{_NAMES})(?:{_PACKED})?|{_PACKED})$"
 """Names of files that are data, never a configuration: not opened."""
 
 

@@ -20,21 +20,42 @@ from synth.config.schema.shapes import Key, ListOf, record
 from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Rule, Text, prose
 from synth.config.schema.yaml_tree import from_json
 from synth.config.source_files import (
+    ARROW,
+    CSV,
+    EXCEL,
+    FILE_KINDS,
+    JSON_LINES,
+    PACKINGS,
+    PARQUET,
+    SAS,
+    SPSS,
+    STATA,
     Dialect,
     FileSource,
     PostgresSource,
     SourceConfig,
     SparkSource,
-    is_parquet,
+    file_kind,
 )
 from synth.errors import ConfigError
 
 PLACES = ("path", "url", "spark")
 """The keys of which a source has exactly one."""
 
-CSV, PARQUET, POSTGRESQL = "csv", "parquet", "postgresql"
+POSTGRESQL = "postgresql"
 SPARK_TABLE, SPARK_PARQUET = "spark", "spark-parquet"
 """The kinds of sources, as the public form names them."""
+
+FILES_IN_WORDS = {
+    PARQUET: "Parquet files",
+    ARROW: "Arrow files",
+    JSON_LINES: "files of JSON lines",
+    EXCEL: "Excel workbooks",
+    SPSS: "SPSS files",
+    STATA: "Stata files",
+    SAS: "SAS files",
+}
+"""What the kinds of files are called, but for CSV, of which there is more to say."""
 
 PARQUET_FILES = re.compile(r"parquet\.`([^`]+)`", re.IGNORECASE)
 """How a table of Spark is written that is no table: Parquet files at an address."""
@@ -43,9 +64,27 @@ MOST_NAME_BYTES = 63
 """Of the name of a table or a schema, in PostgreSQL as it is built."""
 
 
+def _any_case(ending: str) -> str:
+    """A pattern of an ending in small or capital letters: JSON Schema knows no flag for that."""
+    return "".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in ending.removeprefix("."))
+
+
+_PACKED = "|".join(map(_any_case, PACKINGS))
+_TEXTS = "|".join(_any_case(each) for kind in (CSV, JSON_LINES) for each in FILE_KINDS[kind])
+_OTHERS = "|".join(
+    _any_case(each)
+    for kind, endings in FILE_KINDS.items()
+    if kind not in (CSV, JSON_LINES)
+    for each in endings
+)
+
 SOURCE_FILE = Rule(
-    r"\.(?:(?:[cC][sS][vV]|[tT][sS][vV]|[tT][xX][tT])(?:\.[gG][zZ])?|[pP][aA][rR][qQ][uU][eE][tT])$",
-    "a file name or glob that ends in .csv, .csv.gz or .parquet (or .tsv, .txt)",
+    rf"\.(?:(?:{_TEXTS})(?:\.(?:{_PACKED}))?|{_any_case('.zip')}|{_OTHERS})$",
+    "a file name or glob that ends in .csv (.tsv, .txt), .jsonl (.ndjson), .parquet, .arrow "
+    "(.feather), .xlsx, .sav (.zsav), .dta, .sas7bdat or .xpt; CSV and JSON lines may be packed: "
+    f"{', '.join(PACKINGS)}",
+    fix="save .xls and .ods as .xlsx, and .rds, .RData, .por and .dbf as .csv or .parquet; unpack "
+    "other archives",
 )
 
 NO_CREDENTIALS = Rule(
@@ -138,9 +177,9 @@ class Source:
         str | None,
         Key(
             Choice(
-                "What the records come from: CSV or Parquet files, a table of PostgreSQL or of "
+                "What the records come from: files of a kind, a table of PostgreSQL or of "
                 "Spark, or Parquet files that Spark reads",
-                (CSV, PARQUET, POSTGRESQL, SPARK_TABLE, SPARK_PARQUET),
+                (*FILE_KINDS, POSTGRESQL, SPARK_TABLE, SPARK_PARQUET),
             ),
             required=True,
             derived=True,
@@ -150,8 +189,8 @@ class Source:
         Path | None,
         Key(
             FilePath(
-                "File or glob of CSV, gzipped CSV or Parquet, relative to this file; may hold "
-                "{period}",
+                "File or glob of CSV, JSON lines, Parquet, Arrow, Excel, SPSS, Stata or SAS, "
+                "relative to this file; may hold {period}",
                 (NOT_EMPTY, ONE_LINE, SOURCE_FILE),
                 dated=True,
             ),
@@ -225,6 +264,10 @@ class Source:
             noun="names",
         ),
     ] = Dialect.header
+    sheet: Annotated[
+        str | None,
+        Text("The sheet of a workbook: its name, or its number from 1", (NOT_EMPTY, ONE_LINE)),
+    ] = None
     disposal: Annotated[
         Literal["keep", "delete"],
         Choice(
@@ -294,6 +337,12 @@ class Source:
             self._check_table(path, report)
         else:
             self._refuse_table(place, path, report)
+        if self.sheet is not None and (self.path is None or file_kind(self.path) != EXCEL):
+            report.add(
+                (*path, "sheet"),
+                found="the key `sheet`",
+                expected="it beside the `path` of a workbook (.xlsx) alone",
+            )
         if place == "path":
             return
         if self.disposal == "delete":
@@ -344,7 +393,7 @@ class Source:
         """The source as it is opened. Requires: it is in exactly one place, none of a manifest."""
         disposal, reason = self.disposal, self.disposal_reason or ""
         if self.path is not None:
-            return FileSource(self.path, self.dialect, disposal, reason)
+            return FileSource(self.path, self.dialect, disposal, reason, self.sheet)
         if self.spark is not None:
             return SparkSource(self.spark.table, self.spark.master, "keep", reason)
         return PostgresSource(self.url or "", self.table or "", "keep", reason, self.view_reason)
@@ -367,17 +416,19 @@ class Source:
         if kind == CSV:
             concerned = asdict(self.dialect)
             concerned["escape"] = concerned["escape"] or None
+        elif kind == EXCEL:
+            concerned = {"sheet": self.sheet}
         elif kind == POSTGRESQL:
             concerned = {"table": self.table, "view_reason": self.view_reason}
         elif kind == SPARK_TABLE:
             concerned = {"spark": self.spark}
-        elsewhere = dict.fromkeys((*asdict(Dialect()), "table", "view_reason", "spark"))
+        elsewhere = dict.fromkeys((*asdict(Dialect()), "sheet", "table", "view_reason", "spark"))
         return replace(self, **{**elsewhere, **concerned, "kind": kind})
 
     @property
     def _kind_of_place(self) -> str:
         if self.path is not None:
-            return PARQUET if is_parquet(self.path) else CSV
+            return file_kind(self.path)
         if self.spark is not None:
             return SPARK_PARQUET if PARQUET_FILES.fullmatch(self.spark.table) else SPARK_TABLE
         return POSTGRESQL
@@ -402,8 +453,9 @@ def records_in_words(source: Mapping[str, Any]) -> str:
         return f"the rows of the PostgreSQL table {source['table']}"
     if kind == SPARK_TABLE:
         return f"the rows of the Spark table {source['spark']['table']}"
-    if kind == PARQUET:
-        return "the rows of Parquet files"
+    if kind in FILES_IN_WORDS:
+        sheet = source.get("sheet")
+        return f"the rows of {FILES_IN_WORDS[kind]}" + (f", sheet {sheet}" if sheet else "")
     if kind == SPARK_PARQUET:
         return "the rows of Parquet files, read by Spark"
     delimiter, quote, encoding = source["delimiter"], source["quote"], source["encoding"]

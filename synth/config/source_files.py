@@ -36,11 +36,18 @@ class FileSource:
     dialect: Dialect
     disposal: Literal["keep", "delete"]
     disposal_reason: str
+    sheet: str | None = None
+    """Of a workbook: the name of its sheet, or its number from 1; None: it has one."""
 
     @property
     def shown(self) -> str:
         """What messages call the source."""
         return self.path.name
+
+    @property
+    def kind(self) -> str:
+        """What kind of files they are, by their names."""
+        return file_kind(self.path)
 
 
 @dataclass(frozen=True)
@@ -81,14 +88,44 @@ SourceConfig = FileSource | PostgresSource | SparkSource
 """Where the raw data are and what happens to them after the measurement."""
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether the name says Parquet."""
-    return path.name.lower().endswith(".parquet")
+CSV, JSON_LINES, EXCEL = "csv", "json-lines", "excel"
+PARQUET, ARROW = "parquet", "arrow"
+SPSS, STATA, SAS = "spss", "stata", "sas"
+
+FILE_KINDS = {
+    CSV: (".csv", ".tsv", ".txt"),
+    JSON_LINES: (".jsonl", ".ndjson"),
+    PARQUET: (".parquet",),
+    ARROW: (".arrow", ".feather"),
+    EXCEL: (".xlsx",),
+    SPSS: (".sav", ".zsav"),
+    STATA: (".dta",),
+    SAS: (".sas7bdat", ".xpt"),
+}
+"""The kinds of files, with the endings of their names."""
+
+PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
+"""Behind the ending of CSV files and JSON lines; .zip alone is CSV."""
+
+FILES_LIBRARIES = {EXCEL: "openpyxl", SPSS: "pyreadstat", STATA: "pyreadstat", SAS: "pyreadstat"}
+"""The libraries that read the kinds for which DuckDB and Arrow have none."""
+
+
+def packing(path: Path) -> str:
+    """The ending that says how a text file is packed; empty for one that is not."""
+    name = path.name.lower()
+    return next((ending for ending in PACKINGS if name.endswith(ending)), "")
+
+
+def file_kind(path: Path) -> str:
+    """The kind of a file, by its name. Requires: the name ends as the loader demands."""
+    name = path.name.lower().removesuffix(packing(path))
+    return next((kind for kind, endings in FILE_KINDS.items() if name.endswith(endings)), CSV)
 
 
 def is_gzip(path: Path) -> bool:
     """Whether the name says a gzipped text file."""
-    return path.name.lower().endswith(".gz")
+    return packing(path) == ".gz"
 
 
 def source_files(source: SourceConfig) -> tuple[Path, ...]:
@@ -99,8 +136,8 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
     Raises: SourceError if a path or glob names none, or one of them by two names, or a directory
     may not be looked into, or if the library that a database or a cluster needs is not installed.
     """
+    _require_library(source)
     if not isinstance(source, FileSource):
-        _require_library(source)
         return ()
     try:
         if glob.has_magic(str(source.path)) and not source.path.exists():
@@ -142,9 +179,14 @@ def named_twice(files: Sequence[Path]) -> tuple[Path, Path] | None:
 
 
 def _require_library(source: SourceConfig) -> None:
-    is_postgres = isinstance(source, PostgresSource)
-    library, extra = ("psycopg", "postgres") if is_postgres else ("pyspark", "spark")
-    if importlib.util.find_spec(library) is None:
+    """Refuse a source whose library is not installed, with the extra that brings it."""
+    if isinstance(source, FileSource):
+        library, extra = FILES_LIBRARIES.get(source.kind), "files"
+    elif isinstance(source, PostgresSource):
+        library, extra = "psycopg", "postgres"
+    else:
+        library, extra = "pyspark", "spark"
+    if library is not None and importlib.util.find_spec(library) is None:
         raise SourceError(
             f"the source needs the Python library {library}, which is not installed",
             fix=f"install it with synth: pip install '{DISTRIBUTION}[{extra}]'",

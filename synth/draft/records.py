@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from synth.config import FileSource, SourceConfig
 from synth.config.bins import FARTHEST, LARGEST
 from synth.config.columns import FALSE_TEXTS, TRUE_TEXTS
-from synth.config.source_files import is_parquet
+from synth.config.source_files import CSV
 from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
 from synth.curator.not_private.misfits import keeps_bytes
 from synth.domain import format_number
@@ -20,6 +20,7 @@ from synth.draft.column import (
     Number,
     Numbers,
     integer_bounds,
+    labels_of,
     number_edges,
     publishable,
 )
@@ -29,6 +30,10 @@ LIKE_IDENTIFIER = 0.9
 
 FEWEST_FOR_IDENTIFIER = 20
 NEARLY_ALL = 0.95
+MOST_WORDS = 99
+UNPUBLISHABLE = (
+    "some levels cannot be published as they are written; rename them in a view or a copy"
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ def _hints(table: InferredTable) -> Iterator[str]:
     for mark, word in ((";", "semicolon"), ("\t", "tab"), ("|", "pipe"), (",", "comma")):
         if len(names) == 1 and mark in names[0]:
             yield f"one column: is the delimiter {mark!r}? --delimiter {word}"
-    if not isinstance(table.source, FileSource) or is_parquet(table.source.path):
+    if not isinstance(table.source, FileSource) or table.source.kind != CSV:
         return
     dialect = table.source.dialect
     if any(column.kept for column in table.columns) or any(map(keeps_bytes, names)):
@@ -109,6 +114,8 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
         return DraftColumn(
             name, left_out="the name cannot be published; rename it in a view or a copy"
         )
+    if _is_labelled(column):
+        return _labelled(column)
     if not column.filled:
         return DraftColumn(name, left_out="no record has a value here; take levels from a codebook")
     is_numeric = column.numbers >= NEARLY_ALL * column.filled and not column.padded
@@ -124,6 +131,45 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
     if column.levels is not None and _are_truths(column.levels):
         return _boolean(column)
     return _categorical(column, max_levels)
+
+
+def _missing(column: InferredColumn) -> tuple[str, ...]:
+    """The words for missing values that were found, or that the file declares.
+
+    Of the letters that numbers of Stata and SAS may have, those that were found or have a label.
+    """
+    labels = dict(column.codebook.labels)
+    declared = (w for w in column.codebook.missing if w in labels or not w.startswith("."))
+    return tuple(sorted({*column.missing_words, *declared}))[:MOST_WORDS]
+
+
+def _is_labelled(column: InferredColumn) -> bool:
+    """Whether the file has labels for every value that was found, and for one at least."""
+    labels = dict(column.codebook.labels).keys() - {*_missing(column)}
+    return bool(labels) and column.levels is not None and labels >= {*column.levels}
+
+
+def _labelled(column: InferredColumn) -> DraftColumn:
+    """The levels are the values with labels, in the order of the file, found or not."""
+    words = _missing(column)
+    levels = tuple(value for value, _ in column.codebook.labels if value not in words)
+    missing = Entry("missing", ("", *words), confirmed=not words)
+    entries, advice = _with_labels(column, levels, (Entry("type", "categorical"),))
+    if not all(map(publishable, levels)):
+        advice += (UNPUBLISHABLE,)
+    entries = (entries[0], Entry("levels", levels), missing, *entries[1:])
+    return DraftColumn(column.name, (*entries, *_rest("missing")), advice)
+
+
+def _with_labels(
+    column: InferredColumn, levels: Collection[str], entries: tuple[Entry, ...]
+) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    """The entries and those that the file says of the column: labels and a title; and advice."""
+    labels, advice = labels_of(column.codebook.labels, levels, _missing(column))
+    if labels is not None:
+        entries += (Entry("labels", labels),)
+    title = " ".join(column.codebook.title.split())[:200]
+    return (*entries, *([Entry("title", title)] if title else [])), advice
 
 
 def _are_truths(levels: tuple[str, ...]) -> bool:
@@ -148,8 +194,10 @@ def _ordered(column: InferredColumn, *, is_whole: bool) -> DraftColumn:
     if max(abs(low), abs(high)) > (LARGEST if is_whole else FARTHEST) // 4:
         return DraftColumn(column.name, left_out="its numbers are too large to be put into bins")
     advice = []
+    single: set[str] = set()
     if is_whole:
         minimum, maximum, width = integer_bounds(int(low), int(high))
+        single = set(map(str, range(minimum, maximum + 1))) if width == 1 else single
         entries = [
             Entry("type", "integer"),
             Entry("minimum", Number(str(minimum))),
@@ -163,9 +211,11 @@ def _ordered(column: InferredColumn, *, is_whole: bool) -> DraftColumn:
         advice.append("where most values are small, use narrow bins there: 0, 1, 10, 100")
     if column.numbers < column.filled:
         advice.append("some values are no numbers: list the words for missing ones in `missing`")
-    if column.missing_words or column.filled < column.records:
-        entries.append(Entry("missing", ("", *column.missing_words)))
-    return DraftColumn(column.name, (*entries, *_rest("clamp")), tuple(advice))
+    words = _missing(column)
+    if words or column.filled < column.records:
+        entries.append(Entry("missing", ("", *words)))
+    found, further = _with_labels(column, single, tuple(entries))
+    return DraftColumn(column.name, (*found, *_rest("clamp")), (*advice, *further))
 
 
 def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
@@ -188,12 +238,12 @@ def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
     if column.padded:
         advice.append("numbers with zeros in front are codes, so they are levels")
     if not all(map(publishable, column.levels)):
-        advice.append(
-            "some levels cannot be published as they are written; rename them in a view or a copy"
-        )
-    missing = Entry("missing", ("", *column.missing_words), confirmed=not column.missing_words)
-    entries = (Entry("type", "categorical"), Entry("levels", column.levels), missing)
-    return DraftColumn(column.name, (*entries, *_rest("missing")), tuple(advice))
+        advice.append(UNPUBLISHABLE)
+    words = _missing(column)
+    missing = Entry("missing", ("", *words), confirmed=not words)
+    found = (Entry("type", "categorical"), Entry("levels", column.levels), missing)
+    entries, further = _with_labels(column, column.levels, found)
+    return DraftColumn(column.name, (*entries, *_rest("missing")), (*advice, *further))
 
 
 def _rest(out_of_domain: str) -> tuple[Entry, ...]:

@@ -87,6 +87,7 @@ class Place:
     encoding: str = "utf-8"
     decimal: str = "."
     header: tuple[str, ...] | None = None
+    sheet: str | None = None
     home: str = ".."
     """The directory that is to hold ledger and releases, as seen from the draft."""
 
@@ -105,7 +106,8 @@ class Place:
         dialect = described.dialect
         return cls(
             os.path.relpath(described.path, beside), delimiter=dialect.delimiter,
-            encoding=dialect.encoding, decimal=dialect.decimal, header=dialect.header, home=home,
+            encoding=dialect.encoding, decimal=dialect.decimal, header=dialect.header,
+            sheet=described.sheet, home=home,
         )  # fmt: skip
 
     def under_home(self, path: str) -> str:
@@ -121,9 +123,11 @@ class Place:
             if self.spark_master is not None:
                 lines.append(f"    master: {yaml_text(self.spark_master)}")
         elif self.path is None:
-            lines = [f"  path: {TAG}                   # csv, csv.gz or parquet"]
+            lines = [f"  path: {TAG}                   # csv, xlsx, sav, parquet, ..."]
         else:
             lines = [f"  path: {yaml_text(self.path)}"]
+            if self.sheet is not None:
+                lines.append(f"  sheet: {yaml_text(self.sheet)}")
             if self.delimiter != ",":
                 lines.append(f"  delimiter: {yaml_text(self.delimiter)}")
             if self.encoding != "utf-8":

@@ -100,6 +100,7 @@ BASE: dict[str, Any] = {
     "output": {"directory": "outputs", "formats": ["csv"], "rows": "estimated", "bins": "uniform"},
 }  # fmt: skip
 TABLE = {"source": {"url": "postgresql://host/registry", "table": "people", "path": None}}
+WORKBOOK = {"source": {"path": "people.xlsx"}}
 SPARK = {"source": {"spark": {"table": "people"}, "path": None}}
 EDGES = {"domain": [CATEGORICAL, BOOLEAN, EDGED, NUMBER], "strategy": "identity"}
 COST_EDGES = NUMBER | {"hierarchy": [{"name": "part", "edges": [0, 2, 4]}]}
@@ -111,6 +112,7 @@ OTHER_TEXT = "Something else"
 NO_PART = {"ledger": {"disjoint_part": None}}
 ROOMS: dict[str, dict[str, Any]] = {
     "source.url": TABLE, "source.table": TABLE, "source.view_reason": TABLE,
+    "source.sheet": WORKBOOK,
     "source.spark.table": SPARK, "source.spark.master": SPARK,
     "domain[] (integer).edges": EDGES, "domain[] (integer).hierarchy[].edges": EDGES,
     "domain[] (integer).hierarchy.branching":

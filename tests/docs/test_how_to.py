@@ -59,7 +59,7 @@ def test_pages_that_begin_where_the_tutorial_ends(clone, name):
     [*sorted({path.name for path in HOW_TO.glob("*.md")} - ELSEWHERE - ON_ADULT), "../method.md"],
 )
 def test_pages_that_need_nothing(tmp_path, page):
-    marks = carry_out(HOW_TO / page, tmp_path)
+    marks = carry_out(HOW_TO / page, tmp_path, INSTALL)
     assert marks or page == "index.md"
 
 

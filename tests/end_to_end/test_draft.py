@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 import sys
+from datetime import date, datetime
 
 import pandas as pd
 import pytest
@@ -102,6 +103,91 @@ def test_every_format_gives_a_private_draft_that_no_command_accepts(table, tmp_p
     assert set(tmp_path.iterdir()) - before == {config}
 
 
+def confirmed(config):
+    """Confirm every entry of a draft, in words of its own where it has none."""
+    text = config.read_text()
+    for key in ("title", "description", "contact", "intended_use", "region", "sector", "source",
+                "disposal_reason", "justification", "population"):  # fmt: skip
+        text = re.sub(rf"^( +{key}:) !CONFIRM$", r"\1 from a codebook", text, flags=re.MULTILINE)
+    text = text.replace("curators: !CONFIRM []", "curators: [Test Office]")
+    config.write_text(text.replace("!CONFIRM ", ""))
+
+
+def test_a_file_of_spss_brings_its_labels_and_missing_codes(tmp_path):
+    import pyreadstat
+
+    columns = {
+        "smokes": [0.0, 1.0, 8.0, 9.0, None] * 40,
+        "kids": [0.0, 1.0, 2.0, 5.0, 99.0] * 40,
+        "sex": ["f", "m", "f", "X", ""] * 40,
+        "born": [date(1950 + n % 7, 3, 1) for n in range(200)],
+        "note": [f"{CANARY}-{n}" for n in range(200)],
+    }
+    pyreadstat.write_sav(
+        pd.DataFrame(columns), tmp_path / "people.sav",
+        column_labels={"smokes": "Do you smoke?"},
+        variable_value_labels={
+            "smokes": {0: "No", 1: "Yes", 2: "At parties", 8: "Refused", 9: "Not asked"},
+            "kids": {5: "five or more", 99: "not asked"},
+            "sex": {"f": "female", "m": "male", "X": "not told"},
+        },
+        missing_ranges={"smokes": [{"lo": 8, "hi": 9}], "kids": [99], "sex": ["X"]},
+    )  # fmt: skip
+    config = tmp_path / "config.yaml"
+    done = synth("draft", "people.sav", "-o", config, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found, marked, text = drafted(config)
+    assert list(found) == ["smokes", "kids", "sex", "born"]
+    smokes, kids, sex, born = found.values()
+    assert (smokes["levels"], smokes["missing"]) == (["0", "1", "2"], ["", "8", "9"])
+    assert smokes["labels"]["2"] == "At parties", "a level that nobody has"
+    assert smokes["title"] == "Do you smoke?"
+    assert (kids["maximum"], kids["missing"]) == (5, ["", "99"])
+    assert kids["labels"] == {"5": "five or more", "99": "not asked"}
+    assert (sex["levels"], sex["missing"]) == (["f", "m"], ["", "X"])
+    assert "1950-03-01" in born["levels"]
+    assert synth("check", config).returncode == 2
+    assert CANARY not in text
+    lines = text.splitlines()
+    assert all("!CONFIRM" in line for line in lines if line.strip().startswith("labels:"))
+    assert {number for number, line in enumerate(lines, 1) if "labels:" in line} <= set(marked)
+    confirmed(config)
+    done = synth("run", config)
+    assert done.returncode == 0, done.stderr
+    release = tmp_path / "outputs" / "my-release"
+    assert synth("verify", release).returncode == 0
+    page = (release / "index.html").read_text(encoding="utf-8")
+    assert "2 (At parties)" in page
+    answers = synth("errors", release, "--marginal", "sex").stdout
+    assert "sex=female" in answers
+
+
+def test_a_workbook_with_dates_and_sheets_is_drafted_and_published(tmp_path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.title = "about"
+    sheet = book.create_sheet("visits")
+    sheet.append(["day", "age", "member"])
+    for n in range(120):
+        sheet.append([datetime(2020, 1, n % 28 + 1), 18 + n % 40, n % 3 == 0])
+    book.save(tmp_path / "people.xlsx")
+    refused = synth("draft", "people.xlsx", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "write `sheet` in source" in refused.stderr
+    config = tmp_path / "config.yaml"
+    done = synth("draft", "people.xlsx", "--sheet", "visits", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found, _, text = drafted(config)
+    assert "  sheet: visits\n" in text
+    assert found["day"]["levels"][0] == "2020-01-01"
+    assert (found["age"]["type"], found["member"]["type"]) == ("integer", "boolean")
+    confirmed(config)
+    done = synth("run", config)
+    assert done.returncode == 0, done.stderr
+    assert synth("verify", tmp_path / "outputs" / "my-release").returncode == 0
+
+
 def test_a_confirmed_draft_is_accepted_and_published(tmp_path):
     people()[["age", "sex", "flag", "member", "agrees"]].to_csv(
         tmp_path / "people.csv", index=False
@@ -141,7 +227,7 @@ def test_nothing_is_written_over_and_nothing_read_for_a_path_that_cannot_be_writ
     [
         ([], 2),
         (["nowhere.csv"], 1),
-        (["people.xlsx"], 2),
+        (["people.xls"], 2),
         (["people.csv", "--url", "postgresql://localhost/x"], 2),
         (["--url", "postgresql://localhost/x"], 2),
         (["--url", "postgresql://me:secret@localhost/x", "--table", "people"], 2),

@@ -140,7 +140,12 @@ def test_records_that_are_left_out_are_counted(project):
     ]
     (config.parent / "people.csv").write_text("person,age,sex,town\n" + "\n".join(rows))
     found = inspected(config)
-    assert found["left_out"] == {"too_few_fields": 1, "too_long": 0, "more_fields": 1}
+    assert found["left_out"] == {
+        "too_few_fields": 1,
+        "too_long": 0,
+        "more_fields": 1,
+        "unreadable": 0,
+    }
     person = found["person"]
     assert (person["ids"], person["repeated"], person["most"]) == (3, 1, 5)
     assert (person["beyond_bound"], person["without_id"]) == (3, 1)
@@ -150,7 +155,12 @@ def test_a_record_that_is_too_long_is_counted_and_never_shown(project):
     config = project(people="age,sex,town\n34,Female," + CANARY * 2_000_000 + "\n67,Male,Nord\n")
     found = inspected(config)
     assert found["records"] == 1
-    assert found["left_out"] == {"too_few_fields": 0, "too_long": 1, "more_fields": 0}
+    assert found["left_out"] == {
+        "too_few_fields": 0,
+        "too_long": 1,
+        "more_fields": 0,
+        "unreadable": 0,
+    }
     assert CANARY not in json.dumps(found)
 
 

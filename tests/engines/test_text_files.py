@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.config import load_config
-from synth.curator.files import csv_source, parquet_source
+from synth.curator.files import csv_source, parquet_source, unpacking
 from synth.curator.files.csv_records import RECORD_LIMIT_BYTES
 from synth.curator.not_private.inference import infer
 from synth.errors import SourceError, SynthError
@@ -156,7 +156,7 @@ def packed_rows() -> bytes:
     rows = b"".join(
         b"34,Female,%s\n" % towns[start : start + 1000] for start in range(0, len(towns), 1000)
     )
-    assert len(rows) > 2 * csv_source.HEADER_BYTES + csv_source.CHUNK_BYTES
+    assert len(rows) > 2 * csv_source.HEADER_BYTES + unpacking.CHUNK_BYTES
     return gzip.compress(b"age,sex,town\n" + rows, 1)
 
 

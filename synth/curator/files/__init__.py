@@ -1,1 +1,1 @@
-"""CSV and Parquet files, counted by DuckDB in this process."""
+"""Files of all kinds, counted by DuckDB in this process."""

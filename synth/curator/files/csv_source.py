@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,14 +13,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from synth.config import Dialect
-from synth.config.source_files import is_gzip
+from synth.config.source_files import PACKINGS
 from synth.curator.engine import require_columns
 from synth.curator.files.csv_records import FieldParser, RecordSplitter
 from synth.curator.files.readable_texts import UNDECODABLE, cut_texts, readable_utf8
+from synth.curator.files.unpacking import DamagedFileError, unpacked
 from synth.errors import SourceError
 
 HEADER_BYTES = 1 << 20
-CHUNK_BYTES = 1 << 20
 
 
 @dataclass
@@ -38,12 +36,10 @@ class CsvFile:
         """The text; it ends early where the file is damaged."""
         codec = "utf-8-sig" if self.dialect.encoding == "utf-8" else self.dialect.encoding
         decoder = codecs.getincrementaldecoder(codec)(UNDECODABLE)
-        opener = gzip.open if is_gzip(self.path) else open
         try:
-            with opener(self.path, "rb") as stream:
-                while raw := stream.read1(CHUNK_BYTES):
-                    yield readable_utf8(decoder.decode(raw))
-        except (EOFError, zlib.error, gzip.BadGzipFile):
+            for raw in unpacked(self.path):
+                yield readable_utf8(decoder.decode(raw))
+        except DamagedFileError:
             self.is_damaged = True
         yield readable_utf8(decoder.decode(b"", final=True))
 
@@ -105,7 +101,8 @@ def require_whole(files: Sequence[CsvFile], shown: str) -> None:
     if any(file.is_damaged for file in files):
         raise SourceError(
             f"the source {shown} holds a damaged or incomplete file",
-            fix="copy or compress it again; a file that is not gzipped must not end in .gz",
+            fix="copy or compress it again; a file that is not packed must not be called so "
+            f"({', '.join(PACKINGS)})",
         )
 
 

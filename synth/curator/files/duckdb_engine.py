@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,11 +15,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from synth.config import FileSource
-from synth.config.source_files import is_parquet
+from synth.config.source_files import ARROW, CSV, PARQUET
 from synth.curator.counting.lookup import TextCodes
 from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
-from synth.curator.files.csv_source import CsvFile, open_csv, require_whole
+from synth.curator.files.csv_source import open_csv, require_whole
 from synth.curator.files.parquet_source import open_parquet
+from synth.curator.files.text_tables import open_text_tables, require_whole_tables
 from synth.errors import SourceError, SynthError
 
 MEMORY_LIMIT_BYTES = 4 << 30
@@ -45,7 +46,8 @@ class DuckDBEngine:
         """Nothing is opened yet."""
         self.connection = connection
         self._source, self._files, self._codes = source, files, codes
-        self._sent: tuple[CsvFile, ...] = ()
+        self._sent: Callable[[], object] = lambda: None
+        """Refuses what was sent, if it was not whole."""
         self._lookups = 0
         self._ended_by: type[BaseException] | None = None
 
@@ -74,14 +76,15 @@ class DuckDBEngine:
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
     ) -> Sequence[Records]:
-        """The named columns of every file: text (CSV), or of their declared type (Parquet).
+        """The named columns of every file: text, or of their declared type (Parquet, Arrow).
 
         Ensures: no value of a record can stop the run; what becomes of it depends on it alone.
         Raises: SourceError, in words of the configuration, for what concerns a whole file.
         """
-        if is_parquet(self._files[0]):
+        kind = self._source.kind
+        if kind in (PARQUET, ARROW):
             return self._open_parquet(columns, person_column)
-        return self._open_csv(columns)
+        return self._open_csv(columns) if kind == CSV else self._open_texts(columns)
 
     def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
         """The codes as an Arrow table beside the records."""
@@ -97,7 +100,7 @@ class DuckDBEngine:
         """The rows of an expression, in batches, as they are made."""
         found = self.connection.sql(_statement(expression.op()))
         yield from found.to_arrow_reader(BATCH_ROWS)
-        require_whole(self._sent, self._source.shown)
+        self._sent()
 
     def _open_parquet(self, columns: Sequence[str], person_column: str | None) -> list[Records]:
         streams = open_parquet(
@@ -123,10 +126,17 @@ class DuckDBEngine:
     def _open_csv(self, columns: Sequence[str]) -> list[Records]:
         source = self._source
         stream = open_csv(source.shown, self._files, columns, source.dialect)
-        self._sent = stream.files
+        self._sent = partial(require_whole, stream.files, source.shown)
         self.stream("csv", stream.reader())
         table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
         return [Records(table, partial(as_number, table, decimal=source.dialect.decimal))]
+
+    def _open_texts(self, columns: Sequence[str]) -> list[Records]:
+        stream = open_text_tables(self._source, self._files, columns)
+        self._sent = partial(require_whole_tables, stream, self._source.shown)
+        self.stream("texts", stream.reader())
+        table = ibis.table(dict.fromkeys(columns, "string"), name="texts")
+        return [Records(table, partial(as_number, table))]
 
 
 @lru_cache(maxsize=8)

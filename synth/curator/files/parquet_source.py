@@ -1,4 +1,4 @@
-"""Parquet files as streams of numbers and text; no value can make reading fail."""
+"""Parquet and Arrow files as streams of numbers and text; no value can make reading fail."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
+from synth.config.source_files import ARROW, file_kind
 from synth.curator.counting.lookup import TextCodes
 from synth.curator.engine import require_columns
+from synth.curator.files.arrow_file import arrow_batches, arrow_schema
 from synth.curator.files.readable_texts import readable_texts
 from synth.errors import SourceError
 
@@ -54,6 +56,10 @@ class ParquetStream:
         schema = self.schema
         texts = [each.name for each in self.read_as if _is_dictionary(each.type)]
         for path in self.files:
+            if file_kind(path) == ARROW:
+                for batch in arrow_batches(path, schema.names, BATCH_ROWS):
+                    yield self._streamed_batch(batch)
+                continue
             footer = _footer(path)
             once = _read_once(footer, texts)
             rows = BATCH_ROWS if once == texts else LARGE_COLUMN_ROWS
@@ -62,10 +68,11 @@ class ParquetStream:
                 path, metadata=footer, read_dictionary=once, pre_buffer=False
             ) as file:
                 for batch in file.iter_batches(rows, columns=schema.names):
-                    arrays = [
-                        self._streamed(batch.column(each.name), each) for each in self.read_as
-                    ]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                    yield self._streamed_batch(batch)
+
+    def _streamed_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [self._streamed(batch.column(each.name), each) for each in self.read_as]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _streamed(self, values: pa.Array, column: pa.Field) -> pa.Array:
         """One column of a batch, in the type in which it is streamed."""
@@ -93,11 +100,11 @@ def open_parquet(
     """
     files_of: dict[pa.Schema, list[Path]] = {}
     for path in files:
-        schema = pq.read_schema(path)
+        schema = declared_schema(path)
         require_columns(columns, columns, schema.names, source=shown)
         files_of.setdefault(_streamed_schema(schema, columns, shown), []).append(path)
     if person_column is not None:
-        declared = [pq.read_schema(path).field(person_column).type for path in files]
+        declared = [declared_schema(path).field(person_column).type for path in files]
         if len({_way_of_writing(kind) for kind in declared}) > 1 or any(
             kinds.is_floating(kind) for kind in declared
         ):
@@ -112,6 +119,11 @@ def open_parquet(
         ParquetStream(tuple(paths), schema, _of_texts(schema, wanted))
         for schema, paths in files_of.items()
     ]
+
+
+def declared_schema(path: Path) -> pa.Schema:
+    """The names and types of the columns of a Parquet or an Arrow file; no record is read."""
+    return arrow_schema(path) if file_kind(path) == ARROW else pq.read_schema(path)
 
 
 def _footer(path: Path) -> pq.FileMetaData:

@@ -14,9 +14,10 @@ from pathlib import Path
 import duckdb
 
 from synth.config import Dialect, FileSource, SourceConfig
-from synth.config.source_files import is_parquet
+from synth.config.source_files import CSV
 from synth.curator.files.csv_source import CsvFile, read_header
 from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
+from synth.curator.files.text_tables import FileCodebook
 from synth.curator.not_private.misfits import COMMA, KEPT, MISSING_WORDS, looks_like_data
 from synth.curator.not_private.source_texts import SourceTexts, open_texts
 from synth.curator.seal import with_source_open
@@ -24,6 +25,9 @@ from synth.errors import SourceError
 
 ELSEWHERE = FileSource(Path("table"), Dialect(), "keep", "")
 """For the DuckDB that only looks at what another engine sends."""
+
+
+NO_CODEBOOK = FileCodebook()
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class InferredColumn:
     """How many filled values are numbers with a decimal comma."""
     kept: int = 0
     """How many values hold bytes that the encoding does not have."""
+    codebook: FileCodebook = NO_CODEBOOK
+    """What the file itself says of the column."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class InferredTable:
     def may_lack_header(self) -> bool:
         """Whether the names of the columns look like the values of a record."""
         source = self.source
-        if not isinstance(source, FileSource) or is_parquet(source.path) or source.dialect.header:
+        if not isinstance(source, FileSource) or source.kind != CSV or source.dialect.header:
             return False
         names = [*(column.name for column in self.columns), *self.uncountable, *self.repeated]
         listed = [column for column in self.columns if column.levels]
@@ -102,7 +108,7 @@ def infer(
 
 def _with_names(source: SourceConfig, files: Sequence[Path]) -> SourceConfig:
     """The source without a line of names: as many names as the first record has fields."""
-    if not isinstance(source, FileSource) or is_parquet(files[0]):
+    if not isinstance(source, FileSource) or source.kind != CSV:
         raise SourceError("only CSV files can be without a line of names")
     width = len(read_header(CsvFile(files[0], source.dialect), source.shown))
     header = tuple(f"c{number}" for number in range(1, width + 1))
@@ -117,8 +123,10 @@ def _infer(
         names = found.names
         if not names:
             return InferredTable((), found.uncountable, found.repeated, source)
+        codebooks = texts.codebooks()
+        words = [(*MISSING_WORDS, *codebooks.get(name, NO_CODEBOOK).missing) for name in names]
         with _records(source, texts, names, spill) as connection:
-            row = connection.execute(_summary(len(names), _decimal(source))).fetchone()
+            row = connection.execute(_summary(words, _decimal(source))).fetchone()
         if row is None:
             raise SourceError(f"the source {source.shown} could not be read to its end")
         width = (len(row) - 1) // len(names)
@@ -127,7 +135,7 @@ def _infer(
         levels: dict[int, tuple[str, ...]] = {}
         if few:
             with _records(source, texts, [names[n] for n in few], spill) as connection:
-                lists = connection.execute(_levels(len(few))).fetchone() or ()
+                lists = connection.execute(_levels([words[n] for n in few])).fetchone() or ()
             levels = {
                 n: tuple(sorted(values or ()))
                 for n, values in zip(few, lists, strict=True)
@@ -149,6 +157,7 @@ def _infer(
             levels=levels.get(n),
             commas=part[9],
             kept=part[10],
+            codebook=codebooks.get(name, NO_CODEBOOK),
         )
         for n, (name, part) in enumerate(zip(names, parts, strict=True))
     )
@@ -202,15 +211,21 @@ def _identifier(name: str) -> str:
 
 
 def _decimal(source: SourceConfig) -> str:
-    is_csv = isinstance(source, FileSource) and not is_parquet(source.path)
+    is_csv = isinstance(source, FileSource) and source.kind == CSV
     return source.dialect.decimal if isinstance(source, FileSource) and is_csv else "."
 
 
-def _summary(columns: int, decimal: str) -> str:
-    """One row: the number of records, then eleven values for every column."""
-    words = ", ".join("'" + word + "'" for word in MISSING_WORDS)
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join("'" + word.replace("'", "''") + "'" for word in words)
+
+
+def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
+    """One row: the number of records, then eleven values for every column.
+
+    `missing` has the words for missing values of every column.
+    """
     inner, outer = [], ["count(*)"]
-    for n in range(columns):
+    for n, words in enumerate(map(_listed, missing)):
         c, v, x = f"c{n}", f"v{n}", f"x{n}"
         value = f"CASE WHEN {c} = '' OR {c} IN ({words}) THEN NULL ELSE {c} END"
         plain = f"NOT contains({c}, '_') AND length({c}) <= 1000"
@@ -239,11 +254,10 @@ def _summary(columns: int, decimal: str) -> str:
     return f"SELECT {', '.join(outer)} FROM ({source})"
 
 
-def _levels(columns: int) -> str:
+def _levels(missing: Sequence[Sequence[str]]) -> str:
     """One row: for every column, the list of its filled values."""
-    words = ", ".join("'" + word + "'" for word in MISSING_WORDS)
     lists = [
         f"list(DISTINCT c{n}) FILTER (WHERE c{n} <> '' AND c{n} NOT IN ({words}))"
-        for n in range(columns)
+        for n, words in enumerate(map(_listed, missing))
     ]
     return f"SELECT {', '.join(lists)} FROM records"

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.types as types
 
 from synth.config import Config, FileSource, PersonUnit, SourceConfig
-from synth.config.source_files import is_parquet
+from synth.config.source_files import CSV
 from synth.curator.counting.lookup import record_codes
 from synth.curator.engine import Records
 from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_engine
@@ -144,7 +144,7 @@ def _inspect(
     config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
 ) -> Inspection:
     universe, unit = config.universe, config.privacy.unit
-    is_csv = isinstance(source, FileSource) and not is_parquet(files[0])
+    is_csv = isinstance(source, FileSource) and source.kind == CSV
     dialect = source.dialect if isinstance(source, FileSource) and is_csv else None
     columns = [
         _Column(

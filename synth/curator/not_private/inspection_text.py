@@ -53,6 +53,8 @@ def inspection_lines(found: Inspection) -> Iterator[str]:
     yield f"records left out, too few fields: {found.left_out.too_few_fields:,}"
     yield f"records left out, too long: {found.left_out.too_long:,}"
     yield f"records with more fields than columns: {found.left_out.more_fields:,}"
+    if found.left_out.unreadable:
+        yield f"lines left out, no JSON object: {found.left_out.unreadable:,}"
     for ids in (found.person, *found.id_like):
         if ids is not None:
             yield _ids(ids)
@@ -92,6 +94,11 @@ def _whole(found: Inspection) -> Iterator[str]:
         yield (
             f"{out.too_few_fields + out.too_long:,} records are left out: correct `delimiter` and "
             "`quote` in source, or the file"
+        )
+    if out.unreadable:
+        yield (
+            f"{out.unreadable:,} lines are left out: write one JSON object in UTF-8 in every line, "
+            "of at most 16 MiB"
         )
     if out.more_fields:
         yield f"{out.more_fields:,} records have fields beyond the last column; they are not read"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from synth.config import PostgresSource
+from synth.curator.files.text_tables import FileCodebook
 from synth.curator.not_private.source_texts import FoundColumns, LeftOut
 from synth.curator.postgres.columns import ColumnKind, column_kinds
 from synth.curator.postgres.engine import PostgresEngine, postgres_engine
@@ -42,6 +43,10 @@ class PostgresTexts:
                 column_kinds(found, [name], shown)
 
             return FoundColumns.judged([row[0] for row in rows], require)
+
+    def codebooks(self) -> dict[str, FileCodebook]:
+        """See `SourceTexts.codebooks`: comments of columns are not looked at."""
+        return {}
 
     @property
     def left_out(self) -> LeftOut:

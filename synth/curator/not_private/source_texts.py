@@ -9,12 +9,19 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from synth.config import FileSource, PostgresSource, SourceConfig
-from synth.config.source_files import is_parquet
+from synth.config.source_files import ARROW, CSV, PARQUET
 from synth.curator.files.csv_source import CsvFile, CsvStream, open_csv, read_header, require_whole
-from synth.curator.files.parquet_source import open_parquet
+from synth.curator.files.parquet_source import declared_schema, open_parquet
+from synth.curator.files.text_tables import (
+    FileCodebook,
+    TextTables,
+    names_of,
+    open_text_tables,
+    require_whole_tables,
+    text_table,
+)
 from synth.errors import SourceError
 
 
@@ -44,12 +51,14 @@ class FoundColumns:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How many records of CSV files do not count, or hold more than is read. Secret."""
+    """How many records of files do not count, or hold more than is read. Secret."""
 
     too_few_fields: int = 0
     too_long: int = 0
     more_fields: int = 0
     """Those are read; what is beyond the columns of the header is not."""
+    unreadable: int = 0
+    """Lines of JSON that are no object, or too long."""
 
 
 class SourceTexts(Protocol):
@@ -60,6 +69,9 @@ class SourceTexts(Protocol):
 
         Raises: SourceError if the source is not there or cannot be counted as a whole.
         """
+
+    def codebooks(self) -> dict[str, FileCodebook]:
+        """What the source says of its columns beside their types, by their names."""
 
     @property
     def left_out(self) -> LeftOut:
@@ -96,13 +108,14 @@ def open_texts(
 
 
 class FileTexts:
-    """CSV or Parquet files; the first one says which columns there are."""
+    """Files; the first one says which columns there are."""
 
     def __init__(self, source: FileSource, files: Sequence[Path]) -> None:
         """Nothing is opened yet."""
         self._source, self._files = source, files
-        self._is_parquet = is_parquet(files[0])
+        self._is_typed = source.kind in (PARQUET, ARROW)
         self._csv: CsvStream | None = None
+        self._read: TextTables | None = None
 
     def find_columns(self) -> FoundColumns:
         """See `SourceTexts.find_columns`."""
@@ -117,18 +130,31 @@ class FileTexts:
     def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
         """See `SourceTexts.streams`."""
         shown = self._source.shown
-        if self._is_parquet:
+        if self._is_typed:
             opened = open_parquet(shown, self._files, names, person_column=None)
             yield [stream.reader() for stream in opened]
+            return
+        if self._source.kind != CSV:
+            self._read = open_text_tables(self._source, self._files, names)
+            yield [self._read.reader()]
+            require_whole_tables(self._read, shown)
             return
         csv = open_csv(shown, self._files, names, self._source.dialect)
         self._csv = csv
         yield [csv.reader()]
         require_whole(csv.files, shown)
 
+    def codebooks(self) -> dict[str, FileCodebook]:
+        """See `SourceTexts.codebooks`; those of the first file."""
+        if self._source.kind in (PARQUET, ARROW, CSV):
+            return {}
+        return text_table(self._source, self._files[0]).codebook()
+
     @property
     def left_out(self) -> LeftOut:
         """See `SourceTexts.left_out`."""
+        if self._read is not None:
+            return LeftOut(unreadable=self._read.left_out)
         if self._csv is None:
             return LeftOut()
         parsers = self._csv.parsers
@@ -139,22 +165,25 @@ class FileTexts:
         )
 
     def _names(self) -> list[str]:
-        if not self._is_parquet:
+        if self._source.kind not in (PARQUET, ARROW, CSV):
+            return names_of(text_table(self._source, self._files[0]), self._source)
+        if not self._is_typed:
             first = CsvFile(self._files[0], self._source.dialect)
             return read_header(first, self._source.shown)
         try:
-            found: list[str] = pq.read_schema(self._files[0]).names
+            found: list[str] = declared_schema(self._files[0]).names
         except pa.ArrowException:
             found = []
         if not found:
             raise SourceError(
-                f"the source {self._source.shown} is no readable Parquet file with columns",
+                f"the source {self._source.shown} is no readable "
+                f"{self._source.kind.capitalize()} file with columns",
                 fix="check that the file is complete and in the format of its name",
             )
         return found
 
     def _is_countable(self, name: str) -> bool:
-        if self._is_parquet:
+        if self._is_typed:
             try:
                 open_parquet(self._source.shown, self._files[:1], [name], person_column=None)
             except SourceError:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from synth.config import SparkSource
+from synth.curator.files.text_tables import FileCodebook
 from synth.curator.not_private.source_texts import FoundColumns, LeftOut
 from synth.curator.spark.engine import arrow_batches, translated_failures
 from synth.curator.spark.session import SparkProcess, spark_process
@@ -30,6 +31,10 @@ class SparkTexts:
                 dict.fromkeys(opened.frame.columns),
                 lambda name: opened.kinds([name], person_column=None),
             )
+
+    def codebooks(self) -> dict[str, FileCodebook]:
+        """See `SourceTexts.codebooks`: a table of Spark has none."""
+        return {}
 
     @property
     def left_out(self) -> LeftOut:

@@ -1,0 +1,136 @@
+"""Files whose values are read as texts, as those of CSV files are: in this process, row by row.
+
+Each kind of file is one class with the same few words. What all have in common is here: columns
+are found by their names, a file that cannot be read to its end is damaged, whatever its library
+says of it, and no value stops a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from synth.config import FileSource
+from synth.config.source_files import EXCEL, JSON_LINES, file_kind
+from synth.curator.engine import require_columns
+from synth.errors import SourceError, SynthError
+
+
+@dataclass(frozen=True)
+class FileCodebook:
+    """What a file says of a column beside its records, in texts of the kind that records have."""
+
+    title: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Value and label."""
+    missing: tuple[str, ...] = ()
+    """Values that are declared missing, ranges of whole numbers written out."""
+
+
+class TextTable(Protocol):
+    """One file of records whose values become texts; nothing is opened before it is asked."""
+
+    states_its_columns: bool
+    """Whether the file says which columns it has before its first record."""
+    left_out: int
+    """How many records could not be read as one. Secret, as `FieldParser.short` is."""
+
+    def names(self) -> list[str]:
+        """The columns in their order; where a file does not state them, of its first records."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[pa.Array]]:
+        """The named columns as large strings, in batches of bounded size, from the beginning."""
+
+    def codebook(self) -> dict[str, FileCodebook]:
+        """What the file says of its columns, by their names; empty where it says nothing."""
+
+
+@dataclass
+class TextTables:
+    """The needed columns of all files, one file after the other."""
+
+    tables: tuple[TextTable, ...]
+    columns: tuple[str, ...]
+    is_damaged: bool = False
+    """A file could not be read to its end. What was read before is not to be used."""
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The records of all files as Arrow; read once."""
+        schema = pa.schema([pa.field(name, pa.large_string()) for name in self.columns])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            for table in self.tables:
+                for arrays in table.batches(self.columns):
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        except (SynthError, OSError, MemoryError):
+            raise
+        except Exception:  # of many libraries, and it may quote what they read
+            self.is_damaged = True
+
+    @property
+    def left_out(self) -> int:
+        """How many records were left out. Secret."""
+        return sum(table.left_out for table in self.tables)
+
+
+def open_text_tables(
+    source: FileSource, files: Sequence[Path], columns: Sequence[str]
+) -> TextTables:
+    """The named columns of every file; no record is read.
+
+    Raises: SourceError if a file is none of its kind, or lacks a column.
+    """
+    tables = tuple(text_table(source, path) for path in files)
+    for table in tables:
+        if table.states_its_columns:
+            require_columns(columns, columns, names_of(table, source), source=source.shown)
+    return TextTables(tables, tuple(columns))
+
+
+def text_table(source: FileSource, path: Path) -> TextTable:
+    """One file. Its library is loaded when a source needs it: it is an extra."""
+    kind = file_kind(path)
+    if kind == JSON_LINES:
+        from synth.curator.files.json_lines import JsonLines
+
+        return JsonLines(path)
+    if kind == EXCEL:
+        from synth.curator.files.workbook import Workbook
+
+        return Workbook(path, source.sheet)
+    from synth.curator.files.statistics_file import StatisticsFile
+
+    return StatisticsFile(path)
+
+
+def names_of(table: TextTable, source: FileSource) -> list[str]:
+    """The columns of a file. Raises: SourceError if it is none of its kind, or has none."""
+    found: list[str] = []
+    try:
+        found = table.names()
+    except (SynthError, OSError, MemoryError):
+        raise
+    except Exception:  # see `TextTables`
+        found = []
+    if not found:
+        raise SourceError(
+            f"the source {source.shown} holds a file without columns, or no file of its kind",
+            why="it cannot be read as what its name says it is",
+            fix="open it with the program that wrote it, and save it again",
+        )
+    return found
+
+
+def require_whole_tables(opened: TextTables, shown: str) -> None:
+    """Refuse what could not be read to its end. Requires: it was read as far as it goes."""
+    if opened.is_damaged:
+        raise SourceError(
+            f"the source {shown} holds a damaged or incomplete file",
+            fix="copy it again, or open it with the program that wrote it and save it again",
+        )

@@ -1,0 +1,293 @@
+"""Files that offices have: the same table gives the same counts in every kind of file."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import subprocess
+import sys
+from datetime import date, datetime, time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synth.config import load_config
+from synth.config.source_files import source_files
+from synth.curator.files.json_lines import JsonLines
+from synth.errors import SourceError
+from tests.command_line import synth
+from tests.engines.office_files import WRITERS, zipped, zipped_nothing
+from tests.engines.test_files import MEASURE
+
+from .conftest import counts_of
+
+CANARY = "CANARY7391"
+COMPOUND_FILE = b"\xd0\xcf\x11\xe0"
+
+NAMES = ("age", "sex", "town", "person")
+ROWS = [
+    ("34", "Female", "Nord", "17"), ("67.5", "Male", "Süd", "18"), ("", "", "Nord", "17"),
+    ("-3", "Male", "", "17"), ("120", "x" * 200, "Süd", "19"), ("0", "Female", "South", "20"),
+    ("99", "male", "Nord", "21"), ("0.1", "Female", "Nord", "17"),
+] * 3  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_the_counts_are_those_of_the_same_table_as_csv(project, tmp_path, ending):
+    WRITERS["csv"](tmp_path / "people.csv", NAMES, ROWS)
+    expected = counts_of(project(people=None))
+    WRITERS[ending](tmp_path / f"people.{ending}", NAMES, ROWS)
+    found = counts_of(project(people=None, source={"path": f"people.{ending}"}))
+    assert found.sum() == len(ROWS)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [each for each in WRITERS if each not in ("arrow", "feather", "stream.arrow", "parquet")],
+)
+def test_records_of_a_person_are_bounded_by_whole_numbers_of_any_kind(project, tmp_path, ending):
+    unit = {"privacy": {"unit": {"column": "person", "max_records": 2}}}
+    WRITERS["csv"](tmp_path / "people.csv", NAMES, ROWS)
+    expected = counts_of(project(people=None, **unit))
+    WRITERS[ending](tmp_path / f"people.{ending}", NAMES, ROWS)
+    found = counts_of(project(people=None, source={"path": f"people.{ending}"}, **unit))
+    assert found.sum() == 10
+    assert np.array_equal(found, expected)
+
+
+def test_a_file_of_sas_is_read_with_its_dates_and_texts(project, tmp_path):
+    """The sample of pyreadstat (Apache License 2.0), since no library writes such files."""
+    packed = Path(__file__).parent / "data" / "sample.sas7bdat.gz"
+    (tmp_path / "people.sas7bdat").write_bytes(gzip.decompress(packed.read_bytes()))
+    levels = {
+        "mychar": ["a", "b", "c", "d", "e"],
+        "mynum": ["1.1", "1.2", "-1000.3", "-1.4", "1000.3"],
+        "mydate": ["2018-05-06", "1880-05-06", "1960-01-01", "1583-01-01"],
+        "dtime": ["2018-05-06T10:10:10", "1960-01-01T00:00:00"],
+    }
+    domain = [
+        {"name": name, "type": "categorical", "levels": values, "missing": [""]}
+        | {"out_of_domain": "missing", "source": "test"}
+        for name, values in levels.items()
+    ]
+    source = {"path": "people.sas7bdat"}
+    counts = counts_of(project(people=None, source=source, domain=domain))
+    expected = np.zeros((6, 6, 5, 3), dtype=int)
+    for cell in ((0, 0, 0, 0), (1, 1, 1, 2), (2, 2, 2, 1), (3, 3, 3, 2), (4, 4, 4, 2)):
+        expected[cell] = 1
+    assert np.array_equal(counts, expected)
+
+
+def test_dates_of_every_kind_of_file_are_written_in_iso(tmp_path):
+    import pyreadstat
+
+    from synth.curator.files.statistics_file import StatisticsFile
+    from synth.curator.files.workbook import Workbook
+
+    days = [date(2020, 1, 31), date(1899, 12, 31), None]
+    frame = pd.DataFrame({"day": days, "seen": pd.to_datetime(["2020-01-31 12:30", None, None])})
+    pyreadstat.write_sav(frame, tmp_path / "people.sav")
+    pyreadstat.write_dta(frame, tmp_path / "people.dta")
+    pyreadstat.write_xport(frame, tmp_path / "people.xpt")
+    for ending in ("sav", "dta", "xpt"):
+        table = StatisticsFile(tmp_path / f"people.{ending}")
+        (batch,) = table.batches(["day", "seen"])
+        assert [values.to_pylist() for values in batch] == [
+            ["2020-01-31", "1899-12-31", None], ["2020-01-31T12:30:00", None, None],
+        ]  # fmt: skip
+    frame = pd.DataFrame({"day": [1e9, -1e9, 0.0]})
+    pyreadstat.write_dta(frame, tmp_path / "people.dta", variable_format={"day": "%td"})
+    (batch,) = StatisticsFile(tmp_path / "people.dta").batches(["day"])
+    assert batch[0].to_pylist() == ["1000000000", "-1000000000", "1960-01-01"]
+    moments = [datetime(2020, 1, 31), datetime(2020, 1, 31, 12, 30), time(7, 5)]
+    book = openpyxl_book([["day", "seen", "at"], moments])
+    book.save(tmp_path / "people.xlsx")
+    (batch,) = Workbook(tmp_path / "people.xlsx", None).batches(["day", "seen", "at"])
+    found = [values.to_pylist() for values in batch]
+    assert found == [["2020-01-31"], ["2020-01-31T12:30:00"], ["07:05:00"]]
+
+
+def openpyxl_book(rows, *others):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for title in others:
+        book.create_sheet(title)
+    return book
+
+
+def test_rows_of_a_workbook_without_any_value_are_none(project, tmp_path):
+    rows = [["age", "sex", "town", None], [34, "Female", "Nord"], [], [None] * 4, [7, True]]
+    openpyxl_book([*rows, [None, None, "Süd", "beyond"]]).save(tmp_path / "people.xlsx")
+    counts = counts_of(project(people=None, source={"path": "people.xlsx"}))
+    assert counts.sum() == 3
+    assert counts[1, 0, 0] == counts[0, 2, 2] == 1
+
+
+@pytest.mark.parametrize("sheet", ["people", "2", "2025"])
+def test_a_sheet_is_named_by_its_title_or_its_number(project, tmp_path, sheet):
+    book = openpyxl_book([["nothing"]], "people", "2025")
+    for title in ("people", "2025"):
+        for row in [["age", "sex", "town"], [34, "Female", "Nord"]]:
+            book[title].append(row)
+    book.save(tmp_path / "people.xlsx")
+    path = project(people=None, source={"path": "people.xlsx", "sheet": sheet})
+    assert counts_of(path)[1, 0, 0] == 1
+    records = load_config(path).public["source"]
+    assert (records["kind"], records["sheet"]) == ("excel", sheet)
+
+
+LINES = [
+    '{"age": 34, "sex": "Female", "town": "Nord"}', "", "[1, 2]", CANARY, '{"age": 34.0, "sex"',
+    '{"age": "67", "sex": "Male", "town": "S\\u00fcd", "more": {"a": [1]}}', "{}", "[" * 100_000,
+    '{"age": null, "sex": true, "town": ["Nord"]}', '{"age": 1e2, "town": "\\ud800"}',
+    '{"sex": "' + "x" * (1 << 24) + '"}', '{"age": ' + "9" * 5000 + "}",
+]  # fmt: skip
+
+
+def test_a_line_that_is_no_object_is_left_out_and_touches_no_other(project, tmp_path):
+    path = project(people=None, source={"path": "people.jsonl"})
+    content = b"\xef\xbb\xbf" + "\n".join(LINES).encode() + b'\n{"sex": "\xff"}'
+    (tmp_path / "people.jsonl").write_bytes(content)
+    counts = counts_of(path)
+    assert counts.sum() == 6
+    assert counts[1, 0, 0] == counts[3, 1, 1] == 1
+    table = JsonLines(tmp_path / "people.jsonl")
+    assert sum(len(batch[0]) for batch in table.batches(["age"])) == 6
+    assert table.left_out == 6
+    found = json.loads(synth("inspect", path, "--json").stdout)
+    assert found["left_out"]["unreadable"] == 6
+    assert CANARY not in synth("measure", path).stderr
+
+
+def test_texts_keep_their_bytes_whatever_the_encoding_that_a_file_states(project, tmp_path):
+    import pyreadstat
+
+    from synth.curator.files.statistics_file import StatisticsFile
+
+    frame = pd.DataFrame({"age": [34.0] * 2, "sex": ["Male", "Male"], "town": ["Nord", "S__d"]})
+    pyreadstat.write_sav(frame, tmp_path / "people.sav", row_compress=False)
+    content = (tmp_path / "people.sav").read_bytes()
+    path = project(people=None, source={"path": "people.sav"})
+    (tmp_path / "people.sav").write_bytes(content.replace(b"S__d", "Süd".encode()))
+    assert counts_of(path)[1, 1, :2].tolist() == [1, 1]
+    (tmp_path / "people.sav").write_bytes(content.replace(b"S__d", b"S\xff\xfed"))
+    assert counts_of(path)[1, 1].tolist() == [1, 0, 1], "no bytes of a text stop a run"
+    (batch,) = StatisticsFile(tmp_path / "people.sav").batches(["town"])
+    assert batch[0].to_pylist()[1] == "S\U000f00ff\U000f00fed"
+
+
+REFUSED = {
+    "a workbook with a password": ("people.xlsx", COMPOUND_FILE + b"x" * 600, "has a password"),
+    "no workbook": ("people.xlsx", f"age,sex,town\n1,{CANARY},x\n".encode(), "no file of its kind"),
+    "several sheets": ("people.xlsx", "sheets", "has 2 sheets"),
+    "a workbook without columns": ("people.xlsx", "empty", "a file without columns"),
+    "no file of SPSS": ("people.sav", f"$FL2{CANARY}".encode() * 99, "no file of its kind"),
+    "no file of Stata": ("people.dta", CANARY.encode() * 99, "no file of its kind"),
+    "no file of SAS": ("people.sas7bdat", CANARY.encode() * 99, "no file of its kind"),
+    "no Arrow file": ("people.arrow", CANARY.encode() * 99, "could not be read to its end"),
+    "several members": ("people.zip", zipped(b"age,sex,town\n", CANARY), "holds several files"),
+    "no member": ("people.zip", zipped_nothing(), "holds no file"),
+    "no zip archive": ("people.csv.zip", CANARY.encode(), "a damaged or incomplete file"),
+    "no xz file": ("people.csv.xz", CANARY.encode(), "a damaged or incomplete file"),
+    "no bz2 file": ("people.csv.bz2", CANARY.encode(), "a damaged or incomplete file"),
+    "no zstd file": ("people.csv.zst", CANARY.encode(), "a damaged or incomplete file"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_read_is_refused_before_the_charge(project, tmp_path, kind):
+    name, content, words = REFUSED[kind]
+    path = project(people=None, source={"path": name})
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    else:
+        rows = [["age", "sex", "town"], [1, CANARY, "Nord"]] if content == "sheets" else []
+        openpyxl_book(rows, *([CANARY] if rows else [])).save(tmp_path / name)
+    finished = synth("run", path)
+    assert finished.returncode == 1, finished.stderr
+    assert words in finished.stderr
+    assert "nothing was charged" in finished.stderr
+    assert CANARY not in finished.stdout + finished.stderr
+    assert not (tmp_path / "state" / "ledger.sqlite").exists()
+
+
+def test_a_column_that_a_file_lacks_is_named_before_the_charge(project, tmp_path):
+    for ending in ("sav", "dta", "xpt", "xlsx", "arrow"):
+        path = project(people=None, source={"path": f"people.{ending}"})
+        WRITERS[ending](tmp_path / f"people.{ending}", ("age", "sex", "other"), [("1", "x", "y")])
+        finished = synth("measure", path)
+        assert "has no column 'town'" in finished.stderr, ending
+        assert "nothing was charged" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    "ending", ["sav", "dta", "xlsx", "arrow", "feather", "csv.bz2", "csv.xz", "csv.zst", "csv.zip"]
+)
+def test_a_file_that_ends_too_early_says_nothing_of_its_records(project, tmp_path, ending):
+    rng = np.random.default_rng(5)
+    rows = [(str(n), CANARY, f"{n:x}") for n in rng.integers(0, 1 << 40, 3000)]
+    WRITERS[ending](tmp_path / "whole", ("age", "sex", "town"), rows)
+    content = (tmp_path / "whole").read_bytes()
+    (tmp_path / "whole").unlink()
+    (tmp_path / f"people.{ending}").write_bytes(content[: len(content) * 2 // 3])
+    finished = synth("run", project(people=None, source={"path": f"people.{ending}"}))
+    assert finished.returncode == 1, finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert CANARY not in finished.stdout + finished.stderr
+    assert not (tmp_path / "outputs" / "small").exists()
+    for left in tmp_path.rglob("*"):
+        if left.is_file() and not left.name.startswith("people."):
+            assert CANARY.encode() not in left.read_bytes(), left.name
+
+
+@pytest.mark.parametrize("ending", ["sav", "jsonl"])
+def test_memory_stays_flat_while_rows_grow(project, tmp_path, ending):
+    path = project(people=None, source={"path": f"people.{ending}"})
+    megabytes = []
+    for rows in (100_000, 1_200_000):
+        if ending == "jsonl":
+            line = '{"age": 34, "sex": "Female", "town": "Nord"}\n'
+            (tmp_path / "people.jsonl").write_text(line * rows)
+        else:
+            import pyreadstat
+
+            values = {"age": [34.0] * rows, "sex": ["Female"] * rows, "town": ["Nord"] * rows}
+            pyreadstat.write_sav(pd.DataFrame(values), tmp_path / "people.sav")
+        command = [sys.executable, "-c", MEASURE, str(path), str(tmp_path)]
+        finished = subprocess.run(command, capture_output=True, text=True, check=True)
+        megabytes.append(int(finished.stdout))
+    assert megabytes[1] - megabytes[0] < 150, megabytes
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [("people.xlsx", "openpyxl"), ("people.dta", "pyreadstat")]
+)
+def test_a_library_that_is_missed_is_named_with_what_brings_it(project, monkeypatch, name, library):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda each: None if each == library else find(each)
+    )
+    source = load_config(project(people=None, source={"path": name})).source
+    with pytest.raises(SourceError, match=library) as caught:
+        source_files(source)
+    assert "pip install 'synth-publisher[files]'" in caught.value.fix
+
+
+@pytest.mark.parametrize("ending", ["sav", "xlsx", "jsonl"])
+def test_many_files_are_one_source_and_are_deleted_after_the_run(project, tmp_path, ending):
+    source = {"path": f"part-*.{ending}", "disposal": "delete", "disposal_reason": None}
+    path = project(people=None, source=source)
+    for number in range(3):
+        WRITERS[ending](tmp_path / f"part-{number}.{ending}", NAMES, ROWS)
+    assert counts_of(path).sum() == 3 * len(ROWS)
+    finished = synth("run", path)
+    assert finished.returncode == 0, finished.stderr
+    assert not list(tmp_path.glob("part-*"))
+    assert synth("verify", tmp_path / "outputs" / "small").returncode == 0
