@@ -14,7 +14,6 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import pyarrow as pa
-import pyreadstat
 
 from synth.config.source_files import SAS, SPSS, STATA, file_kind
 from synth.curator.files.readable_texts import UNDECODABLE
@@ -32,12 +31,12 @@ BYTES_KEPT = "ISO-8859-1"
 OLD_STATA = "cp1252"
 """The encoding of most files of Stata that do not say theirs: those before version 118."""
 
-_READERS: dict[str, Any] = {
-    ".sav": pyreadstat.read_sav,
-    ".zsav": pyreadstat.read_sav,
-    ".dta": pyreadstat.read_dta,
-    ".sas7bdat": pyreadstat.read_sas7bdat,
-    ".xpt": pyreadstat.read_xport,
+_READERS = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
 }
 _WITHOUT_MARKS = (".xpt",)
 """Formats whose reader knows no missing values that users declare."""
@@ -118,11 +117,13 @@ class StatisticsFile:
         return meta
 
     def _read(self, *, marks: bool = False, **options: Any) -> tuple[Any, Any]:
+        import pyreadstat  # of the extra `files`, which need not be installed
+
         self.path.open("rb").close()  # what the file system refuses is said by it
         ending = self.path.suffix.lower()
         if marks and ending not in _WITHOUT_MARKS:
             options["user_missing"] = True
-        found: tuple[Any, Any] = _READERS[ending](str(self.path), **options)
+        found: tuple[Any, Any] = getattr(pyreadstat, _READERS[ending])(str(self.path), **options)
         return found
 
     @cached_property

@@ -94,7 +94,7 @@ def open_text_tables(
 
 
 def text_table(source: FileSource, path: Path) -> TextTable:
-    """One file. Its library is loaded when a source needs it: it is an extra."""
+    """One file. Its class is loaded when a source needs it: each knows what is here."""
     kind = file_kind(path)
     if kind == JSON_LINES:
         from synth.curator.files.json_lines import JsonLines

@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pyarrow as pa
 
 from synth.curator.files.text_tables import FileCodebook
@@ -62,6 +61,8 @@ class Workbook:
 
     @contextmanager
     def _rows(self) -> Iterator[Iterator[tuple[Any, ...]]]:
+        import openpyxl  # of the extra `files`, which need not be installed
+
         with self.path.open("rb") as file:
             if file.read(len(COMPOUND_FILE)) == COMPOUND_FILE:
                 raise SourceError(
