@@ -460,6 +460,64 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_csv_records.py",),
     ),
     *broken(
+        "synth/curator/files/text_tables.py",
+        (
+            "what was read of a damaged file counts",
+            "            self.is_damaged = True",
+            "            self.is_damaged = False",
+        ),
+        by=(
+            "engines/test_office_files.py::test_a_file_that_ends_too_early_says_nothing_of_its_records",
+        ),
+    ),
+    *broken(
+        "synth/curator/files/json_lines.py",
+        (
+            "a line that is no JSON stops the run",
+            "except (ValueError, RecursionError):",
+            "except RecursionError:",
+        ),
+        (
+            "a line that is too long is read",
+            "if size <= RECORD_LIMIT_BYTES else",
+            "if size <= 4 * RECORD_LIMIT_BYTES else",
+        ),
+        by=(
+            "engines/test_office_files.py::"
+            "test_a_line_that_is_no_object_is_left_out_and_touches_no_other",
+        ),
+    ),
+    *broken(
+        "synth/curator/files/statistics_file.py",
+        (
+            "a byte that an encoding does not have stops the run",
+            "usecols=wanted, encoding=BYTES_KEPT,",
+            "usecols=list(columns),",
+        ),
+        by=(
+            "engines/test_office_files.py::"
+            "test_texts_keep_their_bytes_whatever_the_encoding_that_a_file_states",
+        ),
+    ),
+    *broken(
+        "synth/curator/files/unpacking.py",
+        (
+            "the first of several members is read",
+            "if len(members) != 1:",
+            "if not members:",
+        ),
+        by=("engines/test_office_files.py::test_what_cannot_be_read_is_refused_before_the_charge",),
+    ),
+    *broken(
+        "synth/curator/files/arrow_file.py",
+        (
+            "places outside of a text are read",
+            "    array.validate(full=True)",
+            "    array.validate(full=False)",
+        ),
+        by=("engines/test_office_files.py::test_places_of_an_arrow_file_are_checked",),
+    ),
+    *broken(
         "synth/curator/files/readable_texts.py",
         (
             "long ids are one person by their beginning",

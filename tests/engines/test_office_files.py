@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import struct
 import subprocess
 import sys
 from datetime import date, datetime, time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from synth.config import load_config
@@ -291,3 +293,39 @@ def test_many_files_are_one_source_and_are_deleted_after_the_run(project, tmp_pa
     assert finished.returncode == 0, finished.stderr
     assert not list(tmp_path.glob("part-*"))
     assert synth("verify", tmp_path / "outputs" / "small").returncode == 0
+
+
+@pytest.mark.parametrize("ending", [each for each in WRITERS if each not in ("xpt", "old.dta")])
+def test_a_table_without_records_has_none(project, tmp_path, ending):
+    WRITERS[ending](tmp_path / f"people.{ending}", ("age", "sex", "town"), [])
+    path = project(people=None, source={"path": f"people.{ending}"})
+    assert counts_of(path).sum() == 0
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta", "xpt"])
+@pytest.mark.parametrize("rows", [1, 4, 5, 24])
+def test_a_file_is_read_piece_by_piece(tmp_path, monkeypatch, ending, rows):
+    from synth.curator.files import statistics_file
+
+    monkeypatch.setattr(statistics_file, "MOST_BATCH_ROWS", 4)
+    values = [str(number) for number in range(rows)]
+    write = WRITERS[ending]
+    write(tmp_path / f"people.{ending}", ("n", "t"), [(v, f"t{v}") for v in values])
+    table = statistics_file.StatisticsFile(tmp_path / f"people.{ending}")
+    found = [batch[1].to_pylist() for batch in table.batches(["t", "n"])]
+    assert [len(part) for part in found] == [4] * (rows // 4) + [rows % 4] * (rows % 4 > 0)
+    assert [value for part in found for value in part] == values
+
+
+def test_places_of_an_arrow_file_are_checked(project, tmp_path):
+    """Texts that would lie behind the end of the file are none of the file."""
+    table = pa.table({"age": [1.0] * 3, "sex": ["Male"] * 3, "town": ["Nord", "x" * 77, "South"]})
+    with pa.ipc.new_file(str(tmp_path / "people.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    content = (tmp_path / "people.arrow").read_bytes()
+    true, false = (struct.pack("<4i", 0, place, 81, 86) for place in (4, 1 << 30))
+    assert content.count(true) == 1
+    (tmp_path / "people.arrow").write_bytes(content.replace(true, false))
+    finished = synth("measure", project(people=None, source={"path": "people.arrow"}))
+    assert finished.returncode == 1
+    assert "could not be read to its end" in finished.stderr
