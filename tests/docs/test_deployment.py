@@ -194,10 +194,13 @@ def test_the_service_is_closed_and_writes_in_two_places_only():
 CLOSED = """
 set -e
 mount --make-rprivate /
+mount --bind "$PWD" "$PWD"
+cd "$PWD"
 mount --bind state state
 mount --bind outputs outputs
 mount -t tmpfs tmpfs /tmp/.X11-unix 2>/dev/null || true
 mount -o remount,bind,ro / || exit 77
+mount -o remount,bind,ro "$PWD" || exit 77
 mount -t proc -o subset=pid proc /proc || exit 77
 if touch written 2>/dev/null; then exit 77; fi
 exec "$@"
