@@ -19,7 +19,7 @@ from synth.job.live_line import LiveLine, figures
 from synth.job.log import StageLog
 from synth.job.messages import ToldParent, pass_on
 from synth.progress import Stage, Step, advance, stage, watched_by, while_raw_data_are_open
-from tests.command_line import synth
+from tests.command_line import synth, words_of_synth
 from tests.conftest import RecordedLog
 
 
@@ -290,11 +290,11 @@ def test_rate_and_remaining_time():
     assert figures(task) == "0:00:04 so far"
 
 
-def on_a_terminal(*arguments, stop_at=None):
+def on_a_terminal(program, *arguments, stop_at=None):
     """Run the command with a terminal for its errors; returns exit code and what was drawn."""
     controller, terminal = os.openpty()
     job = subprocess.Popen(
-        [sys.executable, "-m", "synth", *map(str, arguments)],
+        [*program, *map(str, arguments)],
         stderr=terminal,
         stdout=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
@@ -316,7 +316,7 @@ def on_a_terminal(*arguments, stop_at=None):
 
 
 def test_a_whole_run_on_a_terminal(project):
-    code, drawn = on_a_terminal("run", project(strategy="identity"))
+    code, drawn = on_a_terminal(words_of_synth(), "run", project(strategy="identity"))
     assert code == 0, drawn
     assert "✓ measured: 45 noisy counts" in drawn
     assert "✓ published: small" in drawn
@@ -332,7 +332,9 @@ def progress_words(drawn):
 @pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_killed_while_it_draws_leaves_terminal_and_state_in_order(project, way):
     path: Path = project(people="age,sex,town\n" + "34,Female,Nord\n" * 300_000)
-    code, drawn = on_a_terminal("run", path, stop_at=(b"reserved", way))
+    executed = [sys.executable, "-m", "synth"]
+    program = executed if way == signal.SIGTERM else words_of_synth()
+    code, drawn = on_a_terminal(program, "run", path, stop_at=(b"reserved", way))
     assert code == (130 if way == signal.SIGTERM else -way)
     assert "\x1b[?25l" not in drawn
     assert "Traceback" not in drawn
