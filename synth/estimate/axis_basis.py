@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,9 +171,25 @@ LONG_AXIS = 512
 """A longer axis is taken as a whole, and not code by code: the same bytes, by running sums."""
 
 
+def to_front(table: Floats, axis: int) -> Floats:
+    """`np.moveaxis(table, axis, 0)`, whose search for axes takes longer than a small table."""
+    return table.transpose(_orders(table.ndim, axis)[0])
+
+
+def to_place(table: Floats, axis: int) -> Floats:
+    """`np.moveaxis(table, 0, axis)`, undoing `to_front`."""
+    return table.transpose(_orders(table.ndim, axis)[1])
+
+
+@cache
+def _orders(dimensions: int, axis: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    rest = [other for other in range(dimensions) if other != axis]
+    return (axis, *rest), (*range(1, axis + 1), 0, *range(axis + 1, dimensions))
+
+
 def contrasts(table: Floats, axis: int) -> Floats:
     """The coefficients along one axis: the inner products with the Helmert contrasts."""
-    source = np.moveaxis(table, axis, 0)
+    source = to_front(table, axis)
     size = source.shape[0]
     if size > LONG_AXIS:
         before = np.cumsum(source, axis=0)
@@ -181,7 +198,7 @@ def contrasts(table: Floats, axis: int) -> Floats:
         np.multiply(source[1:], -_numbers(source), out=out[1:])
         out[1:] += before[:-1]
         out[1:] *= _scales(source)
-        return np.moveaxis(out, 0, axis)
+        return to_place(out, axis)
     out = np.empty(source.shape)
     running = source[0].copy()
     for j in range(1, size):
@@ -190,12 +207,12 @@ def contrasts(table: Floats, axis: int) -> Floats:
         out[j] *= 1.0 / math.sqrt(j * (j + 1))
         running += source[j]
     np.multiply(running, 1.0 / math.sqrt(size), out=out[0])
-    return np.moveaxis(out, 0, axis)
+    return to_place(out, axis)
 
 
 def expand(table: Floats, axis: int) -> Floats:
     """The function that has these coefficients along one axis (the transpose of contrasts)."""
-    source = np.moveaxis(table, axis, 0)
+    source = to_front(table, axis)
     size = source.shape[0]
     if size > LONG_AXIS:
         parts = np.empty(source.shape)
@@ -205,7 +222,7 @@ def expand(table: Floats, axis: int) -> Floats:
         out = parts[::-1]  # the function at j is made of the part of j and of all after it
         out[1:] = out[:-1] * -_numbers(source) + after[1:]
         out[0] = after[0]
-        return np.moveaxis(out, 0, axis)
+        return to_place(out, axis)
     out = np.empty(source.shape)
     running = source[0] * (1.0 / math.sqrt(size))
     for j in range(size - 1, 0, -1):
@@ -214,12 +231,12 @@ def expand(table: Floats, axis: int) -> Floats:
         out[j] += running
         running += part
     out[0] = running
-    return np.moveaxis(out, 0, axis)
+    return to_place(out, axis)
 
 
 def squared_contrasts(table: Floats, axis: int) -> Floats:
     """The inner products along one axis with the squares of the contrasts."""
-    source = np.moveaxis(table, axis, 0)
+    source = to_front(table, axis)
     size = source.shape[0]
     if size > LONG_AXIS:
         numbers = _numbers(source)
@@ -229,7 +246,7 @@ def squared_contrasts(table: Floats, axis: int) -> Floats:
         np.multiply(source[1:], numbers * numbers, out=out[1:])
         out[1:] += before[:-1]
         out[1:] *= 1.0 / (numbers * (numbers + 1.0))
-        return np.moveaxis(out, 0, axis)
+        return to_place(out, axis)
     out = np.empty(source.shape)
     running = source[0].copy()
     for j in range(1, size):
@@ -238,7 +255,7 @@ def squared_contrasts(table: Floats, axis: int) -> Floats:
         out[j] *= 1.0 / (j * (j + 1))
         running += source[j]
     np.multiply(running, 1.0 / size, out=out[0])
-    return np.moveaxis(out, 0, axis)
+    return to_place(out, axis)
 
 
 def _numbers(source: Floats) -> Floats:

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
-from synth.estimate.axis_basis import AxisBasis, contrasts, expand, squared_contrasts
+from synth.estimate.axis_basis import (
+    AxisBasis,
+    contrasts,
+    expand,
+    squared_contrasts,
+    to_front,
+    to_place,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -208,11 +215,11 @@ class Interactions:
 
 def _along(change: Callable[[Floats], Floats], table: Floats, axis: int) -> Floats:
     """Apply a change of the first axis to another one."""
-    return np.moveaxis(change(np.moveaxis(table, axis, 0)), 0, axis)
+    return to_place(change(to_front(table, axis)), axis)
 
 
 def _grouped(table: Floats, axis: int, groups: Ints, count: int) -> Floats:
-    source = np.moveaxis(table, axis, 0)
+    source = to_front(table, axis)
     out = np.zeros((count, *source.shape[1:]))
     np.add.at(out, groups, source)
-    return np.moveaxis(out, 0, axis)
+    return to_place(out, axis)

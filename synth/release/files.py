@@ -6,14 +6,13 @@ First the data, each as a function that writes it; then the documents, which sta
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from synth.release.contents import (
     CSV,
     DATA_CARD,
-    MANIFEST,
     MEASUREMENTS,
     PAGE,
     PARQUET,
@@ -31,7 +30,6 @@ from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
 from synth.release.rows.parquet_file import write_parquet
-from synth.strict_json import write_json
 
 MEASUREMENT_COLUMNS = 3
 
@@ -70,8 +68,8 @@ def documents(
     facts: Mapping[str, FileFacts],
     *,
     figures: Sequence[Figures],
-) -> Iterator[tuple[str, bytes]]:
-    """Every document, in the order of the manifest, which comes last and lists all others.
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Every document in the order of the manifest, and the whole manifest, which lists them.
 
     Requires: `manifest` has every section but `files`; `facts` are those of the data.
     Ensures: the same arguments give the same bytes.
@@ -83,13 +81,10 @@ def documents(
         **metadata_documents(listing),
         SCHEMA_FILE: schema_file(listing["manifest_version"]),
     }
-    for name, content in made.items():
-        files.append(_entry(name, FileFacts.of(content), derived))
-        yield name, content
-    page = render_page(listing, derived.summary, figures)
-    files.append(_entry(PAGE, FileFacts.of(page), derived))
-    yield PAGE, page
-    yield MANIFEST, write_json(listing)
+    files += [_entry(name, FileFacts.of(content), derived) for name, content in made.items()]
+    made[PAGE] = render_page(listing, derived.summary, figures)
+    files.append(_entry(PAGE, FileFacts.of(made[PAGE]), derived))
+    return made, listing
 
 
 def _entry(name: str, facts: FileFacts, derived: Derivation) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from synth.release.manifest.guarantee import charged_budget
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
 from synth.signatures import PrivateKey
+from synth.strict_json import write_json
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,9 @@ def _write_files(
         signature_key_id=None if signer is None else signer.public.key_id,
     )
     manifest = build_manifest(config, measurements, derived, attested)
-    for name, content in documents(manifest, derived, facts, figures=derived.figures):
+    made, listing = documents(manifest, derived, facts, figures=derived.figures)
+    made[MANIFEST] = write_json(listing)
+    for name, content in made.items():
         _write_bytes(staging / name, content)
         facts[name] = FileFacts.of(content)
     if signer is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -171,18 +170,17 @@ class Rebuild:
     def _check_documents(self, manifest: dict[str, Any], figures: list[Figures]) -> None:
         """Write the documents again, and compare their bytes; of the manifest its list of files."""
         facts = {name: self._facts(name) for name in described_files(self.config)}
-        for name, content in documents(manifest, self.derived, facts, figures=figures):
-            if name == MANIFEST:
-                listed = json.loads(content)["files"]
-                wrong = list(differences(self.manifest["files"], listed, path="files"))
-                check = f"{name} lists every file with its bytes"
-                self.findings.conclude(check, [f"{name}: {finding}" for finding in wrong])
-            elif name in self.folder.sizes:
+        made, listing = documents(manifest, self.derived, facts, figures=figures)
+        for name, content in made.items():
+            if name in self.folder.sizes:
                 same_bytes = self.folder.read(name) == content
                 self.findings.conclude(
                     f"{name} is the one of this manifest and these rows",
                     [] if same_bytes else [f"{name}: is not the one that manifest and rows give"],
                 )
+        wrong = list(differences(self.manifest["files"], listing["files"], path="files"))
+        check = f"{MANIFEST} lists every file with its bytes"
+        self.findings.conclude(check, [f"{MANIFEST}: {finding}" for finding in wrong])
 
     def _check_figures(self) -> list[Figures]:
         """The figures to show: those of the file if they differ from ours by last digits alone."""
