@@ -7,6 +7,7 @@ import gzip
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -61,7 +62,7 @@ class MadeUpSource:
         kind = type(source).__name__.removesuffix("Source") if source else "an unnamed source"
         return cls(stand_in, columns, {"Postgres": "PostgreSQL"}.get(kind, kind), ordered)
 
-    @property
+    @cached_property
     def format(self) -> str:
         """What kind of file is written."""
         return "Parquet" if self.source.kind == PARQUET else "CSV"
