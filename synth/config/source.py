@@ -343,9 +343,9 @@ class Source:
                 found="the key `sheet`",
                 expected="it beside the `path` of a workbook (.xlsx) alone",
             )
-        if place == "path":
+        if self.path is not None and file_kind(self.path) in (CSV, PARQUET):
             return
-        if self.disposal == "delete":
+        if self.path is None and self.disposal == "delete":
             report.add(
                 (*path, "disposal"),
                 expected="keep, because only files can be deleted",
@@ -357,7 +357,9 @@ class Source:
             report.add(
                 (*path, key),
                 found=f"the key `{key}`",
-                expected="it beside `path` alone",
+                expected="it beside `path` alone"
+                if self.path is None
+                else "it beside the `path` of CSV files alone",
                 why="it says how a CSV file is written",
             )
 

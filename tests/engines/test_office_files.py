@@ -8,6 +8,7 @@ import json
 import struct
 import subprocess
 import sys
+import zipfile
 from datetime import date, datetime, time
 from pathlib import Path
 
@@ -130,6 +131,21 @@ def test_rows_of_a_workbook_without_any_value_are_none(project, tmp_path):
     counts = counts_of(project(people=None, source={"path": "people.xlsx"}))
     assert counts.sum() == 3
     assert counts[1, 0, 0] == counts[0, 2, 2] == 1
+
+
+def test_what_a_sheet_says_of_its_size_decides_nothing(project, tmp_path):
+    rows = [["age", "sex", "town"], *([34, "Female", "Nord"] for _ in range(2000))]
+    openpyxl_book(rows).save(tmp_path / "whole.xlsx")
+    with (
+        zipfile.ZipFile(tmp_path / "whole.xlsx") as whole,
+        zipfile.ZipFile(tmp_path / "people.xlsx", "w") as changed,
+    ):
+        for name in whole.namelist():
+            content = whole.read(name)
+            assert name != "xl/worksheets/sheet1.xml" or b'ref="A1:C2001"' in content
+            changed.writestr(name, content.replace(b'ref="A1:C2001"', b'ref="A1:B1000"'))
+    counts = counts_of(project(people=None, source={"path": "people.xlsx"}))
+    assert counts[1, 0, 0] == counts.sum() == 2000
 
 
 @pytest.mark.parametrize("sheet", ["people", "2", "2025"])

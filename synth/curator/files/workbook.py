@@ -74,7 +74,9 @@ class Workbook:
                 warnings.simplefilter("ignore")  # of styles and the like, and of single cells
                 book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             try:
-                yield self._chosen(book).iter_rows(values_only=True)
+                sheet = self._chosen(book)
+                sheet.reset_dimensions()  # what a sheet says of its size may be any size
+                yield sheet.iter_rows(values_only=True)
             finally:
                 book.close()
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from synth.domain import MISSING
 from synth.release.contents import CSV, MEASUREMENTS, PARQUET, QUALITY
 
 Manifest = dict[str, Any]
@@ -24,13 +25,20 @@ def described_files(manifest: Manifest) -> list[dict[str, Any]]:
 def labelled_columns(manifest: Manifest) -> list[dict[str, Any]]:
     """The columns of the domain, each with `value_labels`: what values mean, by value.
 
-    The configuration says that, where it says so; nothing is published under a label.
+    The configuration says that, where it says so; nothing is published under a label. A missing
+    level without a label of its own has those of the words that it stands for.
     """
     declared = manifest["configuration"]["domain"]
     return [
-        column | {"value_labels": written.get("labels", {})}
+        column | {"value_labels": _value_labels(written)}
         for column, written in zip(manifest["domain"]["columns"], declared, strict=True)
     ]
+
+
+def _value_labels(written: dict[str, Any]) -> dict[str, str]:
+    labels: dict[str, str] = written.get("labels", {})
+    words = [labels[word] for word in written.get("missing", ()) if word in labels]
+    return {MISSING: ", ".join(words)} | labels if words else labels
 
 
 def homepage(manifest: Manifest) -> str | None:

@@ -64,6 +64,14 @@ def test_the_card_and_the_page_say_what_codes_mean(made):
     assert "'X' (refused)" in column["missing_rule"]
 
 
+def test_a_missing_level_has_the_labels_of_its_words_if_none_of_its_own(released):
+    labels = {"A": "No", "X": "refused", "Y": "not asked"}
+    column = LABELLED[0] | {"labels": labels, "missing": ["", "X", "Y"]}
+    made = released(domain=[column, *LABELLED[1:]])
+    assert "missing (refused, not asked)" in (made.folder / "README.md").read_text("utf-8")
+    assert "missing (refused, not asked)" in (made.folder / "index.html").read_text("utf-8")
+
+
 def test_a_changed_label_is_seen_by_who_verifies(made):
     verify_folder(made.folder, derivation=made.derive)
     path = made.folder / "manifest.json"
