@@ -273,8 +273,7 @@ def two_configurations(key: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def loaded(tmp_path: Path, configuration: dict[str, Any]) -> Config:
     path = tmp_path / "release.yaml"
-    unshared = json.loads(json.dumps(configuration))
-    path.write_text(yaml.safe_dump(unshared, sort_keys=False), encoding="utf-8")
+    path.write_text(json.dumps(configuration), encoding="utf-8")  # JSON is YAML
     return load_config(path)
 
 

@@ -155,7 +155,7 @@ def reseal(folder, manifest, *, card=True):
     """Do all that a tamperer without the measurements can do to make a change look right."""
     documents = {}
     if card:
-        with suppress(KeyError):  # there is no card for a type that does not exist
+        with suppress(KeyError, ValueError):  # no card for types or columns that do not exist
             (folder / "README.md").write_bytes(render_data_card(manifest))
         with suppress(LookupError, ValueError, ArithmeticError, TypeError):
             documents = metadata_documents(manifest)

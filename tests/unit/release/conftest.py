@@ -160,7 +160,8 @@ def measured_in(
     """Measurements and their receipt; the release folder is there, empty, not written."""
     configuration = place / "small.yaml"
     plain = merged(SMALL, {"strategy": "identity"} | changes)
-    configuration.write_text(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+    options = {"sort_keys": False, "allow_unicode": True, "Dumper": yaml.CSafeDumper}
+    configuration.write_text(yaml.dump(plain, **options))
     config = load_config(configuration)
     events = plan_events(config) if events is None else events
     generator = np.random.default_rng(20260131)
