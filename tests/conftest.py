@@ -1,5 +1,6 @@
 """A small configuration that tests change piece by piece."""
 
+import functools
 import gc
 import hashlib
 import os
@@ -18,7 +19,7 @@ import yaml
 
 from synth.job import pipeline, preconditions
 from synth.job.log import Log, Record
-from synth.noise import NoiseStream, self_test
+from synth.noise import NoiseStream, self_test, table_sampler
 from synth.release.verification import trial_reading
 from tests.warm_trial import warm
 
@@ -167,6 +168,14 @@ def _trials_are_forked() -> Iterator[None]:
     """Files are read on trial in processes that need not load Arrow anew."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trial_reading, "subprocess", warm(trial_reading))
+        yield
+
+
+@pytest.fixture(scope="module")
+def laws_are_tabulated_once() -> Iterator[None]:
+    """For modules of many runs in this process that alter no law of noise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_sampler, "_table", functools.cache(table_sampler._table))
         yield
 
 

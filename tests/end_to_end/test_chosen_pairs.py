@@ -30,6 +30,7 @@ from tests.unit.release.budget_oracle import budget_findings
 COLUMNS, LEVELS = 14, 5
 PAIRS = [(f"c{k}", f"c{k + 1}") for k in range(0, COLUMNS, 2)]
 """Columns that are mostly alike, two and two."""
+pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
 DELTA = {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}}
 PEOPLE = {"privacy": {"unit": {"column": "person", "max_records": 1}}}
 

@@ -31,6 +31,8 @@ from synth.release.verification.other_version import findings_without_rebuild
 from tests.command_line import synth
 from tests.unit.release.budget_oracle import budget_findings
 
+pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
+
 KEY = bytes(range(32))
 GUESS, CODES = 60, 30
 """The smallest universe with a look for this guess has 1,201 cells; this one has 1,350."""

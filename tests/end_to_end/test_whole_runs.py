@@ -7,7 +7,6 @@ measured of a universe that can be held is published twice, fitted at once and b
 strategy or mechanism that is not in the table fails a test below.
 """
 
-import functools
 import gzip
 import itertools
 import json
@@ -25,12 +24,13 @@ from synth.config.strategy import STRATEGY
 from synth.errors import ConfigError
 from synth.estimate import any_size
 from synth.job import pipeline
-from synth.noise import table_sampler
 from synth.plan import plan_events, plan_schedule
 from synth.privacy.accounting import MECHANISMS
 from synth.release import verify_release
 from tests.conftest import SMALL
 from tests.unit.release.budget_oracle import budget_findings
+
+pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
 
 STRATEGIES = {
     "auto": "auto",
@@ -118,13 +118,6 @@ def write_file(path: Path, kind: str, raw: bytes) -> None:
         pq.write_table(pyarrow.csv.read_csv(pyarrow.py_buffer(raw)), path)
     else:
         path.write_bytes(gzip.compress(raw) if kind == "csv.gz" else raw)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _a_law_is_tabulated_once():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_sampler, "_table", functools.cache(table_sampler._table))
-        yield
 
 
 def configured(project, place, case) -> Path:
