@@ -7,10 +7,12 @@ import gzip
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +22,8 @@ from synth.config.source import FILES_IN_WORDS
 from synth.config.source_files import CSV, PARQUET, is_gzip
 from synth.domain import Attribute
 from synth.domain.attribute import format_number
+from synth.domain.periods import Calendar, period_start
+from synth.domain.time_format import DIRECTIVES, MONTH_NAMES
 
 Record = tuple[str, ...]
 """One text per column of a source."""
@@ -243,6 +247,8 @@ def text_of(attribute: Attribute, code: int) -> str | None:
         return attribute.missing[0]
     if not attribute.is_ordered:
         return attribute.level_texts[code][0]
+    if attribute.calendar is not None:
+        return _moment_text(int(attribute.edges[code]), attribute.calendar)
     low, high = attribute.edges[code], attribute.edges[code + 1]
     if attribute.kind == "integer":
         first, last = attribute.integer_bounds(code)
@@ -252,9 +258,41 @@ def text_of(attribute: Attribute, code: int) -> str | None:
     return next((text for text in texts if text not in attribute.missing), None)
 
 
+def _moment_text(number: int, calendar: Calendar) -> str:
+    """The beginning of a period as the source writes it."""
+    start = datetime(1, 1, 1) + timedelta(seconds=period_start(number, calendar.resolution))
+    if not calendar.format:
+        return start.isoformat() if calendar.resolution == "hour" else start.date().isoformat()
+    zone = ZoneInfo(calendar.time_zone)
+    words = {
+        "year": f"{start.year:04}",
+        "short year": f"{start.year % 100:02}",
+        "month name": MONTH_NAMES[start.month - 1],
+        "fraction": "0",
+        "zone": start.replace(tzinfo=zone).strftime("%z")[:5],
+    }
+    text = calendar.format
+    for directive, field in DIRECTIVES.items():
+        text = text.replace(directive, words.get(field) or f"{getattr(start, field, 0):02}")
+    return text
+
+
 def awkward_texts(attribute: Attribute, random: Random) -> list[str]:
     """Missing tokens, edges and what lies just beside them, levels written otherwise, and worse."""
     texts = [*AWKWARD, *attribute.missing]
+    if attribute.calendar is not None:
+        calendar, last = attribute.calendar, int(attribute.edges[-1])
+        for number in (int(attribute.edges[0]), last, *map(int, random.sample(attribute.edges, 1))):
+            text = _moment_text(number, calendar)
+            texts += [
+                text,
+                f"{text[:10]}T23:59:60+14:00",
+                f" {text}",
+                f"{text}Z",
+                text.replace("-", "/"),
+            ]
+        return [*texts, "0000-01-01", "0001-01-01", "9999-12-31T23:59:59-14:00", "2023-02-29",
+                "infinity", "24:00", "2024-02-29 12:00:00.5"]  # fmt: skip
     if attribute.is_ordered:
         edges = random.sample(attribute.edges, min(4, len(attribute.edges)))
         for edge in (attribute.edges[0], attribute.edges[-1], *edges):

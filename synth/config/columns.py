@@ -17,10 +17,12 @@ from synth.config.bins import (
     WHOLE_WIDTH,
     increasing_edges,
 )
+from synth.config.calendars import checked_calendar, period_edges
 from synth.config.hierarchy import (
     GroupedLevel,
     Hierarchy,
     NumberBinsLevel,
+    PeriodsLevel,
     Tree,
     WholeBinsLevel,
     build_hierarchy,
@@ -36,6 +38,7 @@ from synth.config.schema.yaml_tree import ListNode, Node
 from synth.config.value_labels import ValueLabels, checked_labels
 from synth.domain import CLAMP, DENSE_LIMIT_CELLS, MISSING, Attribute
 from synth.domain.attribute import TRUTH, with_halves
+from synth.domain.periods import RESOLUTIONS, Calendar, Resolution
 
 MAX_COLUMNS = 1_000
 
@@ -158,7 +161,42 @@ class NumberColumn:
     description: _Description = None
 
 
-Column = CategoricalColumn | BooleanColumn | IntegerColumn | NumberColumn
+@dataclass(frozen=True, kw_only=True)
+class DateColumn:
+    """A column of days, by years, quarters, months, weeks or days."""
+
+    name: _Name
+    type: Annotated[Literal["date", "datetime"], _kind("date")]
+    first: Annotated[str, line("The first period, in the form of the resolution")]
+    last: Annotated[str, line("The last period")]
+    resolution: Annotated[
+        Resolution, Choice("How long the periods are; hours for datetime alone", RESOLUTIONS)
+    ]
+    format: Annotated[
+        str | None, line("How the source writes dates, such as %d.%m.%Y; if left out, ISO 8601")
+    ] = None
+    time_zone: Annotated[
+        str, line("Whose clock says in which period an instant of known time zone is")
+    ] = "UTC"
+    hierarchy: Annotated[
+        tuple[PeriodsLevel, ...] | Literal["dyadic"] | Tree | None,
+        ordered_hierarchy(PeriodsLevel),
+    ] = None
+    missing: _Missing = ()
+    out_of_domain: _OutOfDomain
+    source: _Origin
+    title: _Title = None
+    description: _Description = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatetimeColumn(DateColumn):
+    """A column of moments, by years, quarters, months, weeks, days or hours."""
+
+    type: Annotated[Literal["date", "datetime"], _kind("datetime")]
+
+
+Column = CategoricalColumn | BooleanColumn | IntegerColumn | NumberColumn | DateColumn
 
 
 @dataclass(frozen=True)
@@ -218,6 +256,8 @@ DOMAIN = Columns(
             "boolean": record(BooleanColumn),
             "integer": record(IntegerColumn),
             "number": record(NumberColumn),
+            "date": record(DateColumn),
+            "datetime": record(DatetimeColumn),
         },
     ),
     minimum=1,
@@ -257,6 +297,7 @@ def _declare(column: Column, path: Place, report: Report) -> Declared:
     edges: tuple[Fraction, ...] = ()
     spellings: tuple[tuple[str, ...], ...] = ()
     hierarchy: Hierarchy = None
+    calendar: Calendar | None = None
     with suppress(Refused):
         if isinstance(column, CategoricalColumn):
             _check_levels(column.levels, (*path, "levels"), report)
@@ -266,6 +307,12 @@ def _declare(column: Column, path: Place, report: Report) -> Declared:
             levels, spellings = TRUTH, (column.false_values, column.true_values)
         elif isinstance(column, IntegerColumn):
             column, edges = _whole_bins(column, path, report)
+            hierarchy = column.hierarchy
+        elif isinstance(column, DateColumn):
+            calendar = checked_calendar(
+                column.type, column.resolution, column.format, column.time_zone, path, report
+            )
+            edges = period_edges(column.first, column.last, calendar, path, report)
             hierarchy = column.hierarchy
         else:
             edges = increasing_edges(column.edges, (*path, "edges"), report)
@@ -284,6 +331,7 @@ def _declare(column: Column, path: Place, report: Report) -> Declared:
         title=column.title or "",
         description=column.description or "",
         spellings=spellings,
+        calendar=calendar,
     )
     _check_label(attribute, path, report)
     here = (*path, "hierarchy")

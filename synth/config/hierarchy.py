@@ -29,9 +29,11 @@ from synth.domain.attribute import (
     divided_group,
     grouped_level,
     interval_level,
+    period_level,
     shorten,
     with_missing,
 )
+from synth.domain.periods import RESOLUTIONS, WIDER, Resolution
 
 MAX_HIERARCHY_LEVELS = 30
 MAX_BRANCHING = 1_024
@@ -83,13 +85,21 @@ class NumberBinsLevel:
 
 
 @dataclass(frozen=True)
+class PeriodsLevel:
+    """One level: wider periods."""
+
+    name: Annotated[str, name("The level")]
+    resolution: Annotated[Resolution, Choice("The periods of the level", RESOLUTIONS)]
+
+
+@dataclass(frozen=True)
 class Tree:
     """A balanced tree over the bins."""
 
     branching: Annotated[int, Whole("The most parts that one part splits into", 2, MAX_BRANCHING)]
 
 
-Level = GroupedLevel | WholeBinsLevel | NumberBinsLevel
+Level = GroupedLevel | WholeBinsLevel | NumberBinsLevel | PeriodsLevel
 Hierarchy = tuple[Level, ...] | Literal["dyadic"] | Tree | None
 
 
@@ -165,6 +175,9 @@ def build_hierarchy(
 
 
 def _level(written: Level, attribute: Attribute, path: Place, report: Report) -> _Read:
+    if isinstance(written, PeriodsLevel):
+        _require_wider(written.resolution, attribute, (*path, "resolution"), report)
+        return _Read(period_level(attribute, written.name, written.resolution), path, written)
     if not isinstance(written, GroupedLevel):
         starts = _starts(written, attribute, path, report)
         return _Read(interval_level(attribute, written.name, starts), path, written)
@@ -175,6 +188,17 @@ def _level(written: Level, attribute: Attribute, path: Place, report: Report) ->
         for group in level.labels
     }
     return _Read(level, path, GroupedLevel(written.name, labels))
+
+
+def _require_wider(wider: Resolution, attribute: Attribute, path: Place, report: Report) -> None:
+    own = attribute.calendar.resolution if attribute.calendar is not None else wider
+    if wider in WIDER[own]:
+        return
+    expected = "one of: " + ", ".join(WIDER[own]) if WIDER[own] else "no level of wider periods"
+    why = f"a {wider} is not made of whole {own}s" if RESOLUTIONS.index(wider) < RESOLUTIONS.index(
+        own
+    ) else f"the column has no finer periods than a {own}"  # fmt: skip
+    raise report.refusal(path, expected=expected, why=why, fix="or write `hierarchy: dyadic`")
 
 
 def _groups(

@@ -35,7 +35,7 @@ def meant(label: str, attribute: Attribute, report: Report, words: Iterable[str]
     labelled = attribute.code_of_value_label(label)
     if labelled is not None:
         return f"write the level that is labelled so: {quoted(attribute.label(labelled))}"
-    number = decimal(label) if attribute.is_ordered else None
+    number = decimal(label) if attribute.is_ordered and attribute.calendar is None else None
     if number is None:
         labels = (attribute.label(code) for code in range(min(attribute.size, COMPARED)))
         return report.suggest(label, chain(words, labels))

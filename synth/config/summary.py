@@ -129,8 +129,9 @@ def _attribute_notes(attribute: Attribute) -> Iterator[str]:
     where = attribute.name
     if attribute.is_ordered and attribute.out_of_domain == CLAMP and not attribute.has_missing:
         first = attribute.label(0)
+        noun = "number" if attribute.calendar is None else "date"
         yield (
-            f"{where}: a value that is empty or no number counts in the first bin {first}; "
+            f"{where}: a value that is empty or no {noun} counts in the first bin {first}; "
             'declare missing: [""] to keep such values apart'
         )
     if not attribute.is_ordered:

@@ -56,7 +56,7 @@ class RangeQueries:
         Key(
             _columns(
                 "The columns, each with an interval of its own",
-                "A column of type integer or number",
+                "A column of numbers, dates or times",
             ),
             name="columns",
         ),
@@ -105,7 +105,7 @@ class WorkloadConfig:
     ranges: Annotated[
         tuple[RangeQueries, ...],
         ListOf(
-            "Counts over intervals of columns of type integer or number",
+            "Counts over intervals of columns of numbers, dates or times",
             record(RangeQueries),
             maximum=MAX_RANGES,
             noun="sets of queries",
@@ -216,7 +216,7 @@ def _refuse_unordered(
         elif not attributes[column].is_ordered:
             report.add(
                 here,
-                expected="a column of type integer or number",
+                expected="a column of type integer, number, date or datetime",
                 why="levels have no order, so there are no intervals of them",
             )
 

@@ -12,7 +12,8 @@ A new engine is one module with one context manager, named in `open_engine`:
   when no record may be read;
 * the columns of `Records.table` are int64, float64 or string, and no value makes reading one
   fail: integers become int64, floats float64, and text, booleans (`true`), exact decimals, dates
-  (ISO) and unsigned 64-bit integers become string;
+  (ISO), timestamps (`2020-01-31 13:00:00`, without fractions of seconds, by the clock of UTC and
+  with a Z behind it where the type knows the instant) and unsigned 64-bit integers become string;
 * texts compare by their bytes, whatever the collation of the database;
 * errors of its library leave the context manager as SourceError or SynthError.
 """

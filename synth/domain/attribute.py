@@ -11,7 +11,16 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal
 
-Kind = Literal["categorical", "boolean", "integer", "number"]
+from synth.domain.periods import (
+    Calendar,
+    Resolution,
+    read_period,
+    wider_period,
+    write_period,
+    write_wider,
+)
+
+Kind = Literal["categorical", "boolean", "integer", "number", "date", "datetime"]
 
 TRUTH = ("false", "true")
 """The levels of a `boolean` attribute."""
@@ -71,12 +80,12 @@ class HierarchyLevel:
 class Attribute:
     """One declared column: its levels or bins, and where every other value goes.
 
-    A categorical attribute has `levels`, a boolean one those of `TRUTH`; an ordered one
-    (`integer`, `number`) has `edges`.
-    Bin i of an ordered attribute holds edges[i] <= value < edges[i + 1]; the last bin also
-    holds its upper edge. For `integer`, all edges are whole numbers. Edges increase strictly,
+    A categorical attribute has `levels`, a boolean one those of `TRUTH`; an ordered one has
+    `edges`. Bin i of an ordered attribute holds edges[i] <= value < edges[i + 1]; the last bin
+    also holds its upper edge. For `integer`, all edges are whole numbers. Edges increase strictly,
     except that the last two of an `integer` may be equal: then the last bin holds that one
-    number (1 to 3 in bins of one number has the edges 1, 2, 3, 3). The missing level exists
+    number (1 to 3 in bins of one number has the edges 1, 2, 3, 3). A `date` or `datetime` is, in
+    bins of one number, the number of a period of its `calendar`. The missing level exists
     only if `missing` is not empty, and is the last code.
     """
 
@@ -99,16 +108,23 @@ class Attribute:
     A value is what `label` calls a code, or a word of `missing`; no label is the name of another
     code or group. Nothing is counted or published under a value label.
     """
+    calendar: Calendar | None = None
+    """The periods of a `date` or `datetime`; None for every other kind."""
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the values are numbers in declared bins."""
+        """Whether the values are numbers or periods, in declared bins."""
         return self.kind not in ("categorical", "boolean")
 
     @property
     def level_texts(self) -> tuple[tuple[str, ...], ...]:
         """The texts of the source that mean each level."""
         return self.spellings or tuple((level,) for level in self.levels)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the values in the bins are whole numbers: of themselves, or of periods."""
+        return self.kind == "integer" or self.calendar is not None
 
     @property
     def has_missing(self) -> bool:
@@ -157,14 +173,14 @@ class Attribute:
         return self.bin_count if self.has_missing else None
 
     def integer_bounds(self, code: int) -> tuple[int, int]:
-        """The smallest and largest whole number in bin `code` of an integer attribute."""
+        """The smallest and largest whole number, or number of a period, in bin `code`."""
         low, high = self.edges[code], self.edges[code + 1]
         last = code == self.bin_count - 1
         return int(low), int(high) if last else int(high) - 1
 
     def is_single_value(self, code: int) -> bool:
-        """Whether bin `code` holds exactly one whole number."""
-        if self.kind != "integer" or code >= self.bin_count:
+        """Whether bin `code` holds exactly one whole number or period."""
+        if not self.is_whole or code >= self.bin_count:
             return False
         low, high = self.integer_bounds(code)
         return low == high
@@ -176,10 +192,15 @@ class Attribute:
         if not self.is_ordered:
             return self.levels[code]
         if self.is_single_value(code):
-            return format_number(self.edges[code])
+            return self.written_edge(code)
         close = "]" if code == self.bin_count - 1 else ")"
-        low, high = self.edges[code], self.edges[code + 1]
-        return f"[{format_number(low)}, {format_number(high)}{close}"
+        return f"[{self.written_edge(code)}, {self.written_edge(code + 1)}{close}"
+
+    def written_edge(self, place: int) -> str:
+        """An edge as text: a number, or the period that begins there."""
+        if self.calendar is not None:
+            return write_period(int(self.edges[place]), self.calendar.resolution)
+        return format_number(self.edges[place])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -192,10 +213,10 @@ class Attribute:
             return self.missing_code
         if not self.is_ordered:
             return self._code_by_level.get(label)
-        start = re.match(r"\[?(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)", label)
+        start = self._first_value(label)
         if start is None:
             return None
-        found = bisect_right(self.edges, Fraction(start[1])) - 1
+        found = bisect_right(self.edges, start) - 1
         code = min(max(found, 0), self.bin_count - 1)
         return code if self.label(code) == label else None
 
@@ -215,6 +236,15 @@ class Attribute:
     @cached_property
     def _value_labels(self) -> dict[str, str]:
         return dict(self.value_labels)
+
+    def _first_value(self, label: str) -> Fraction | None:
+        """The value with which a label of an ordered attribute begins."""
+        if self.calendar is not None:
+            text = label.removeprefix("[").partition(",")[0]
+            number = read_period(text, self.calendar.resolution)
+            return None if number is None else Fraction(number)
+        start = re.match(r"\[?(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)", label)
+        return None if start is None else Fraction(start[1])
 
     @cached_property
     def _code_by_level(self) -> dict[str, int]:
@@ -271,6 +301,7 @@ def interval_level(attribute: Attribute, name: str, starts: Sequence[int]) -> Hi
         attribute.kind,
         edges=(*(attribute.edges[start] for start in starts), attribute.edges[-1]),
         missing=attribute.missing,
+        calendar=attribute.calendar,
     )
     numbers = range(len(starts))  # one object per group, however many bins it holds
     ends = (*starts[1:], attribute.bin_count)
@@ -282,6 +313,22 @@ def interval_level(attribute: Attribute, name: str, starts: Sequence[int]) -> Hi
     if attribute.has_missing:
         group_of.append(len(starts))
     return HierarchyLevel(name, tuple(group_of), wide.labels)
+
+
+def period_level(attribute: Attribute, name: str, wider: Resolution) -> HierarchyLevel:
+    """The view of a `date` or `datetime` by wider periods; a first or last one may be cut.
+
+    Requires: whole periods of the attribute make up one of `wider`.
+    """
+    resolution = attribute.calendar.resolution if attribute.calendar else wider
+    numbers = [
+        wider_period(int(edge), resolution, wider)
+        for edge in attribute.edges[: attribute.bin_count]
+    ]
+    groups: dict[str, list[int]] = {}
+    for code, number in enumerate(numbers):
+        groups.setdefault(write_wider(number, wider), []).append(code)
+    return grouped_level(attribute, name, with_missing(attribute, groups))
 
 
 def balanced_levels(attribute: Attribute, branching: int) -> tuple[HierarchyLevel, ...]:

@@ -18,6 +18,7 @@ from itertools import product
 
 from synth.domain import Attribute, Conjunction, Universe, format_number
 from synth.domain.attribute import shorten
+from synth.domain.periods import read_period
 from synth.errors import QueryError
 
 ALL_RECORDS = ("", "all records")
@@ -224,7 +225,8 @@ def _known(
 
 def _unknown_label(wanted: str, attribute: Attribute) -> QueryError:
     sentence = f"the column {attribute.name!r} has no label {wanted[:80]!r}"
-    if attribute.is_ordered and re.fullmatch(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", wanted):
+    is_numeric = attribute.is_ordered and attribute.calendar is None
+    if is_numeric and re.fullmatch(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", wanted):
         code = next((c for c in range(attribute.bin_count) if _holds(attribute, c, wanted)), None)
         if code is not None:
             label = attribute.label(code)
@@ -273,14 +275,14 @@ def range_codes(
             f"the column {name!r} is {attribute.kind}: it has no ranges",
             fix=f"list labels, as `{name} in {{{', '.join(attribute.levels[:2])}}}`",
         )
-    ends = _NUMBER.fullmatch(low), _NUMBER.fullmatch(high)
-    if ends[0] is None or ends[1] is None:
+    start, stop = _value(low, attribute), _value(high, attribute)
+    if start is None or stop is None:
+        two = "numbers" if attribute.calendar is None else f"{attribute.calendar.resolution}s"
         raise QueryError(
-            f"the range {opening}{low},{high}{closing} of {name!r} needs two numbers",
+            f"the range {opening}{low},{high}{closing} of {name!r} needs two {two}",
             fix=f"as `{name} in {_range(attribute, 0, attribute.bin_count)}`",
         )
-    start, stop = Fraction(ends[0][1]), Fraction(ends[1][1])
-    if attribute.kind == "integer":
+    if attribute.is_whole:
         start, stop = _whole(start, stop, opening, closing)
         opening, closing = "[", ")"
     if start >= stop:
@@ -290,6 +292,15 @@ def range_codes(
         )
     half_open = opening == "[" and (closing == ")" or stop >= attribute.edges[-1])
     return _bins(attribute, start, stop, half_open=half_open)
+
+
+def _value(text: str, attribute: Attribute) -> Fraction | None:
+    """A bound of a range: a number, or the number of a period; None if it is neither."""
+    if attribute.calendar is not None:
+        number = read_period(text.strip(), attribute.calendar.resolution)
+        return None if number is None else Fraction(number)
+    found = _NUMBER.fullmatch(text)
+    return None if found is None else Fraction(found[1])
 
 
 def _whole(
@@ -330,7 +341,7 @@ def _bins(
 
 def _bounds(attribute: Attribute, code: int) -> tuple[Fraction, Fraction]:
     """The bin as a range without its upper bound."""
-    if attribute.kind == "integer":
+    if attribute.is_whole:
         low, high = attribute.integer_bounds(code)
         return Fraction(low), Fraction(high + 1)
     return attribute.edges[code], attribute.edges[code + 1]
@@ -338,6 +349,8 @@ def _bounds(attribute: Attribute, code: int) -> tuple[Fraction, Fraction]:
 
 def _range(attribute: Attribute, first: int, last: int) -> str:
     """The bins from `first` to before `last` as a range that `range_codes` accepts."""
+    if attribute.calendar is not None:
+        return f"[{attribute.label(first)}, {attribute.label(last - 1)}]"
     low, high = _bounds(attribute, first)[0], _bounds(attribute, last - 1)[1]
     closed = attribute.kind != "integer" and last == attribute.bin_count
     return f"[{format_number(low)}, {format_number(high)}{']' if closed else ')'}"

@@ -29,7 +29,14 @@ from synth.release.verification.readback import ReadbackError, open_parquet, pub
 
 T = TypeVar("T")
 
-DTYPES = {"text": "string", "boolean": "boolean", "integer": "Int64", "number": "Float64"}
+DTYPES = {
+    "text": "string",
+    "boolean": "boolean",
+    "date": "datetime64[s]",
+    "datetime": "datetime64[s]",
+    "integer": "Int64",
+    "number": "Float64",
+}
 """The pandas types of published columns; all of them know missing values."""
 
 
@@ -91,7 +98,10 @@ class Release:
         return found
 
     def frame(self) -> pd.DataFrame:
-        """The synthetic rows; text as `string`, numbers as `Int64` or `Float64`, never guessed."""
+        """The synthetic rows, in the types of `DTYPES`, never guessed.
+
+        Quarters and months are text; other dates and times are without a time zone, in seconds.
+        """
         name = PARQUET if "parquet" in self.config.output.formats else CSV
         rows = self.manifest["post_processing"]["rows"]["number"]
         try:
@@ -112,9 +122,10 @@ class Release:
                 open_parquet(file, columns, rows=rows)  # of the declared schema, and no bomb
                 file.seek(0)
                 return pd.read_parquet(file, dtype_backend="numpy_nullable").astype(types)
+            moments = [name for name, kind in types.items() if kind.startswith("datetime64")]
             frame = pd.read_csv(
                 file,
-                dtype=types,
+                dtype=types | dict.fromkeys(moments, "string"),
                 keep_default_na=False,
                 na_values=[""],
                 skip_blank_lines=False,
@@ -123,6 +134,8 @@ class Release:
             raise ReadbackError("the header is not that of the declared columns")
         if not isinstance(frame.index, pd.RangeIndex):  # pandas takes a field too many for it
             raise ReadbackError("lines have more fields than there are columns")
+        for name in moments:  # by Arrow, which guesses no form
+            frame[name] = pa.array(frame[name], pa.string()).cast(pa.timestamp("s")).to_pandas()
         return frame
 
     def counts(self) -> pd.DataFrame:

@@ -20,6 +20,7 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth.config import Config, config_from_public, load_config
+from synth.config.columns import DOMAIN
 from synth.config.config import CONFIGURATION
 from synth.config.schema.shapes import Either, ListOf, MapOf, OneOrList, Record, Variants
 from synth.errors import ConfigError
@@ -66,6 +67,13 @@ BOOLEAN = {"name": "works", "type": "boolean", "true_values": ["yes"], "false_va
     "missing": ["?"], "out_of_domain": "missing", "source": "form", "title": "Works",
     "description": "Has work",
 }  # fmt: skip
+DATE = {"name": "born", "type": "date", "first": "2020-01-01", "last": "2020-12-31"} | {
+    "resolution": "day", "format": "%d.%m.%Y", "time_zone": "Europe/Berlin",
+    "hierarchy": [{"name": "wide", "resolution": "month"}],
+    "missing": ["?"], "out_of_domain": "missing", "source": "form", "title": "Born",
+    "description": "By the register",
+}  # fmt: skip
+DATETIME = deepcopy(DATE) | {"name": "seen", "type": "datetime", "title": "Seen"}
 INTEGER = {"name": "age", "type": "integer", "minimum": 0, "maximum": 89, "bin_width": 10} | {
     "hierarchy": [{"name": "part", "bin_width": 30}, {"name": "pair", "bin_width": 60}],
     "missing": ["?"], "out_of_domain": "missing", "source": "form", "title": "Age",
@@ -78,6 +86,7 @@ NUMBER = {"name": "cost", "type": "number", "edges": [0, 1, 2, 3, 4]} | {
 EDGED = {key: INTEGER[key] for key in ("name", "type", "out_of_domain", "source", "missing")} | {
     "edges": [0, 10, 20, 40, 89], "hierarchy": [{"name": "half", "edges": [0, 20, 89]}]
 }  # fmt: skip
+OTHERS = [CATEGORICAL, BOOLEAN, DATE, DATETIME]
 BASE: dict[str, Any] = {
     "schema_version": 1,
     "release": {
@@ -91,7 +100,7 @@ BASE: dict[str, Any] = {
     "ledger": {"path": "ledger.sqlite", "population": "people", "epsilon_cap": 2,
                "delta_cap": "1e-6",
                "disjoint_part": {"name": "a", "parts": ["a", "b"], "source": "Register"}},
-    "domain": [CATEGORICAL, BOOLEAN, INTEGER, NUMBER],
+    "domain": [*OTHERS, INTEGER, NUMBER],
     "impossible": [{"town": "A", "age": "missing"}],
     "public_totals": [{"where": {}, "total": 100, "source": "Register"}],
     "workload": {"marginals": [{"columns": ["town"], "weight": 2}], "cells": True,
@@ -102,9 +111,10 @@ BASE: dict[str, Any] = {
 TABLE = {"source": {"url": "postgresql://host/registry", "table": "people", "path": None}}
 WORKBOOK = {"source": {"path": "people.xlsx"}}
 SPARK = {"source": {"spark": {"table": "people"}, "path": None}}
-EDGES = {"domain": [CATEGORICAL, BOOLEAN, EDGED, NUMBER], "strategy": "identity"}
+EDGES = {"domain": [*OTHERS, EDGED, NUMBER], "strategy": "identity"}
 COST_EDGES = NUMBER | {"hierarchy": [{"name": "part", "edges": [0, 2, 4]}]}
 AGE_TREE = INTEGER | {"hierarchy": {"branching": 3}}
+DATE_TREE = DATE | {"hierarchy": {"branching": 3}}
 COST_TREE = NUMBER | {"hierarchy": {"branching": 2}}
 NO_TABLES = {"strategy": "identity"}
 OTHER_TEXT = "Something else"
@@ -116,9 +126,13 @@ ROOMS: dict[str, dict[str, Any]] = {
     "source.spark.table": SPARK, "source.spark.master": SPARK,
     "domain[] (integer).edges": EDGES, "domain[] (integer).hierarchy[].edges": EDGES,
     "domain[] (integer).hierarchy.branching":
-        {"domain": [CATEGORICAL, BOOLEAN, AGE_TREE, NUMBER], **NO_TABLES},
-    "domain[] (number).hierarchy[].edges": {"domain": [CATEGORICAL, BOOLEAN, INTEGER, COST_EDGES]},
-    "domain[] (number).hierarchy.branching": {"domain": [CATEGORICAL, BOOLEAN, INTEGER, COST_TREE]},
+        {"domain": [*OTHERS, AGE_TREE, NUMBER], **NO_TABLES},
+    "domain[] (date).hierarchy.branching": {"domain": [CATEGORICAL, DATE_TREE, INTEGER, NUMBER]},
+    "domain[] (datetime).hierarchy.branching": {
+        "domain": [CATEGORICAL, {**DATE_TREE, "type": "datetime"}, INTEGER, NUMBER]
+    },
+    "domain[] (number).hierarchy[].edges": {"domain": [*OTHERS, INTEGER, COST_EDGES]},
+    "domain[] (number).hierarchy.branching": {"domain": [*OTHERS, INTEGER, COST_TREE]},
     "domain[] (integer).type": EDGES | {"workload": {"ranges": None}},
     "domain[] (integer).minimum": NO_TABLES, "domain[] (integer).maximum": NO_TABLES,
     "domain[] (integer).bin_width": NO_TABLES,
@@ -158,7 +172,7 @@ OTHER: dict[str, Any] = {
     "source.escape": "\\",
     "source.encoding": "latin-1",
     "source.decimal": ",",
-    "source.header": ["person", "town", "works", "age", "cost"],
+    "source.header": ["person", "town", "works", "born", "seen", "age", "cost"],
     "source.disposal": "delete",
     "privacy.epsilon": "1/3",
     "privacy.delta": 0,
@@ -181,6 +195,23 @@ OTHER: dict[str, Any] = {
     "domain[] (integer).labels": {"missing": "not asked", "?": "refused"},
     "domain[] (categorical).hierarchy[].name": "side",
     "domain[] (categorical).hierarchy[].groups": {"x": ["A", "B"], "y": ["C"]},
+    **{
+        f"domain[] ({kind}).{key}": value
+        for kind in ("date", "datetime")
+        for key, value in {
+            "name": "other",
+            "first": "2020-01-02",
+            "last": "2020-12-30",
+            "format": "%Y-%m-%d",
+            "time_zone": "UTC",
+            "missing": ["NA"],
+            "out_of_domain": "clamp",
+            "hierarchy": "dyadic",
+            "hierarchy[].name": "wider",
+            "hierarchy[].resolution": "quarter",
+            "hierarchy.branching": 4,
+        }.items()
+    },
     "domain[] (boolean).name": "employed",
     "domain[] (boolean).true_values": ["ja"],
     "domain[] (boolean).false_values": ["nein"],
@@ -231,10 +262,50 @@ OTHER: dict[str, Any] = {
 
 TOGETHER = {
     "domain[] (categorical).type": {
-        "domain": [{**NUMBER, "name": "town"}, BOOLEAN, INTEGER, NUMBER]
+        "domain": [{**NUMBER, "name": "town"}, BOOLEAN, DATE, DATETIME, INTEGER, NUMBER]
+    },
+    **{
+        f"domain[] ({kind}).type": {
+            "domain": [
+                CATEGORICAL,
+                BOOLEAN,
+                *(
+                    {**each, "type": "date" if kind == "datetime" else "datetime"}
+                    if each["type"] == kind
+                    else each
+                    for each in (DATE, DATETIME)
+                ),
+                INTEGER,
+                NUMBER,
+            ]
+        }
+        for kind in ("date", "datetime")
+    },
+    **{
+        f"domain[] ({kind}).resolution": {
+            "domain": [
+                CATEGORICAL,
+                BOOLEAN,
+                *(
+                    {
+                        **each,
+                        "resolution": "quarter",
+                        "first": "2020-Q1",
+                        "last": "2020-Q4",
+                        "hierarchy": [{"name": "wide", "resolution": "year"}],
+                    }
+                    if each["type"] == kind
+                    else each
+                    for each in (DATE, DATETIME)
+                ),
+                INTEGER,
+                NUMBER,
+            ]
+        }
+        for kind in ("date", "datetime")
     },
     "domain[] (boolean).type": {
-        "domain": [CATEGORICAL, {**NUMBER, "name": "works"}, INTEGER, NUMBER]
+        "domain": [CATEGORICAL, {**NUMBER, "name": "works"}, DATE, DATETIME, INTEGER, NUMBER]
     },
 }
 """Keys that no other value fits alone: what else the configuration becomes."""
@@ -331,7 +402,7 @@ def of_every_kind(key: str) -> list[str]:
     listed = re.fullmatch(r"domain\[\](?: \(([a-z, ]+)\))?(.+)", key)
     if listed is None:
         return [key]
-    kinds = listed[1].split(", ") if listed[1] else ["categorical", "boolean", "integer", "number"]
+    kinds = listed[1].split(", ") if listed[1] else list(DOMAIN.item.records)
     return [f"domain[] ({kind}){listed[2]}" for kind in kinds]
 
 

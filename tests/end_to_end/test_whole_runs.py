@@ -81,6 +81,21 @@ TYPED = {
         {"edges": [0, "0.5", 2], "missing": ["9.99"], "out_of_domain": "clamp"},
         ["0.25", "1.5", "9.99", "-3"],
     ),
+    "date": (
+        {
+            "first": "2024-01-01",
+            "last": "2024-01-09",
+            "resolution": "day",
+            "missing": ["1900-01-01"],
+        }
+        | {"out_of_domain": "missing", "hierarchy": [{"name": "week", "resolution": "week"}]},
+        ["2024-01-01", "2024-01-09", "1900-01-01", "2024-02-29"],
+    ),
+    "datetime": (
+        {"first": "2024-03-31T00:00:00", "last": "2024-03-31T05:00:00", "resolution": "hour"}
+        | {"missing": [""], "out_of_domain": "missing", "time_zone": "Europe/Berlin"},
+        ["2024-03-31T00:30:00Z", "2024-03-31T01:00:00Z", "", "2024-03-31T02:59:59Z"],
+    ),
 }
 """A column of every type, with a word for missing values, and texts of a source."""
 

@@ -134,7 +134,7 @@ def prepared(server):
     server.fill("people", COLUMNS, PEOPLE)
     server.fill("no_town", {"age": "int", "sex": "text"}, [])
     server.fill("arrays", {"age": "int", "sex": "text[]", "town": "text"}, [])
-    server.fill("times", {"age": "timestamp", "sex": "text", "town": "text"}, [])
+    server.fill("times", {"age": "time", "sex": "text", "town": "text"}, [])
     server.fill("bytes", {"age": "int", "sex": "bytea", "town": "text"}, [])
     server.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM reader")
     server.execute("DROP SCHEMA IF EXISTS hidden CASCADE")

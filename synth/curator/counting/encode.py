@@ -19,6 +19,7 @@ import ibis.expr.types as ir
 from synth.config import PersonUnit
 from synth.curator.engine import Records
 from synth.domain import Attribute, Universe
+from synth.domain.periods import read_period
 
 WORD_LIMIT = 1 << 63
 EXACT_LIMIT = 1 << 52
@@ -83,7 +84,10 @@ def encode_words(
 
 
 def encode_attribute(records: Records, attribute: Attribute) -> ir.IntegerValue:
-    """The code of each value of one column; an empty field or null counts as the empty text."""
+    """The code of each value of one column; an empty field or null counts as the empty text.
+
+    Requires: no `date` or `datetime`; those take several steps, see `moments`.
+    """
     return encode_texts(records, attribute, known_texts(attribute))
 
 
@@ -91,12 +95,22 @@ def known_texts(attribute: Attribute) -> list[tuple[str, int]]:
     """The texts that the configuration gives a code, each with it; of one text the first counts."""
     codes: list[tuple[str, int]] = []
     if attribute.missing_code is not None:
-        codes += [(token, attribute.missing_code) for token in attribute.missing]
+        codes += [(token, attribute.missing_code) for token in missing_texts(attribute)]
     if not attribute.is_ordered:
         codes += [
             (text, code) for code, texts in enumerate(attribute.level_texts) for text in texts
         ]
     return codes
+
+
+def missing_texts(attribute: Attribute) -> list[str]:
+    """The words for missing values; a day also as its midnight, for sources that hold times."""
+    texts = list(attribute.missing)
+    if attribute.calendar is not None:
+        days = [text for text in texts if read_period(text, "day") is not None]
+        midnights = (" 00:00:00", " 00:00:00Z", "T00:00:00", "T00:00:00Z")
+        texts += [day + midnight for day in days for midnight in midnights]
+    return texts
 
 
 def encode_texts(
@@ -110,6 +124,12 @@ def encode_texts(
         else ibis.literal(attribute.unreadable_code)
     )
     return ibis.cases(*branches, else_=otherwise) if branches else otherwise
+
+
+def known_code(column: ir.Column, attribute: Attribute) -> ir.IntegerValue:
+    """The code of a value that is written as a text of the configuration; null for any other."""
+    branches = _branches(column, known_texts(attribute))
+    return ibis.cases(*branches, else_=None).cast("int32") if branches else ibis.null("int32")
 
 
 def _branches(

@@ -22,8 +22,10 @@ from synth.curator.counting.encode import (
     is_float,
     is_nan,
     is_whole,
+    known_code,
     known_texts,
 )
+from synth.curator.counting.moments import iso_text, moment_columns
 from synth.curator.engine import Engine, Key, Records
 from synth.domain import Attribute, Universe
 
@@ -56,9 +58,16 @@ def record_codes(
     """
     columns: dict[str, ir.Value] = dict(kept)
     levels: dict[int, ibis.Table] = {}
+    moments: list[tuple[int, Attribute]] = []
     for number, attribute in enumerate(universe.attributes):
         if attribute.name in records.coded:
             columns[f"code_{number}"] = records.table[attribute.name]
+            continue
+        if attribute.calendar is not None:
+            column = records.table[attribute.name]
+            columns[f"given_{number}"] = known_code(column, attribute)
+            columns[f"text_{number}"] = iso_text(column, attribute.calendar)
+            moments.append((number, attribute))
             continue
         texts = known_texts(attribute)
         keys = _keys(records.table[attribute.name], texts)
@@ -73,7 +82,7 @@ def record_codes(
     table = records.table.select(**columns)
     for number, codes in levels.items():
         table = _joined(table, codes, number)
-    return table
+    return moment_columns(table, moments)
 
 
 def _keys(column: ir.Column, texts: Sequence[tuple[str, int]]) -> dict[str, Key]:

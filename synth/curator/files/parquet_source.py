@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
@@ -25,6 +27,10 @@ LARGE_COLUMN_BYTES = 1 << 30
 LARGE_COLUMN_ROWS = 1 << 12
 STORED_ONCE = {"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY", "BIT_PACKED"}
 """Encodings in which a column cannot hold more text than it takes in the file, unpacked."""
+
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
+"""The years 1 to 9999, in seconds since 1970."""
 
 MAGIC = b"PAR1"
 ARROW_NOTE = b"ARROW:schema"
@@ -65,7 +71,11 @@ class ParquetStream:
             rows = BATCH_ROWS if once == texts else LARGE_COLUMN_ROWS
             # A buffered reader keeps what it has read: memory would grow with the file.
             with pq.ParquetFile(
-                path, metadata=footer, read_dictionary=once, pre_buffer=False
+                path,
+                metadata=footer,
+                read_dictionary=once,
+                pre_buffer=False,
+                coerce_int96_timestamp_unit="us",
             ) as file:
                 for batch in file.iter_batches(rows, columns=schema.names):
                     yield self._streamed_batch(batch)
@@ -93,8 +103,8 @@ def open_parquet(
     Columns that hold texts, and are named in `codes`, come as codes; but not that of the persons.
 
     Ensures: columns are integers, floats or text (plain or dictionary-encoded). What else a
-    column may hold (booleans, decimals, dates) becomes text by its schema; a type that has no
-    plain text is refused by its schema, never by a value. Texts are `readable_texts`.
+    column may hold (booleans, decimals, dates, timestamps) becomes text by its schema; a type that
+    has no plain text is refused by its schema, never by a value. Texts are `readable_texts`.
     Raises: SourceError if a column is missing, twice, or of a type that cannot be counted, or
     if the person column is not of one kind (whole numbers or text) in all files.
     """
@@ -201,6 +211,7 @@ def _streamed_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> p
             kinds.is_boolean(kind)
             or kinds.is_decimal(kind)
             or kinds.is_date(kind)
+            or kinds.is_timestamp(kind)
             or kinds.is_null(kind)
             or kinds.is_uint64(kind)
         ):
@@ -208,7 +219,8 @@ def _streamed_schema(schema: pa.Schema, columns: Sequence[str], shown: str) -> p
         else:
             raise SourceError(
                 f"the source {shown} holds {column!r} in a type that cannot be counted",
-                fix="write the column as text, whole numbers, floats, decimals, dates or booleans",
+                fix="write the column as text, whole numbers, floats, decimals, dates, timestamps "
+                "or booleans",
             )
         fields.append(pa.field(column, streamed))
     return pa.schema(fields)
@@ -226,4 +238,18 @@ def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if kinds.is_decimal(values.type) and values.type.scale > PLAIN_SCALE:
         texts = [None if value is None else format(value, "f") for value in values.to_pylist()]
         return pa.array(texts, kind)
+    if kinds.is_timestamp(values.type):
+        return _texts_of_instants(values)
     return values if values.type == kind else values.cast(kind, safe=False)
+
+
+def _texts_of_instants(values: pa.Array) -> pa.Array:
+    """Timestamps as `engine.Engine` has them; total, however far from today they are."""
+    counts = np.asarray(values.cast(pa.int64()).fill_null(0))
+    seconds = counts // PER_SECOND[values.type.unit]
+    is_known = (seconds >= FIRST_SECOND) & (seconds <= LAST_SECOND)
+    written = pa.array(np.where(is_known, seconds, 0), pa.timestamp("s")).cast(pa.string())
+    if values.type.tz is not None:
+        written = pc.binary_join_element_wise(written, "Z", "")
+    texts = pc.if_else(pa.array(is_known), written, "out of range")
+    return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), texts)

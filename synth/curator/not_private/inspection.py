@@ -23,6 +23,7 @@ import pyarrow.types as types
 
 from synth.config import Config, FileSource, PersonUnit, SourceConfig
 from synth.config.source_files import CSV
+from synth.curator.counting.encode import missing_texts
 from synth.curator.counting.lookup import record_codes
 from synth.curator.engine import Records
 from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_engine
@@ -273,11 +274,15 @@ def _codes(
     """
     fits = replace(attribute, name="fits", missing=(UNUSED,), out_of_domain=MISSING, hierarchy=())
     word = Attribute(
-        "word", "categorical", (UNUSED,), missing=(*attribute.missing, UNUSED), out_of_domain=UNUSED
-    )
+        "word", "categorical", (UNUSED,), missing=(*missing_texts(attribute), UNUSED),
+        out_of_domain=UNUSED,
+    )  # fmt: skip
     variants = [replace(attribute, name="code", hierarchy=()), fits, word]
-    if attribute.is_ordered:
-        low = attribute.edges[0]
+    low = attribute.edges[0] if attribute.is_ordered else None
+    if attribute.calendar is not None and low is not None:
+        two = replace(fits, name="side", edges=(low, low + 1, low + 1), out_of_domain=CLAMP)
+        variants.append(two)
+    elif low is not None:
         variants.append(
             Attribute("side", "number", edges=(low - 1, low, low + 1), missing=(UNUSED,),
                       out_of_domain=CLAMP)

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from synth.curator.files.readable_texts import FIRST
 from synth.domain import Attribute
+from synth.domain.periods import Calendar
 
 MISSING_WORDS = (
     "?", "-", "--", ".", "..", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null",
@@ -20,6 +21,15 @@ COMMA = re.compile(r"\s*[+-]?(?:[0-9]+,[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 POINT = re.compile(r"\s*[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 GROUPED = re.compile(r"\s*[+-]?[0-9]{1,3}(?:[ ,.'_][0-9]{3})+(?:[.,][0-9]+)?\s*")
 KEPT = re.compile(f"[{chr(FIRST + 0x80)}-{chr(FIRST + 0xFF)}]")
+
+
+OTHER_FORMS = (
+    ("as day.month.year", re.compile(r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}"), "%d.%m.%Y"),
+    ("with strokes", re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}"), "%m/%d/%Y"),
+    ("in eight digits", re.compile(r"[0-9]{8}"), "%Y%m%d"),
+    ("in ISO 8601", re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?"), ""),
+)
+"""Common ways of writing dates: in words, how they look, and their format."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,8 @@ class Misfits:
                 f"characters that are not in encoding {encoding}: another encoding?",
                 f"add `encoding: {other}` to source, or the encoding that the file is in",
             )
+        if self.attribute.calendar is not None:
+            return self._no_moment(text, self.attribute.calendar)
         if self.attribute.is_ordered:
             return self._no_number(text)
         return self._no_level(text)
@@ -74,6 +86,21 @@ class Misfits:
             )
         return self._a_word(text) or Reason(
             "no number", "list words for missing values under `missing`, or correct a copy"
+        )
+
+    def _no_moment(self, text: str, calendar: Calendar) -> Reason:
+        if (word := self._a_word(text)) is not None:
+            return word
+        written = calendar.format or "ISO 8601, such as 2024-01-31"
+        for words, pattern, mend in OTHER_FORMS:
+            if pattern.fullmatch(text) and mend != calendar.format:
+                return Reason(
+                    f"written {words}, not as {written}",
+                    f"write `format: '{mend}'`" if mend else "leave `format` out, or correct it",
+                )
+        return Reason(
+            f"no {self.attribute.kind} written as {written}",
+            "compare `format` with the source, or correct a copy",
         )
 
     def _no_level(self, text: str) -> Reason:
@@ -134,12 +161,14 @@ def _plain_number(text: str) -> float | None:
 
 OUTSIDE: dict[str, Callable[[Attribute], Reason]] = {
     "below": lambda each: Reason(
-        "below the smallest number", f"compare the bounds ({each.edges[0]} up) with the codebook"
+        "below the smallest number" if each.calendar is None else "before the first period",
+        f"compare the bounds ({each.written_edge(0)} up) with the codebook",
     ),
     "above": lambda each: Reason(
-        "above the largest number",
-        f"compare the bounds (up to {each.edges[-1]}) with the codebook; a code such as 99 for "
-        "missing values belongs under `missing`",
+        "above the largest number" if each.calendar is None else "after the last period",
+        f"compare the bounds (up to {each.written_edge(-1)}) with the codebook; a code such as "
+        f"{'99' if each.calendar is None else '9999-12-31'} for missing values belongs under "
+        "`missing`",
     ),
 }
 """Numbers outside of the bounds: below and above."""

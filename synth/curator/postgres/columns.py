@@ -18,6 +18,8 @@ WHOLE = {"int2", "int4", "int8"}
 FLOAT = {"float4", "float8"}
 TEXT = {"text", "varchar", "bpchar", "name", "char", "citext", "enum", "bool", "date", "uuid"}
 EXACT = {"numeric"}
+INSTANT = {"timestamp": "{}", "timestamptz": "({} AT TIME ZONE 'UTC')"}
+"""How a timestamp is seen by its own clock: that of the place, or of UTC."""
 
 BLANKS = r"[ \t\n\v\f\r]*"
 DECIMAL = rf"^{BLANKS}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{BLANKS}$"
@@ -48,7 +50,7 @@ def column_kinds(
     """How each column is read; decided by its declared type alone.
 
     Texts are compared by their bytes, whatever the collation. Exact decimals, dates, booleans
-    and enumerations are text, as in a CSV file.
+    and enumerations are text, as in a CSV file; timestamps as `engine.Engine` has them.
     Raises: SourceError for a type that cannot be counted.
     """
     kinds = {}
@@ -70,10 +72,15 @@ def column_kinds(
             kinds[column] = ColumnKind("string", text, _number(f"({text})"))
         elif kind in EXACT:
             kinds[column] = ColumnKind("string", text, _exact_number(name, f"({text})"))
+        elif kind in INSTANT:
+            zone = " || 'Z'" if kind == "timestamptz" else ""
+            seen = f"date_trunc('second', {INSTANT[kind].format(name)})"
+            text = f'({seen}::text{zone}) COLLATE "C"'
+            kinds[column] = ColumnKind("string", text, _number(f"({text})"))
         else:
             raise SourceError(
                 f"the source {shown} holds {column!r} in a type that cannot be counted",
-                fix="store the column as text, number, boolean, date or enum",
+                fix="store the column as text, number, boolean, date, timestamp or enum",
             )
     return kinds
 

@@ -9,6 +9,7 @@ import ibis
 import numpy as np
 import psycopg
 import pyarrow as pa
+import sqlglot
 
 from synth.config import PostgresSource
 from synth.curator.engine import Key, Records, key_kind
@@ -99,7 +100,7 @@ class PostgresEngine:
         if self._is_counted:
             raise BugError("a second statement would see the records at another moment")
         self._is_counted = True
-        inner = ibis.to_sql(expression, dialect="postgres")
+        inner = _each_step_once(ibis.to_sql(expression, dialect="postgres"))
         records = f"{RECORDS} AS NOT MATERIALIZED ({self._statement})"
         statement = (
             f"COPY (WITH {', '.join([records, *self._lookups])} ({inner})) "
@@ -119,6 +120,20 @@ class PostgresEngine:
                 f"{self._source.shown} was altered while it was opened or counted",
                 fix="start the same command again; nothing is charged twice",
             )
+
+
+def _each_step_once(statement: str) -> str:
+    """The statement, so that the server computes every column of a sub-select once per record.
+
+    Otherwise it would write the expression of a column wherever the column is used, and use that
+    in the next step: a date goes through eight of them, and planning would not end. `OFFSET 0`
+    keeps sub-selects apart and lets them run in parallel.
+    """
+    tree = sqlglot.parse_one(statement, read="postgres")
+    for inner in tree.find_all(sqlglot.exp.Subquery):
+        if isinstance(inner.this, sqlglot.exp.Select):
+            inner.this.offset(0, copy=False)
+    return tree.sql(dialect="postgres")
 
 
 def _batches(

@@ -22,6 +22,7 @@ SESSION = {
     "standard_conforming_strings": "on",
     "extra_float_digits": "1",
     "datestyle": "ISO, YMD",
+    "timezone": "UTC",
     "statement_timeout": "0",
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,11 @@ class OpenTable:
         session = self.frame.sparkSession
         session.conf.set("spark.sql.ansi.enabled", "true")  # else small decimals get exponents
         try:
-            columns = [_as_kind(column, kind).alias(column) for column, kind in kinds.items()]
+            declared = {field.name: field.dataType for field in self.frame.schema.fields}
+            columns = [
+                _as_kind(column, kind, declared[column]).alias(column)
+                for column, kind in kinds.items()
+            ]
             texts = self.frame.select(*columns)  # none of these casts can fail
         finally:
             session.conf.set("spark.sql.ansi.enabled", "false")
@@ -86,13 +90,16 @@ class OpenTable:
             types.BooleanType,
             types.DecimalType,
             types.DateType,
+            types.TimestampType,
+            types.TimestampNTZType,
             types.NullType,
         )
         if isinstance(declared, plain):
             return "string"
         raise SourceError(
             f"the source {self.shown} holds {column!r} in a type that cannot be counted",
-            fix="write the column as text, whole numbers, floats, decimals, dates or booleans",
+            fix="write the column as text, whole numbers, floats, decimals, dates, timestamps or "
+            "booleans",
         )
 
 
@@ -124,7 +131,18 @@ def open_table(session: SparkSession, table: str, columns: Sequence[str]) -> Ope
             why="a line that does not fit could stop the run, which would tell about one record",
             fix="write the rows to a table stored as Parquet or ORC",
         )
+    if _provider(session, table) == "parquet":
+        _refuse_milliseconds(_needed_schemas(session, frame, columns), table, columns)
     return OpenTable(frame, table)
+
+
+def _needed_schemas(
+    session: SparkSession, frame: DataFrame, columns: Sequence[str]
+) -> list[dict[str, str]]:
+    return [
+        {name: described for name, described in schema if name in columns}
+        for schema in _schemas(session, frame.inputFiles())
+    ]
 
 
 def _provider(session: SparkSession, table: str) -> str:
@@ -176,10 +194,8 @@ def _require_one_schema(
 
     A column that is in no file is one that their paths give (`column=value`).
     """
-    schemas = [
-        {name: described for name, described in schema if name in columns}
-        for schema in _schemas(session, frame.inputFiles())
-    ]
+    schemas = _needed_schemas(session, frame, columns)
+    _refuse_milliseconds(schemas, shown, columns)
     differing = [
         repr(column) for column in columns if len({schema.get(column) for schema in schemas}) > 1
     ]
@@ -206,6 +222,27 @@ def _schemas(session: SparkSession, files: Sequence[str]) -> Iterator[list[tuple
         yield [(field.getName(), _described(field)) for field in fields]
 
 
+def _refuse_milliseconds(
+    schemas: Sequence[Mapping[str, str]], shown: str, columns: Sequence[str]
+) -> None:
+    """Refuse timestamps in milliseconds.
+
+    Spark makes microseconds of them, and stops at a value that is too large for that.
+    """
+    found = [
+        repr(column)
+        for column in columns
+        if any("TIMESTAMP(MILLIS" in schema.get(column, "") for schema in schemas)
+    ]
+    if found:
+        raise SourceError(
+            f"the files of the source {shown} hold {', '.join(found)} in milliseconds",
+            why="Spark stops at a time so far away that it has no microseconds, which would tell "
+            "about one record",
+            fix="write the timestamps in microseconds",
+        )
+
+
 def _described(field: Any) -> str:
     """The type of a Parquet column, without its name and whether it may be null."""
     if not field.isPrimitive():
@@ -225,11 +262,15 @@ def number_names(kinds: dict[str, str]) -> dict[str, str]:
     return {column: f"{taken} {number}" for number, column in enumerate(texts)}
 
 
-def _as_kind(column: str, kind: str) -> Column:
+def _as_kind(column: str, kind: str, declared: DataType) -> Column:
     if kind == "int64":
         return _named(column).cast("bigint")
     if kind == "float64":
         return _named(column).cast("double")
+    if isinstance(declared, types.TimestampType | types.TimestampNTZType):
+        seconds = f.regexp_replace(_named(column).cast("string"), "[.][0-9]+$", "")
+        is_instant = isinstance(declared, types.TimestampType)
+        return f.concat(seconds, f.lit("Z")) if is_instant else seconds  # by the clock of UTC
     text = f.collate(_named(column).cast("string"), "UTF8_BINARY")
     kept = f.concat(f.lit("\U000f0000"), f.hex(text))  # so that different ids stay different
     return f.when(f.is_valid_utf8(text), text).otherwise(f.when(text.isNotNull(), kept))

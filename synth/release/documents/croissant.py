@@ -68,7 +68,14 @@ CONTEXT = {
 
 CONFORMS_TO = ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
 
-TYPES = {"text": "sc:Text", "boolean": "sc:Boolean", "integer": "cr:Int64", "number": "cr:Float64"}
+TYPES = {
+    "text": "sc:Text",
+    "boolean": "sc:Boolean",
+    "date": "sc:Date",
+    "datetime": "sc:DateTime",
+    "integer": "cr:Int64",
+    "number": "cr:Float64",
+}
 
 ROWS, NOISY, ACCURACY = "rows", "noisy_counts", "accuracy"
 

@@ -18,7 +18,16 @@ from synth.release.documents.facts import (
     licence_of,
 )
 
-TYPES = {"text": "string", "boolean": "boolean", "integer": "integer", "number": "number"}
+TYPES = {
+    "text": "string",
+    "boolean": "boolean",
+    "date": "date",
+    "datetime": "datetime",
+    "integer": "integer",
+    "number": "number",
+}
+PERIODS = {"year": "year", "month": "yearmonth"}
+"""What the standard knows beside days; a quarter is text."""
 
 
 def data_package(manifest: Manifest) -> dict[str, Any]:
@@ -57,7 +66,14 @@ def _field(column: dict[str, Any]) -> dict[str, Any]:
     field: dict[str, Any] = {"name": column["name"], "type": TYPES[column["published_type"]]}
     field |= {key: column[key] for key in ("title", "description") if column[key]}
     constraints: dict[str, Any] = {"required": not column["has_missing"]}
-    if column["published_type"] == "text":
+    if column.get("resolution") in PERIODS or column["published_type"] in ("date", "datetime"):
+        field["type"] = PERIODS.get(column["resolution"], field["type"])
+        if column["published_type"] == "datetime":
+            field["format"] = "%Y-%m-%dT%H:%M:%S"
+        constraints |= {"minimum": column["edges"][0], "maximum": column["edges"][-1]}
+        if field["type"] == "year":
+            constraints |= {key: int(constraints[key]) for key in ("minimum", "maximum")}
+    elif column["published_type"] == "text":
         labels = column["labels"][: column["codes"] - column["has_missing"]]
         field |= {
             "categories": _categories(labels, column["value_labels"]),

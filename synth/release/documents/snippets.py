@@ -72,14 +72,17 @@ def _pandas(columns: Sequence[Column]) -> str:
         "integer": '"Int64"',
         "number": '"Float64"',
     }
-    listed = _lines(columns, lambda column: f"{_quoted(column)}: {types[_type(column)]},")
+    typed = [column for column in columns if _type(column) in types]
+    listed = _lines(typed, lambda column: f"{_quoted(column)}: {types[_type(column)]},")
+    moments = ", ".join(_quoted(column) for column in columns if _type(column) not in types)
+    parsed = f'\n    parse_dates=[{moments}],\n    date_format="ISO8601",' if moments else ""
     return f"""\
 import pandas as pd
 people = pd.read_csv(
     "synthetic.csv",
     dtype={{
 {listed}
-    }},
+    }},{parsed}
     keep_default_na=False,
     na_values=[""],
 )"""
@@ -89,6 +92,8 @@ def _polars(columns: Sequence[Column]) -> str:
     types = {
         "text": "pl.String",
         "boolean": "pl.Boolean",
+        "date": "pl.Date",
+        "datetime": 'pl.Datetime("ms")',
         "integer": "pl.Int64",
         "number": "pl.Float64",
     }
@@ -107,7 +112,8 @@ people = pl.read_csv(
 
 
 def _duckdb(columns: Sequence[Column]) -> str:
-    types = {"text": "VARCHAR", "boolean": "BOOLEAN", "integer": "BIGINT", "number": "DOUBLE"}
+    types = {"text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "datetime": "TIMESTAMP"}
+    types |= {"integer": "BIGINT", "number": "DOUBLE"}
 
     def written(column: Column) -> str:
         name = str(column["name"]).replace("'", "''")
@@ -134,11 +140,15 @@ def _r(columns: Sequence[Column]) -> str:
         types = {
             "text": "character",
             "boolean": "logical",
+            "date": "Date",
+            "datetime": "character",
             "integer": "integer",
             "number": "numeric",
         }
-        largest = max((abs(Fraction(edge)) for edge in column["edges"]), default=0)
-        small = _type(column) != "integer" or largest <= LARGEST_R_INTEGER
+        is_whole = _type(column) == "integer"
+        small = not is_whole or all(
+            abs(Fraction(edge)) <= LARGEST_R_INTEGER for edge in column["edges"]
+        )
         return f'{_quoted(column)} = "{types[_type(column)] if small else "numeric"}",'
 
     listed = _lines(columns, written).removesuffix(",")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from synth.config import Config
-from synth.domain import CLAMP, Attribute, Conjunction, Universe, format_number
+from synth.domain import CLAMP, Attribute, Conjunction, Universe
 from synth.domain.attribute import with_value_label
+from synth.domain.periods import RESOLUTIONS
 from synth.release.manifest.schema_terms import (
     Schema,
     basis,
@@ -37,15 +38,28 @@ DOMAIN = record(
         "The columns, in the order of the data files and of the mixed radix.",
         record(
             "One column.",
-            ("reading_rule",),
+            ("resolution", "reading_rule"),
             name=text("The column's name in the data files."),
             title=text("A title for readers; may be empty."),
             description=text("What the column holds; may be empty."),
             kind=one_of(
-                "How the column was declared.", "categorical", "boolean", "integer", "number"
+                "How the column was declared.",
+                "categorical",
+                "boolean",
+                "integer",
+                "number",
+                "date",
+                "datetime",
             ),
+            resolution=one_of("How long the periods of dates and times are.", *RESOLUTIONS),
             published_type=one_of(
-                "The type of the published values.", "text", "boolean", "integer", "number"
+                "The type of the published values.",
+                "text",
+                "boolean",
+                "date",
+                "datetime",
+                "integer",
+                "number",
             ),
             codes=whole("The number of codes, the missing level included.", minimum=1),
             stride=whole("The weight of the code in the cell number.", minimum=1),
@@ -125,11 +139,12 @@ def _describe(column: Column, stride: int) -> dict[str, Any]:
         "title": attribute.title,
         "description": attribute.description,
         "kind": attribute.kind,
+        **({} if attribute.calendar is None else {"resolution": attribute.calendar.resolution}),
         "published_type": column.published_type,
         "codes": attribute.size,
         "stride": stride,
         "labels": list(attribute.labels),
-        "edges": [format_number(edge) for edge in attribute.edges],
+        "edges": [attribute.written_edge(place) for place in range(len(attribute.edges))],
         "has_missing": attribute.has_missing,
         **({"reading_rule": rule} if (rule := _reading_rule(attribute)) else {}),
         "missing_rule": _missing_rule(attribute),
@@ -149,6 +164,12 @@ def _describe(column: Column, stride: int) -> dict[str, Any]:
 
 
 def _reading_rule(attribute: Attribute) -> str:
+    if attribute.calendar is not None:
+        written = attribute.calendar.format or "ISO 8601"
+        return (
+            f"texts are read as {written}; an instant of a known time zone counts by the clock of "
+            f"{attribute.calendar.time_zone}, any other as it is written"
+        )
     pairs = zip(attribute.levels, attribute.spellings, strict=False)
     return "; ".join(
         f"raw values written {', '.join(map(repr, texts))} are {level}" for level, texts in pairs
@@ -168,7 +189,8 @@ def _missing_rule(attribute: Attribute) -> str:
 def _out_of_domain_rule(attribute: Attribute) -> str:
     if attribute.out_of_domain == CLAMP:
         unreadable = attribute.label(attribute.unreadable_code)
-        return f"to the nearest bin; what is no number goes to {unreadable!r}"
+        noun = "number" if attribute.calendar is None else "date or time"
+        return f"to the nearest bin; what is no {noun} goes to {unreadable!r}"
     return f"to {attribute.out_of_domain!r}"
 
 

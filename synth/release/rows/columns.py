@@ -10,8 +10,19 @@ from typing import Literal
 
 from synth.config import Bins
 from synth.domain import Attribute, Universe
+from synth.domain.periods import Resolution
 
-PublishedType = Literal["text", "boolean", "integer", "number"]
+PublishedType = Literal["text", "boolean", "date", "datetime", "integer", "number"]
+
+PUBLISHED_PERIODS: dict[Resolution, PublishedType] = {
+    "year": "integer",
+    "quarter": "text",
+    "month": "text",
+    "week": "date",
+    "day": "date",
+    "hour": "datetime",
+}
+"""The types of periods: files have none for quarters and months."""
 
 POINTS_PER_BIN = 1000
 """A bin of a `number` offers at least this many values, so that ties do not draw the bins."""
@@ -20,12 +31,22 @@ SIGNIFICANT_DIGITS = 15
 """Decimal numbers of at most 15 digits survive the way into a 64-bit float and back."""
 
 
+PERIOD_RULES: dict[Resolution, str] = {
+    "year": "the year itself",
+    "quarter": "the quarter itself",
+    "month": "the month itself",
+    "week": "the date of the Monday with which the week begins",
+    "day": "the day itself",
+    "hour": "the beginning of the hour, by the clock of its place",
+}
+
+
 @dataclass(frozen=True)
 class Column:
     """One published column.
 
-    A text column publishes `texts[code]`, and so does a boolean one, which Parquet holds in a type
-    of its own. A numeric one publishes a whole number k between
+    A text column publishes `texts[code]`, and so do columns of truth values, dates and times, which
+    Parquet holds in types of their own. A numeric one publishes a whole number k between
     `first[code]` and `last[code]`, read as k / 10**decimals. The missing level, if declared, is
     the code after the last of these and is published as nothing (empty field, null).
     """
@@ -57,6 +78,8 @@ class Column:
         """The un-binning rule in words, for the manifest."""
         if not self.attribute.is_ordered:
             return "the level itself"
+        if self.attribute.calendar is not None:
+            return PERIOD_RULES[self.attribute.calendar.resolution]
         if self.published_type == "text":
             return "the interval of the bin, as text"
         if not self.is_random:
@@ -84,6 +107,12 @@ def _column(attribute: Attribute, bins: Bins) -> Column:
         return Column(attribute, "boolean", texts=attribute.levels)
     if not attribute.is_ordered:
         return Column(attribute, "text", texts=attribute.levels)
+    if attribute.calendar is not None:
+        kind = PUBLISHED_PERIODS[attribute.calendar.resolution]
+        if kind == "integer":
+            years = tuple(int(edge) for edge in attribute.edges[: attribute.bin_count])
+            return Column(attribute, kind, first=years, last=years)
+        return Column(attribute, kind, texts=attribute.labels[: attribute.bin_count])
     if attribute.kind == "integer":
         bounds = [attribute.integer_bounds(code) for code in codes]
         if all(low == high for low, high in bounds) or bins == "uniform":

@@ -18,6 +18,8 @@ COMPRESSION = "zstd"
 TYPES = {
     "text": pa.string(),
     "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("ms"),
     "integer": pa.int64(),
     "number": pa.float64(),
 }

@@ -71,7 +71,7 @@ def test_a_column_is_read_by_its_type_alone():
     assert statement.endswith('FROM "s"."t"')
 
 
-@pytest.mark.parametrize("kind", ["jsonb", "_int4", "timestamp", "bytea", "public.text", "money"])
+@pytest.mark.parametrize("kind", ["jsonb", "_int4", "interval", "bytea", "public.text", "money"])
 def test_other_types_are_refused(kind):
     with pytest.raises(SourceError, match="'x' in a type that cannot be counted"):
         column_kinds({"x": FoundColumn("x", kind)}, ["x"], "t")

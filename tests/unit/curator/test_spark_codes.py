@@ -12,12 +12,12 @@ import pytest
 
 from synth.config import Dialect, FileSource, SparkSource
 from synth.curator.counting import lookup
-from synth.curator.counting.encode import encode_attribute
 from synth.curator.files.duckdb_engine import duckdb_engine
 from synth.curator.seal import quiet_libraries
 from synth.curator.spark.engine import SparkEngine, translated_failures
 from synth.domain import Attribute, Universe
 from synth.domain.attribute import TRUTH
+from synth.domain.periods import Calendar, read_period
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -57,6 +57,34 @@ def float_texts() -> list[str]:
     wholes = [str(int(v)) for v in FLOATS if v is not None and math.isfinite(v) and v == int(v)]
     return [*written, *(w for w in wholes if len(w) < 25), "1.50", "1E-5", "1.0E-5", "0", "-0",
             "9007199254740993", "NaN", "Infinity", "1e5", "+1", "01", "100000", " 1.5"]  # fmt: skip
+
+
+def moments(resolution, first, last, zone="UTC", written="", rule="missing") -> Attribute:
+    edges = [read_period(text, resolution) for text in (first, last)]
+    return Attribute(
+        "v", "datetime", edges=(*map(Fraction, range(edges[0], edges[1] + 1)), Fraction(edges[1])),
+        missing=("", "9999-12-31"), out_of_domain=rule,
+        calendar=Calendar(resolution, written, zone),
+    )  # fmt: skip
+
+
+def instants(zone=None) -> list:
+    naive = [
+        datetime.datetime(2020, 3, 29, 0, 59, 59, 999_999), datetime.datetime(2020, 3, 29, 1),
+        datetime.datetime(1969, 12, 31, 23, 59, 59, 500_000), datetime.datetime(1, 1, 1),
+        datetime.datetime(9999, 12, 31, 23, 59, 59), datetime.datetime(9999, 12, 31),
+        datetime.datetime(2024, 2, 29, 23, 30), datetime.datetime(1582, 10, 10),
+    ]  # fmt: skip
+    return [None, *(each.replace(tzinfo=zone) for each in naive)]
+
+
+MOMENTS = [
+    *TEXTS, "2024-02-29", "2023-02-29", "1900-02-29", "2024-02-29T12:30:59.5+02:00",
+    "2024-02-29T23:30Z", "2020-03-29T01:00:00Z", "2020-03-29 02:30", "9999-12-31", "0000-01-01",
+    "2024-02-29\n", "2024-02-29|", " 2024-02-29", "2024-02-29T24:00", "20240229", "infinity",
+    "2024-02-29\x00", "2024-02-29\u2028", "2024-02-29\r\n", "2024-Q1", "2024-02", "2024",
+    "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "10000-01-01", "29.2.2024", "1.1.24",
+]  # fmt: skip
 
 
 def truth(name) -> Attribute:
@@ -115,6 +143,38 @@ CASES = {
         pa.date32(), levels("v", ["2024-02-29", "0001-01-01", "1500-02-28", "1-1-1"]),
     ),
     "truth values": ([None, True, False], pa.bool_(), levels("v", ["true", "True", "0", "false"])),
+    "texts as days": (MOMENTS, pa.string(), moments("day", "2020-01-01", "2024-12-31")),
+    "texts as hours in Berlin": (
+        MOMENTS, pa.string(),
+        moments("hour", "2020-03-28T00:00:00", "2020-03-30T00:00:00", "Europe/Berlin", "", "clamp"),
+    ),
+    "texts as years": (MOMENTS, pa.string(), moments("year", "1900", "2024", rule="clamp")),
+    "texts as quarters": (MOMENTS, pa.string(), moments("quarter", "1900-Q1", "2024-Q4")),
+    "texts as weeks": (MOMENTS, pa.string(), moments("week", "2020-03-23", "2024-02-26")),
+    "texts in a format": (
+        MOMENTS, pa.string(), moments("month", "2020-01", "2024-12", written="%d.%m.%Y"),
+    ),
+    "floats as years": ([*FLOATS, 2024.0, 2024.5], pa.float64(), moments("year", "1900", "2030")),
+    "floats in a format": (
+        [*FLOATS, 20240229.0, 20230229.0], pa.float64(),
+        moments("day", "2020-01-01", "2024-12-31", written="%Y%m%d", rule="clamp"),
+    ),
+    "dates as days": (
+        [None, *(datetime.date(*day) for day in ((2024, 2, 29), (1, 1, 1), (9999, 12, 31)))],
+        pa.date32(), moments("day", "2020-01-01", "2024-12-31"),
+    ),
+    "timestamps as hours": (
+        instants(), pa.timestamp("us"),
+        moments("hour", "2020-03-28T22:00:00", "2020-03-29T05:00:00", "Europe/Berlin"),
+    ),
+    "instants as hours": (
+        instants(datetime.UTC), pa.timestamp("us", "UTC"),
+        moments("hour", "2020-03-28T22:00:00", "2020-03-29T05:00:00", "Europe/Berlin"),
+    ),
+    "instants as months": (
+        instants(datetime.UTC), pa.timestamp("us", "UTC"),
+        moments("month", "1969-12", "2024-03", "Europe/Berlin", "", "clamp"),
+    ),
     "truth values as such": ([None, True, False], pa.bool_(), truth("v")),
     "texts as truth values": ([*TEXTS, "1", "0", "ja", "Ja", "nein"], pa.string(), truth("v")),
     "whole numbers as truth values": ([None, 0, 1, -1, 2, 10], pa.int16(), truth("v")),
@@ -133,11 +193,12 @@ def case_column(case) -> pa.Array:
 def coded(engine, attributes) -> list[dict[str, int]]:
     """The codes of all columns of each record, in the order of column `id`."""
     (records,) = engine.open_records([*attributes, "id"], person_column=None)
-    codes = {
-        name: encode_attribute(records, attribute).cast("int64")
-        for name, attribute in attributes.items()
-    }
-    expression = records.table.select(records.table.id, **codes).order_by("id")
+    universe = Universe(tuple(attributes.values()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup, "COMPARED_TEXTS", 1_000)
+        table = lookup.record_codes(engine, records, universe, {"id": records.table.id})
+    codes = {name: table[f"code_{number}"].cast("int64") for number, name in enumerate(attributes)}
+    expression = table.select(table.id, **codes).order_by("id")
     return [row for batch in engine.batches(expression) for row in batch.to_pylist()]
 
 

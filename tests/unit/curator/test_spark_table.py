@@ -107,7 +107,7 @@ BAD_COLUMNS = {
     "in another case": ({"V": [SECRET]}, "has no column 'v'"),
     "bytes": ({"v": [SECRET.encode()]}, "'v' in a type that cannot be counted"),
     "lists": ({"v": [[1], [2]]}, "'v' in a type that cannot be counted"),
-    "instants": ({"v": pa.array([1], pa.timestamp("us"))}, "'v' in a type that cannot be counted"),
+    "milliseconds": ({"v": pa.array([1], pa.timestamp("ms"))}, "'v' in milliseconds"),
 }
 
 
