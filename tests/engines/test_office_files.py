@@ -184,6 +184,15 @@ def test_a_line_that_is_no_object_is_left_out_and_touches_no_other(project, tmp_
     assert CANARY not in synth("measure", path).stderr
 
 
+def test_a_key_that_no_line_has_is_told_to_the_keeper(project, tmp_path):
+    path = project(people=None, source={"path": "people.jsonl"})
+    (tmp_path / "people.jsonl").write_text('{"age": 34, "Sex": "Male", "town": "Nord"}\n' * 9)
+    found = json.loads(synth("inspect", path, "--json").stdout)
+    assert "sex: no record at the beginning has this key" in found["sentences"][0]
+    (tmp_path / "people.jsonl").write_text("")
+    assert synth("inspect", path).returncode == 1
+
+
 def test_texts_keep_their_bytes_whatever_the_encoding_that_a_file_states(project, tmp_path):
     import pyreadstat
 

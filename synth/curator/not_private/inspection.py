@@ -125,6 +125,8 @@ class Inspection:
     """Names of the header that are numbers or empty."""
     names_are_values: bool
     """Every configured column of texts holds its own name as a value in the first records."""
+    absent: tuple[str, ...] = ()
+    """Configured columns that no record at the beginning has, where no file states its columns."""
 
 
 def inspect_source(
@@ -189,6 +191,7 @@ def _inspect(
         id_like=() if person is not None else tuple(each for each in ids if each.repeated),
         names_like_data=tuple(looks_like_data(found.names)) if is_named else (),
         names_are_values=names_are_values,
+        absent=tuple(name for name in needed if name not in found.names),
     )
 
 

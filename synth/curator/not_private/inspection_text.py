@@ -89,6 +89,8 @@ def _whole(found: Inspection) -> Iterator[str]:
             "the first line looks like a record, not like names of columns: if the file has no "
             "line of names, list the columns in their order: `header: [...]` in source"
         )
+    for name in found.absent:
+        yield f"{name}: no record at the beginning has this key; compare it with the file"
     out = found.left_out
     if out.too_few_fields or out.too_long:
         yield (
