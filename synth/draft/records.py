@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from synth.config import FileSource, SourceConfig
-from synth.config.bins import FARTHEST, LARGEST
+from synth.config.bins import FARTHEST, LARGEST, MAX_LEVELS
 from synth.config.columns import FALSE_TEXTS, TRUE_TEXTS
 from synth.config.source_files import CSV
 from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
@@ -118,6 +118,8 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
         return _labelled(column)
     if not column.filled:
         return DraftColumn(name, left_out="no record has a value here; take levels from a codebook")
+    if _has_one_form_of_date(column):
+        return _date(column)
     is_numeric = column.numbers >= NEARLY_ALL * column.filled and not column.padded
     is_whole = is_numeric and column.whole == column.numbers
     if _looks_like_identifier(column) and (is_whole or not is_numeric):
@@ -172,6 +174,32 @@ def _with_labels(
     return (*entries, *([Entry("title", title)] if title else [])), advice
 
 
+def _has_one_form_of_date(column: InferredColumn) -> bool:
+    return max(column.iso_dates, column.dotted_dates) >= NEARLY_ALL * column.filled
+
+
+def _date(column: InferredColumn) -> DraftColumn:
+    """Days between whole years: round bounds, which tell less than the first and the last day."""
+    first, last = column.first_year or 1, column.last_year or 9999
+    days = (last - first + 1) * 366 <= MAX_LEVELS
+    entries = [
+        Entry("type", "datetime" if column.times else "date"),
+        Entry("first", Number(f"{first}-01-01" if days else f"{first}-01")),
+        Entry("last", Number(f"{last}-12-31" if days else f"{last}-12")),
+        Entry("resolution", "day" if days else "month"),
+    ]
+    if column.dotted_dates > column.iso_dates:
+        entries.append(Entry("format", "%d.%m.%Y"))
+    if column.missing_words or column.filled < column.records:
+        entries.append(Entry("missing", ("", *column.missing_words)))
+    else:
+        entries.append(Entry("missing", ("",), confirmed=True))
+    advice = ["take the resolution that will be asked for: day, week, month, quarter or year"]
+    if column.times:
+        advice.append("times with a known offset count by the clock of `time_zone`, else of UTC")
+    return DraftColumn(column.name, (*entries, *_rest("missing")), tuple(advice))
+
+
 def _are_truths(levels: tuple[str, ...]) -> bool:
     """Whether all levels are words for true and false, of one kind: not `t` beside `no`."""
     words = {level.lower() for level in levels}
@@ -220,7 +248,7 @@ def _ordered(column: InferredColumn, *, is_whole: bool) -> DraftColumn:
 
 def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
     has_dates = column.dates >= NEARLY_ALL * column.filled
-    dates = "dates are text here; show year, month or age as a whole number in a view or a copy"
+    dates = "dates in several forms, or in one that is not known here: give `type: date` a `format`"
     if column.levels is None:
         return DraftColumn(
             column.name,

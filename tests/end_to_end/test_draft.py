@@ -30,6 +30,8 @@ def people(number=200):
             "code": f"0{n % 9}",
             "visit": f"2020-01-{n % 28 + 1:02}",
             "seen": f"20{n % 90 + 10}-03-04",
+            "born": f"{n % 28 + 1}.{n % 12 + 1}.{1950 + n % 40}",
+            "at": f"2024-01-{n % 28 + 1:02} 1{n % 10}:00:00",
             "note": f"{CANARY}-{n % 150}",
             "none": "",
             "flag": n % 2,
@@ -80,6 +82,9 @@ def test_every_format_gives_a_private_draft_that_no_command_accepts(table, tmp_p
         "town",
         "code",
         "visit",
+        "seen",
+        "born",
+        "at",
         "flag",
         "member",
         "agrees",
@@ -90,9 +95,19 @@ def test_every_format_gives_a_private_draft_that_no_command_accepts(table, tmp_p
     assert columns["sex"]["missing"] == ["", "NA"]
     assert columns["code"]["levels"] == [f"0{n}" for n in range(9)]
     assert columns["flag"]["levels"] == ["0", "1"]
+    day = {"missing": [""], "out_of_domain": "missing", "source": None, "resolution": "day"}
+    assert {key: str(columns["visit"][key]) for key in ("type", "first", "last")} == {
+        "type": "date", "first": "2020-01-01", "last": "2020-12-31",
+    }  # fmt: skip
+    assert columns["born"]["format"] == "%d.%m.%Y"
+    assert str(columns["born"]["first"]), str(columns["born"]["last"]) == (
+        "1950-01-01",
+        "1989-12-31",
+    )
+    assert columns["at"].items() >= {**day, "type": "datetime"}.items()
     assert columns["member"]["type"] == columns["agrees"]["type"] == "boolean"
     assert columns["agrees"]["missing"] == ["", "NA"]
-    for name in ("id", "serial", "note", "seen", "none"):
+    for name in ("id", "serial", "note", "none"):
         assert re.search(rf"^# left out: {name}: ", text, re.MULTILINE), name
     assert CANARY not in text + done.stdout + done.stderr
     for command in ("check", "plan", "run", "measure"):
@@ -180,7 +195,7 @@ def test_a_workbook_with_dates_and_sheets_is_drafted_and_published(tmp_path):
     assert done.returncode == 0, done.stderr
     found, _, text = drafted(config)
     assert "  sheet: visits\n" in text
-    assert found["day"]["levels"][0] == "2020-01-01"
+    assert (found["day"]["type"], str(found["day"]["first"])) == ("date", "2020-01-01")
     assert (found["age"]["type"], found["member"]["type"]) == ("integer", "boolean")
     confirmed(config)
     done = synth("run", config)

@@ -46,7 +46,7 @@ def test_a_table_and_a_file_give_the_same_draft(tmp_path, server):
     assert draft(tmp_path, "drafted.csv", "-o", "file.yaml").returncode == 0
     found = domain(tmp_path / "table.yaml")
     assert found == domain(tmp_path / "file.yaml")
-    assert list(found) == ["age", "pay", "rate", "sex"]
+    assert list(found) == ["age", "pay", "rate", "sex", "born"]
     text = (tmp_path / "table.yaml").read_text()
     assert "# left out: id:" in text
     assert "# left out: place: its type cannot be counted" in text

@@ -30,6 +30,13 @@ ELSEWHERE = FileSource(Path("table"), Dialect(), "keep", "")
 NO_CODEBOOK = FileCodebook()
 
 
+ISO_DATE = (
+    "[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    "([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
+)
+DOTTED_DATE = "(0?[1-9]|[12][0-9]|3[01])[.](0?[1-9]|1[0-2])[.][1-9][0-9]{3}"
+
+
 @dataclass(frozen=True)
 class InferredColumn:
     """One column of the raw data. Secret: every field but the name comes from the records."""
@@ -56,6 +63,15 @@ class InferredColumn:
     """How many filled values are numbers with a decimal comma."""
     kept: int = 0
     """How many values hold bytes that the encoding does not have."""
+    iso_dates: int = 0
+    """How many filled values are a day in ISO 8601, with a time or without."""
+    times: int = 0
+    """How many of these have a time."""
+    dotted_dates: int = 0
+    """How many filled values are a day such as 31.1.2024."""
+    first_year: int | None = None
+    last_year: int | None = None
+    """The years of the earliest and the latest of all these days."""
     codebook: FileCodebook = NO_CODEBOOK
     """What the file itself says of the column."""
 
@@ -157,6 +173,11 @@ def _infer(
             levels=levels.get(n),
             commas=part[9],
             kept=part[10],
+            iso_dates=part[11],
+            times=part[12],
+            dotted_dates=part[13],
+            first_year=None if part[14] is None else int(part[14]),
+            last_year=None if part[15] is None else int(part[15]),
             codebook=codebooks.get(name, NO_CODEBOOK),
         )
         for n, (name, part) in enumerate(zip(names, parts, strict=True))
@@ -220,7 +241,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
-    """One row: the number of records, then eleven values for every column.
+    """One row: the number of records, then sixteen values for every column.
 
     `missing` has the words for missing values of every column.
     """
@@ -249,6 +270,14 @@ def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
             f"approx_count_distinct({v})",
             f"count(*) FILTER (WHERE regexp_full_match({v}, '{COMMA.pattern}'))",
             f"count(*) FILTER (WHERE regexp_matches({c}, '{KEPT.pattern}'))",
+            f"count(*) FILTER (WHERE regexp_full_match({v}, '{ISO_DATE}'))",
+            f"count(*) FILTER (WHERE regexp_full_match({v}, '{ISO_DATE}') AND length({v}) > 10)",
+            f"count(*) FILTER (WHERE regexp_full_match({v}, '{DOTTED_DATE}'))",
+            *(
+                f"{found}(CASE WHEN regexp_full_match({v}, '{ISO_DATE}') THEN left({v}, 4) "
+                f"WHEN regexp_full_match({v}, '{DOTTED_DATE}') THEN right({v}, 4) END)"
+                for found in ("min", "max")
+            ),
         ]
     source = f"SELECT {', '.join(inner)} FROM records" if inner else "SELECT 1 FROM records"
     return f"SELECT {', '.join(outer)} FROM ({source})"

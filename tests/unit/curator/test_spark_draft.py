@@ -93,7 +93,7 @@ def test_a_draft_of_a_table_is_that_of_its_files_and_counts_alike_once_confirmed
     place = f'  spark:\n    table: "{table}"\n    master: "local[2]"\n'
     assert drafted == of_files.replace('  path: "people/*.parquet"\n', place)
     assert CANARY not in drafted + said
-    assert re.findall(r"^# left out: (\w+):", drafted, re.M) == ["id", "born", "note", "blob"]
+    assert re.findall(r"^# left out: (\w+):", drafted, re.M) == ["id", "note", "blob"]
     with pytest.raises(ConfigError) as refused:
         load_config(tmp_path / "spark.yaml")
     assert len(refused.value.problems) == drafted.count(": !CONFIRM") > 20
