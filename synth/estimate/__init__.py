@@ -1,6 +1,6 @@
 """From noisy measurements to a non-negative table, and from that to whole counts."""
 
-from synth.estimate.any_size import Estimate, draws_cells, estimate, moved_records
+from synth.estimate.any_size import Estimate, estimate, moved_records
 from synth.estimate.gate import judge
 from synth.estimate.gate_repair import PublicSeeds, gated
 from synth.estimate.rounding import rake, required_atoms, round_counts
@@ -9,7 +9,6 @@ from synth.estimate.whole.estimate import estimate_whole
 __all__ = [
     "Estimate",
     "PublicSeeds",
-    "draws_cells",
     "estimate",
     "estimate_whole",
     "gated",

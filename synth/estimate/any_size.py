@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from synth.config import Config
-from synth.domain import DENSE_LIMIT_CELLS
 from synth.domain.counts import Counts
 from synth.estimate.blocks.estimate import estimate_blocks
 from synth.estimate.listed.estimate import estimate_listed
 from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import estimate_whole
 from synth.measurements import Measurements
-from synth.plan.costs import is_held
+from synth.plan.costs import draws_cells, is_held
 
 
 class Estimate(Protocol):
@@ -35,26 +34,20 @@ class Estimate(Protocol):
 def estimate(measurements: Measurements, config: Config, *, drawn_seed: int) -> Estimate:
     """Fit one non-negative table of counts to all noisy tables.
 
-    Which way is taken is a public rule: cells are listed (`sparse`) where a table has a threshold
-    or the universe is beyond `DENSE_LIMIT_CELLS`; the whole table is held where `is_held` says so;
-    in between it is passed over block by block.
+    Which way is taken is a public rule: rows are drawn from a model of all columns where
+    `draws_cells` says so; else the whole table is held where `is_held` says so, or passed over
+    block by block.
 
     Privacy: post-processing of the measurements and the public configuration; `drawn_seed` is
-    public, and used where `draws_cells` says so.
+    public, and used where cells are drawn.
     Ensures: the same bytes for the same input, whatever the number of threads.
     Raises: BugError if there is no table, or one does not have the size of its margin.
     """
-    if draws_cells(measurements, config):
+    if draws_cells(measurements.table_events, config.universe):
         return estimate_listed(measurements, config, seed=drawn_seed)
     if not is_held(config.universe):
         return estimate_blocks(measurements, config)
     return estimate_whole(measurements, config)
-
-
-def draws_cells(measurements: Measurements, config: Config) -> bool:
-    """Whether cells are drawn from a model: only those that may hold records are ever listed."""
-    listed = any(table.event.threshold is not None for table in measurements.tables)
-    return listed or config.universe.size > DENSE_LIMIT_CELLS
 
 
 def moved_records(
@@ -66,7 +59,7 @@ def moved_records(
     to whole numbers of 2^-30 records first, and has no last digits that count. `drawn` and
     `rounding` are the public seeds.
     """
-    if draws_cells(measurements, config):
+    if draws_cells(measurements.table_events, config.universe):
         estimated = estimate_listed(measurements, config, seed=drawn)
         return estimated.moved(published, rounding, config.universe.shape)
     if not is_held(config.universe):

@@ -10,7 +10,7 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
+from synth.domain import Margin, Universe
 from synth.estimate.listed.tables import SumTable, noisy_total, one_way
 from synth.measurements import Measurements
 from synth.privacy import TableEvent
@@ -31,13 +31,13 @@ _LARGEST_STEP = 30.0
 def quick_guess(measurements: Measurements, universe: Universe) -> Callable[[Margin], Floats]:
     """The counts of any table, at the resolution of the codes, as far as noisy tables tell.
 
-    Where the universe can be held it is `maximum_entropy`. Above that the columns do not depend
-    on each other: the product of what is known of each.
+    Where these are all of single columns it is the product of what is known of each. Otherwise it
+    is `maximum_entropy`, which passes over every cell of the universe.
 
     Privacy: post-processing of the measurements.
     Shapes and units: float64, flat in C order over the table, records.
     """
-    if universe.size <= DENSE_LIMIT_CELLS:
+    if any(len(table.event.table) > 1 for table in measurements.tables):
         cells = maximum_entropy(measurements, universe)
         return lambda margin: margin.sums(universe, cells)
     tables = [SumTable.of(table, universe) for table in measurements.tables]

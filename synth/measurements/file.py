@@ -97,7 +97,7 @@ def write_tables(stream: BinaryIO, measurements: Measurements) -> None:
         stream,
         schema,
         compression="zstd",
-        use_dictionary=code_columns([table.event for table in measurements.tables]),
+        use_dictionary=code_columns(measurements.table_events),
         column_encoding={
             "table": "DELTA_BINARY_PACKED",
             "cell": "DELTA_BINARY_PACKED",
@@ -119,7 +119,7 @@ def _schema(measurements: Measurements) -> pa.Schema:
             pa.field("table", pa.int16(), nullable=False),
             pa.field("cell", pa.int64(), nullable=False),
             pa.field("noisy_count", _stored_type(measurements), nullable=False),
-            *code_fields([table.event for table in measurements.tables]),
+            *code_fields(measurements.table_events),
         ],
         metadata={METADATA_KEY: json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode()},
     )

@@ -83,20 +83,25 @@ class Measurements:
         return digest.hexdigest()
 
     @property
+    def table_events(self) -> tuple[TableEvent, ...]:
+        """What was measured of tables, in their order."""
+        return tuple(table.event for table in self.tables)
+
+    @property
     def events(self) -> tuple[PrivacyEvent, ...]:
         """What was measured: the tables, then the selections, then the look.
 
         With a look more is paid for than they cost: the whole of what was reserved for after it.
         """
         looks = () if self.look is None else (self.look.event,)
-        return (*(table.event for table in self.tables), *self.selections, *looks)
+        return (*self.table_events, *self.selections, *looks)
 
     def head(self, tables: str) -> dict[str, Any]:
         """All but the counts of tables, in JSON values; their events are under that key."""
         head: dict[str, Any] = {
             "release_id": self.release_id,
             "configuration_hash": self.configuration_hash,
-            tables: [table.event.to_plain() for table in self.tables],
+            tables: [event.to_plain() for event in self.table_events],
         }
         if self.selections:
             head["selections"] = [event.to_plain() for event in self.selections]

@@ -1,4 +1,4 @@
-"""The error to expect above the dense limit, where one model is fitted to all noisy tables.
+"""The error to expect where one model of all columns is fitted to small noisy tables.
 
 The model pools what every table of two or more columns tells about pairs. With d columns of D_j
 codes, g their geometric mean, S codes in all at the finest levels of the tables of pairs, and P the
@@ -39,8 +39,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.plan.after_nonnegativity import ErrorsAfterFit, thinness
+from synth.plan.costs import are_small
 from synth.plan.linear_theory import Axis, Question
 from synth.plan.listed import unlisted_share
+from synth.plan.look import is_modelled
 from synth.plan.noise_sums import MEAN_ABSOLUTE, noise_variances
 from synth.plan.problem import Problem
 from synth.plan.rounds import Schedule
@@ -110,7 +112,8 @@ class ErrorsOfClasses:
     """The expected total variation of every question, after the fit of the model to some tables.
 
     For ranges it is the mean absolute error as a share of the records. A list of cells tells about
-    single cells only. What does not depend on the number of records is worked out once.
+    single cells only, and single cells are told at all where records share them. What does not
+    depend on the number of records is worked out once.
     Requires: the questions were made for these axes.
     """
 
@@ -176,14 +179,21 @@ class ErrorsOfClasses:
         for order, (numbers, places, factors) in self._groups.items():
             errors = self._of_order(order, places, ones, records)
             found[numbers] = factors * errors
-        listed = [
-            1 - (1 - thinness(self._cells, records)) * (1 - unlisted_share(event, records))
-            for event in self._lists
-        ]
+        cells = self._of_cells(ones, records)
         return [
-            min([1.0, *listed]) if question.kind == "cells" else float(error)
+            cells if question.kind == "cells" else float(error)
             for question, error in zip(self._questions, found, strict=True)
         ]
+
+    def _of_cells(self, ones: Floats, records: int) -> float:
+        """The error of single cells: what the model gets right, or a list, if records fill them."""
+        together = 1 - thinness(self._cells, records)
+        if not together:
+            return 1.0
+        every = np.arange(len(self._sizes))[None, :]
+        modelled = float(self._of_order(len(self._sizes), every, ones, records)[0])
+        listed = [unlisted_share(event, records) for event in self._lists]
+        return 1 - together * (1 - min([modelled, *listed]))
 
     def _of_order(self, order: int, places: Ints, ones: Floats, records: int) -> Floats:
         """The errors of tables of so many columns each: one row of `places` for every table."""
@@ -219,13 +229,15 @@ def errors_after_fit(
     questions: tuple[Question, ...],
     schedule: Schedule | None = None,
 ) -> ErrorsAfterFit | ErrorsOfClasses:
-    """The forecast for the size of the universe.
+    """The forecast for the way in which these tables are fitted.
 
     With a `schedule`, some tables are chosen in the run, and `events` are those of a likely one.
 
     Privacy: a function of the public problem and of planned or measured tables.
     """
-    if is_wide(problem):
+    first = events if schedule is None else schedule.first
+    modelled = is_modelled(problem) and are_small(first, problem.universe)
+    if modelled or is_wide(problem) or any(event.threshold is not None for event in first):
         return ErrorsOfClasses(problem.axes, events, questions, schedule)
     return ErrorsAfterFit(problem.axes, events, questions)
 

@@ -42,6 +42,8 @@ SECONDS_PER_VALUE = 0.5e-6
 HELD_CELLS, HELD_CELLS_WITH_HIERARCHIES = 500_000, 20_000_000
 """Up to so many cells all are held and fitted at once. Beyond them it takes too long to pass over
 cells that hold nothing; but only of what is held the groups of hierarchies are kept consistent."""
+SMALL_TABLE_CELLS = 10**6
+"""The model of all columns is fitted to tables of sums of at most so many cells."""
 BLOCKS_MEMORY_BASE_BYTES = 350_000_000
 BLOCKS_MEMORY_BYTES_PER_CELL = 8
 """Counts in the measuring process; then noisy counts and what is looked up for them."""
@@ -52,7 +54,9 @@ LIST_MEMORY_BASE_BYTES = 190_000_000
 LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
 LIST_MEMORY_BYTES_PER_CELL = 60
 LIST_MEMORY_BYTES_PER_VALUE = 5
-"""Above the dense limit: codes of filled or listed cells, and of the cells of the estimate."""
+"""Where rows are drawn: codes of filled or listed cells, and of the cells of the estimate."""
+COUNTED_BYTES_PER_CELL = 8
+"""Up to the dense limit every cell is counted, whatever is measured of them."""
 DISK_BASE_BYTES = 250_000
 """Manifest, its schema and the data card."""
 DISK_BYTES_PER_CELL = 1.0
@@ -78,6 +82,31 @@ def is_held(universe: Universe) -> bool:
     return universe.size <= (HELD_CELLS_WITH_HIERARCHIES if has_hierarchies else HELD_CELLS)
 
 
+def draws_cells(events: Sequence[TableEvent], universe: Universe) -> bool:
+    """Whether the rows are drawn from one model of all columns that is fitted to these tables.
+
+    So it is where cells are listed, in every universe beyond `DENSE_LIMIT_CELLS`, and in one too
+    large to be held of which only small tables are measured: what they tell is about a few columns
+    each, and to pass over every cell would cost time and say no more.
+
+    Privacy: a function of the public universe and of planned or measured tables.
+    """
+    if any(event.threshold is not None for event in events):
+        return True
+    if universe.size > DENSE_LIMIT_CELLS:
+        return True
+    return not is_held(universe) and are_small(events, universe)
+
+
+def are_small(events: Sequence[TableEvent], universe: Universe) -> bool:
+    """Whether these are tables of sums alone, none of them large.
+
+    Privacy: a function of the public universe and of planned or measured tables.
+    """
+    most = min(SMALL_TABLE_CELLS, universe.size - 1)
+    return all(event.cells <= most for event in events)
+
+
 def effort_of(cells: int) -> float:
     """What the numbers of iterations of an estimate by blocks are multiplied by."""
     return min(FULL_EFFORT, max(LEAST_EFFORT, CELLS_OF_ONE / cells))
@@ -101,12 +130,15 @@ def forecast_costs(
     measured = sum(stored_cells(event, records) for event in events)
     lists = [event for event in events if event.threshold]
     columns = len(universe.attributes)
-    if lists or universe.size > DENSE_LIMIT_CELLS:
+    drawn = draws_cells(events, universe)
+    if drawn:
         listed = sum(stored_cells(event, records) for event in lists)
         filled = max(listed, min(records, universe.size))
         memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
         memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * filled
         memory += MEMORY_BYTES_PER_CELL * (measured - listed)
+        if not lists and universe.size <= DENSE_LIMIT_CELLS:
+            memory += COUNTED_BYTES_PER_CELL * universe.size
         seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
     else:
         held = max(measured, universe.size)
@@ -116,7 +148,7 @@ def forecast_costs(
         else:
             memory = BLOCKS_MEMORY_BASE_BYTES + BLOCKS_MEMORY_BYTES_PER_CELL * held
             seconds = SECONDS_BASE + BLOCKS_SECONDS_PER_CELL * effort_of(universe.size) * held
-    if universe.size > DENSE_LIMIT_CELLS:
+    if drawn:
         seconds += SECONDS_PER_TABLE * len(events)
         fit = _seconds_of_fit(universe, [event for event in events if event.threshold is None])
         seconds += fit * FITS_WITH_A_LIST if lists else fit

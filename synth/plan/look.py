@@ -21,6 +21,7 @@ from fractions import Fraction
 from synth.config import Config
 from synth.noise import noise_law
 from synth.plan.after_nonnegativity import THIN
+from synth.plan.costs import is_held
 from synth.plan.problem import CONSIDERED_RECORDS, Problem, Seen, problem_of
 from synth.plan.spending import Spending
 from synth.privacy import (
@@ -128,6 +129,24 @@ def plan_look(config: Config) -> Look | None:
     Privacy: a function of the configuration alone.
     """
     return look_of(problem_of(config))
+
+
+def is_modelled(problem: Problem) -> bool:
+    """Whether small tables are planned for one model of all columns, as above the dense limit.
+
+    It is where noise hides most records: a look tells, or in a universe too large to be held so
+    many cells for every record that it is thin. Not for one or two columns, nor with hierarchies
+    in a universe that is held.
+
+    Privacy: a function of the public problem and of noisy counts.
+    """
+    universe, seen = problem.universe, problem.seen
+    has_levels = any(attribute.hierarchy for attribute in problem.attributes)
+    if is_held(universe) and (len(problem.attributes) < 3 or has_levels):
+        return False
+    if seen is not None and seen.visible is not None:
+        return seen.visible <= TOGETHER
+    return not is_held(universe) and universe.size > THIN * problem.records
 
 
 def left_to_plan(problem: Problem, noisy_counts: Sequence[int] | None = None) -> Problem:

@@ -10,6 +10,7 @@ from synth.domain import Margin
 from synth.errors import BugError
 from synth.plan.adaptive import likely_tables, schedule_of
 from synth.plan.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, is_sparse, listing_event
+from synth.plan.look import is_modelled
 from synth.plan.margins import (
     best_shares,
     in_order,
@@ -52,21 +53,24 @@ def ways_to_spend(problem: Problem) -> Iterator[Spending]:
 def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
     """All that `auto` considers.
 
-    The universe alone; with all 1-way tables or the best marginals, at several splits of epsilon;
-    the best marginals alone; all marginals of one order alike; the tables that the adaptive
-    strategy would choose if all dependences were alike. Smaller tables get Laplace noise,
-    and in further alternatives Gaussian noise, where delta is positive.
+    The universe alone; with all 1-way tables or the best marginals, at several splits of epsilon.
+    Without the universe: all that `wide_ways` has where `is_modelled` says so; else the best
+    marginals alone; all marginals of one order alike; the tables that the adaptive strategy would
+    choose if all dependences were alike. Smaller tables get Laplace noise, and in further
+    alternatives Gaussian noise, where delta is positive.
     """
     yield _universe_alone(problem)
+    modelled = is_modelled(problem)
     margins, ones = workload_margins(problem), margins_of_order(problem, 1)
     epsilon = problem.privacy.epsilon
     for noise in noises(problem):
         purse = Purse(epsilon, noise)
         shares = best_shares(problem, margins, purse)
-        if margins:
+        if margins and not modelled:
             events = purse.events(problem, margins, shares)
             yield Spending("best marginals", events, noise)
-        yield from _all_alike(problem, purse)
+        if not modelled:
+            yield from _all_alike(problem, purse)
         if len(problem.attributes) > 1:
             yield from _beside_universe(
                 problem, "universe + 1-way", ones, one_way_shares(problem, ones, purse), noise
@@ -76,7 +80,9 @@ def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
             yield from _beside_universe(
                 problem, "universe + best marginals", [*beside], [*beside.values()], noise
             )
-    if schedule_of(problem).rounds:
+    if modelled:
+        yield from wide_ways(problem)
+    elif schedule_of(problem).rounds:
         yield _adaptive(problem)
 
 

@@ -171,10 +171,10 @@ def _harmless(problem: Problem, records: int) -> list[float]:
 def is_thin(problem: Problem) -> bool:
     """Whether it is known that most cells are empty, so that all orders count alike.
 
-    Above the dense limit it is; below, a look tells.
+    Above the dense limit it is; below, a look tells, or the number of records that is declared.
     """
-    seen = problem.seen.records if problem.seen is not None else None
-    return is_wide(problem) or (seen is not None and problem.universe.size > THIN * max(1, seen))
+    known = problem.total if problem.seen is None else problem.seen.records
+    return is_wide(problem) or (known is not None and problem.universe.size > THIN * max(1, known))
 
 
 def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float], thin: bool) -> float:
@@ -268,15 +268,19 @@ def planned_way(config: Config, noisy_counts: Sequence[int] | None = None) -> Sp
 def possible_plans(config: Config) -> list[Spending]:
     """The ways to spend the budget that a run may take: one, unless a look comes first.
 
-    Then all that is weighed for a guess, for no record and for as many as can be; what is weighed
-    for other numbers has tables between those.
+    Then all that is weighed for a guess, for no record and for as many as can be, whether noise
+    hides them or not; what is weighed for other numbers has tables between those.
 
     Privacy: a function of the configuration alone.
     """
     if plan_look(config) is None:
         return [planned_way(config)]
     guess = problem_to_plan(config)
-    numbers = (Seen(each, None, MOST_RECORDS) for each in (1, MOST_RECORDS))
+    numbers = (
+        Seen(records, visible, MOST_RECORDS)
+        for records in (1, MOST_RECORDS)
+        for visible in (None, 0.0)
+    )
     problems = (guess, *(replace(guess, seen=seen) for seen in numbers))
     return list({way.charged: way for each in problems for way in _ways(each)}.values())
 

@@ -1,4 +1,4 @@
-"""The ways to spend above the dense limit: small tables of sums, for one model of all columns.
+"""The ways to spend on small tables of sums alone, for one model of all columns.
 
 The rows follow a model that is fitted to all noisy tables at once and pools what each of them says
 about every column. So hardly any pair is too weak to be measured: all pairs get noise alike,
@@ -21,6 +21,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from synth.domain import DENSE_LIMIT_CELLS, Margin
+from synth.plan.costs import SMALL_TABLE_CELLS
 from synth.plan.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, listing_event
 from synth.plan.margins import in_order, margins_of_order, one_way_shares
 from synth.plan.noise_sums import noise_variance
@@ -57,10 +58,8 @@ CHOSEN_RULE = (
     "noisy columns, and none is chosen twice"
 )
 """What may be chosen, in words."""
-LARGEST_PAIR_CELLS = 10**6
-"""A pair of columns with more cells is not measured."""
 MOST_PAIRS, MOST_CELLS_IN_ALL = 5000, 1 << 24
-"""Nor are more pairs than these, or with more cells in all: the smallest ones come first."""
+"""No more pairs than these are measured, nor with more cells in all: the smallest come first."""
 MANY_TABLES = 100
 """More tables get Gaussian noise alone where delta allows it. Its variance grows with their number,
 that of Laplace noise with the square: from some thirty tables on it is the smaller one."""
@@ -133,7 +132,7 @@ def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
     ones, pairs, *_ = _tables(problem)
     alone = one_way_shares(problem, ones, purse)
     counts = {min(each * len(ones), MOST_CHOSEN) for each in CHOSEN_PER_COLUMN}
-    scored = _small(problem, pairs, LARGEST_PAIR_CELLS, in_all=MOST_SCORED_CELLS)
+    scored = _small(problem, pairs, SMALL_TABLE_CELLS, in_all=MOST_SCORED_CELLS)
     candidates = tuple(Candidate(m, m.cells(problem.universe), Fraction(1)) for m in scored)
     for part in CHOSEN_ONE_WAY_PARTS:
         shares = [1 - part, *(part * share / sum(alone) for share in alone)]
@@ -159,10 +158,14 @@ def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
 
 
 def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
-    """The parts of epsilon that a list of heavy cells may get; only single cells need one."""
+    """The parts of epsilon that a list of heavy cells may get; only single cells need one.
+
+    Where every cell can be measured instead, `auto` lists none.
+    """
     if problem.strategy == SPARSE:
         return LISTED_SHARES
-    return (Fraction(0), *LISTED_SHARES) if problem.workload.cells else (Fraction(0),)
+    lists = is_wide(problem) and problem.workload.cells
+    return (Fraction(0), *LISTED_SHARES) if lists else (Fraction(0),)
 
 
 def _families(
@@ -231,10 +234,11 @@ def _tables(
     """1-way tables, all pairs that may be measured, those asked for if not all, and triples."""
     ones, universe = margins_of_order(problem, 1), problem.universe
     every = in_order(problem, [Margin(names, (0, 0)) for names in combinations(universe.names, 2)])
-    pairs = _small(problem, every, LARGEST_PAIR_CELLS)
+    pairs = _small(problem, every, SMALL_TABLE_CELLS)
     named = _asked_for(problem, 2)
     asked = [margin for margin in pairs if margin.names in named]
-    triples = in_order(problem, [Margin(names, (0, 0, 0)) for names in _asked_for(problem, 3)])
+    asked_for = (Margin(names, (0, 0, 0)) for names in _asked_for(problem, 3))
+    triples = in_order(problem, [margin for margin in asked_for if margin != problem.full])
     return ones, pairs, [] if len(asked) == len(pairs) else asked, triples
 
 

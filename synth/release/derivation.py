@@ -9,10 +9,11 @@ from typing import Any
 
 from synth.config import Config
 from synth.domain.counts import Counts
-from synth.estimate import PublicSeeds, draws_cells, estimate, gated
+from synth.estimate import PublicSeeds, estimate, gated
 from synth.estimate import moved_records as moved_by_last_digits
 from synth.measurements import Measurements, public_seed
 from synth.plan import Forecast, forecast
+from synth.plan.costs import draws_cells
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
 from synth.release.page.summary import Summary, summarise
@@ -73,11 +74,11 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
         rounded = fitted.round(seeds[ROUNDING])
         public_seeds = PublicSeeds(seeds[DRAWN], seeds[ROUNDING])
         passed = gated(rounded, fitted, measurements, config, public_seeds)
-    if not draws_cells(measurements, config) and not passed.drawn:
+    if not draws_cells(measurements.table_events, config.universe) and not passed.drawn:
         del seeds[DRAWN]
     look = measurements.look
     chosen = measurements.selections != () or look is not None
-    events = tuple(table.event for table in measurements.tables) if chosen else None
+    events = measurements.table_events if chosen else None
     noisy_counts = None if look is None else look.noisy_counts
     planned = forecast(config, events=events, noisy_counts=noisy_counts)
     return Derivation(

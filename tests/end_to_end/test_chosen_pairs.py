@@ -1,4 +1,4 @@
-"""Whole runs above the dense limit in which pairs are chosen by noisy scores."""
+"""Whole runs in which pairs are chosen by noisy scores, above the dense limit and below it."""
 
 import json
 import shutil
@@ -27,9 +27,9 @@ from tests.conftest import SMALL, merged
 from tests.end_to_end.test_look import Told
 from tests.unit.release.budget_oracle import budget_findings
 
-COLUMNS, LEVELS = 14, 5
-PAIRS = [(f"c{k}", f"c{k + 1}") for k in range(0, COLUMNS, 2)]
-"""Columns that are mostly alike, two and two."""
+LEVELS = 5
+COLUMNS, FEW_COLUMNS = 14, 10
+"""6 x 10^9 cells, and 10^7, of which each could be measured."""
 pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
 DELTA = {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}}
 PEOPLE = {"privacy": {"unit": {"column": "person", "max_records": 1}}}
@@ -50,13 +50,20 @@ CASES = {
         2,
         merged(total(4_000), {"privacy": {"neighbours": "replace-one"}}),
     ),
+    "few columns, after a look": (2_000, 2, {}, FEW_COLUMNS),
+    "few columns, a public total": (2_000, 1, total(2_000), FEW_COLUMNS),
 }
 
 
-def configured(place, records, epsilon, changes):
+def pairs_of(columns):
+    """Columns that are mostly alike, two and two."""
+    return [(f"c{k}", f"c{k + 1}") for k in range(0, columns, 2)]
+
+
+def configured(place, records, epsilon, changes, count=COLUMNS):
     generator = np.random.default_rng(3)
     columns = {}
-    for one, other in PAIRS:
+    for one, other in pairs_of(count):
         columns[one] = generator.integers(0, LEVELS, records)
         same = generator.random(records) < 0.9
         columns[other] = np.where(same, columns[one], generator.integers(0, LEVELS, records))
@@ -85,10 +92,9 @@ def configured(place, records, epsilon, changes):
 
 @pytest.mark.parametrize("name", CASES)
 def test_pairs_are_chosen_measured_paid_for_and_verified(tmp_path, log, name):
-    records, epsilon, changes = CASES[name]
-    config = load_config(configured(tmp_path, records, epsilon, changes))
-    look = plan_look(config)
-    assert (look is None) == ("public_totals" in changes)
+    config = load_config(configured(tmp_path, *CASES[name]))
+    look, pairs = plan_look(config), pairs_of(len(config.universe.names))
+    assert (look is None) == bool(config.public_totals)
     pipeline.measure(config, log=log, stream=NoiseStream(key=bytes(range(32))))
     folder = pipeline.publish(config, log=log).path
     assert verify_release(folder).release_id == "small"
@@ -105,8 +111,8 @@ def test_pairs_are_chosen_measured_paid_for_and_verified(tmp_path, log, name):
     chosen = [event.table for event in events[len(schedule.first) :]]
     assert len(set(chosen)) == len(schedule.rounds) == len(accounting["selections"])
     assert measured.selections == tuple(each.selection for each in schedule.rounds)
-    if len(chosen) > len(PAIRS):
-        assert sum(pair in chosen for pair in PAIRS) >= len(PAIRS) - 1
+    if len(chosen) > len(pairs):
+        assert sum(pair in chosen for pair in pairs) >= len(pairs) - 1
     promised = Budget(config.privacy.epsilon, config.privacy.delta)
     delta = config.privacy.delta if look is None else look.after.delta
     spent = total_budget(schedule.events, delta=delta)

@@ -414,7 +414,7 @@ ONE, OTHER = ("0",) * 5, ("0", "1", "0", "1", "1")
 @pytest.fixture
 def wide_toys(monkeypatch):
     """Universes of five columns of two levels, above the dense limit."""
-    for module in ("plan.wide", "curator.measuring", "estimate.maximum_entropy"):
+    for module in ("plan.wide", "plan.costs", "curator.measuring"):
         monkeypatch.setattr(f"synth.{module}.DENSE_LIMIT_CELLS", 1)
     monkeypatch.setattr(toy_runs, "COLUMNS", FIVE)
     monkeypatch.setattr(wide, "CHOSEN_PER_COLUMN", (1,))

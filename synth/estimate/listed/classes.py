@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,26 @@ class Classes:
         return Classes(whole_shares(shares[None, :])[0], tuple(map(whole_shares, laws)), total)
 
     def table(self, axes: Sequence[int]) -> Floats:
-        """The chances of the cells of one or two attributes, flat in C order."""
-        first, *others = ((self.laws[axis] / ONE) for axis in axes)
-        weighted = first * (self.shares / ONE)[:, None]
-        if not others:
+        """The chances of the cells of some attributes, flat in C order.
+
+        Of two halves of the attributes, about alike in cells, every class has a law; nothing has
+        the size of all cells times the number of classes.
+        """
+        sizes = [self.laws[axis].shape[1] for axis in axes]
+        ways = range(1, max(2, len(axes)))
+        middle = min(ways, key=lambda way: max(prod(sizes[:way]), prod(sizes[way:])))
+        weighted = self._laws_of(axes[:middle]) * (self.shares / ONE)[:, None]
+        if len(axes) == 1:
             return np.asarray(weighted.sum(axis=0))
-        return np.asarray(np.einsum("ka,kb->ab", weighted, others[0]).reshape(-1))
+        others = self._laws_of(axes[middle:])
+        return np.asarray(np.einsum("ka,kb->ab", weighted, others).reshape(-1))
+
+    def _laws_of(self, axes: Sequence[int]) -> Floats:
+        """By class, the chances of the cells of some attributes."""
+        first, *others = ((self.laws[axis] / ONE) for axis in axes)
+        for law in others:
+            first = (first[:, :, None] * law[:, None, :]).reshape(self.shares.size, -1)
+        return np.asarray(first)
 
     def log_probability(self, columns: Columns) -> Floats:
         """The log of the chance of every given cell; minus infinity where it is zero."""

@@ -15,7 +15,9 @@ from synth.domain.counts import Counts
 from synth.domain.totals import Atoms
 from synth.errors import BugError
 from synth.estimate.interactions import Interactions
+from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.support import Support
+from synth.estimate.listed.tables import SumTable
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.rounding import (
     moved_by_last_digits,
@@ -33,10 +35,12 @@ from synth.estimate.sums import (
 from synth.estimate.whole.model import MODEST_SIZE, LogLinearFit, WholeModel
 from synth.estimate.whole.top_down import has_hierarchies, top_down
 from synth.estimate.whole.towards_sums import NoisySums, tilt
-from synth.measurements import Measurements
+from synth.measurements import MeasuredTable, Measurements
 
 Floats = NDArray[np.float64]
 
+LEAST_MEAN = 1e-9
+"""What the fit starts from in a cell that the classes take to be empty, in records."""
 DISCOUNTS = (0.3, 0.0)
 """Shares of the variance of a cell's log mean to discount: the second is tried where the sums of
 the first contradict the noisy sums; see docs/estimation.md."""
@@ -120,8 +124,9 @@ class _Seen:
     sums: NoisyCoefficients | None
     group_sums: NoisyCoefficients | None
     variance: float
-    base: float
-    """The log of the mean count of a possible cell."""
+    base: Floats | float
+    """The log of the mean count of every cell, as the fit starts: the same for all possible ones;
+    where no cells were measured, by the latent classes of the noisy sums."""
 
     @staticmethod
     def of(measurements: Measurements, universe: Universe, possible: NDArray[np.bool_]) -> _Seen:
@@ -145,10 +150,20 @@ class _Seen:
                 group_sums = noisy_coefficients(every, interactions, universe)
         if sums is not None:
             total = float(sums.values[0]) * math.sqrt(interactions.size)
-        base = math.log(max(total, 1.0) / int(possible.sum()))
+        total = max(total, 1.0)
+        base: Floats | float = math.log(total / int(possible.sum()))
+        if full is None:
+            base = _by_classes(others, universe, total)
         return _Seen(
             interactions, possible, posterior, noisy_sums, sums, group_sums, variance, base
         )
+
+
+def _by_classes(tables: list[MeasuredTable], universe: Universe, total: float) -> Floats:
+    """The log of the mean count of every cell by the latent classes of some noisy sums."""
+    classes = fit_classes([SumTable.of(table, universe) for table in tables], universe, total)
+    means = total * classes.table(range(len(universe.shape)))
+    return np.log(np.maximum(means, LEAST_MEAN))
 
 
 @dataclass(frozen=True, eq=False)

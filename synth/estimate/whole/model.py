@@ -63,7 +63,7 @@ class WholeModel(LogLinear):
         possible: NDArray[np.bool_],
         *,
         noise_variance: float,
-        base: float,
+        base: Floats | float,
         discount: float,
     ) -> None:
         """Set up; `discount` is the share of the uncertainty that is discounted (see `fit`)."""
@@ -104,8 +104,11 @@ class WholeModel(LogLinear):
         return max(5, round(iterations * self._effort))
 
     def _start(self) -> Floats:
-        """The coefficients of the table of largest entropy that fits the noisy sums."""
-        if self.sums is None:
+        """The coefficients of the table of largest entropy that fits the noisy sums.
+
+        Nothing, where these are all that was measured: then the base has them.
+        """
+        if self.sums is None or self.posterior is None:
             return np.zeros(self.interactions.size)
         even = self._mean(np.full(self.interactions.size, self.base))
         low = self.interactions.order[self.sums.places] <= 1

@@ -10,7 +10,7 @@ from synth.domain.counts import Counts
 from synth.measurements import Measurements
 from synth.plan import plan_schedule
 from synth.plan.listed import expected_false_cells
-from synth.plan.problem import problem_of
+from synth.plan.look import problem_to_plan
 from synth.plan.usefulness import GOOD, NOISE, POOR, ROUGH, usefulness
 from synth.release.manifest.schema_terms import basis, listing, one_of, real, record, text, whole
 
@@ -76,10 +76,11 @@ def build_usefulness(config: Config, measurements: Measurements, rows: int) -> d
     Privacy: a function of the configuration, of which tables were measured, and of the published
     number of rows.
     """
-    events = [table.event for table in measurements.tables]
+    events = measurements.table_events
     look = measurements.look
-    schedule = plan_schedule(config, None if look is None else look.noisy_counts)
-    found = usefulness(problem_of(config), events, rows, schedule)
+    noisy_counts = None if look is None else look.noisy_counts
+    schedule = plan_schedule(config, noisy_counts)
+    found = usefulness(problem_to_plan(config, noisy_counts), events, rows, schedule)
     return {
         "explanation": EXPLANATION,
         "records": rows,

@@ -177,7 +177,7 @@ def plan_findings(
     candidates is known; only which of them was chosen is not.
     """
     planned, schedule = way.first, way.schedule
-    events = tuple(table.event for table in measurements.tables)
+    events = measurements.table_events
     first, later = events[: len(planned)], events[len(planned) :]
     same = first == planned
     if not same and not (other_arithmetic and _alike(first, planned)):

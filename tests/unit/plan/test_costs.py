@@ -9,7 +9,12 @@ import pytest
 
 from synth.domain import Attribute, Universe
 from synth.estimate.listed.class_fit import TRIPLES_OF_A_STEP
-from synth.plan.costs import LARGER_TABLES_OF_A_STEP, SECONDS_PER_FITTED_CELL
+from synth.plan.costs import (
+    LARGER_TABLES_OF_A_STEP,
+    SECONDS_PER_FITTED_CELL,
+    SMALL_TABLE_CELLS,
+    draws_cells,
+)
 from synth.plan.costs import forecast_costs as costs_of
 from synth.privacy import TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
@@ -162,3 +167,30 @@ def test_of_many_larger_tables_the_fit_looks_at_as_many_in_a_step_as_are_counted
     listed = replace(table(universe, *universe.names), threshold=9)
     with_list = costs_of(universe, [listed, *threes], formats=(), total=None)
     assert with_list.seconds > 1.5 * few
+
+
+def test_rows_are_drawn_from_a_model_where_cells_tell_nothing():
+    """Too many cells to hold, and none measured: so small tables are all there is to fit."""
+    ten = tuple("0123456789")
+    held, large, beyond = (columns(count, ten) for count in (5, 7, 10))
+    pair = TableEvent(large.names[:2], 100, 1, Fraction(1))
+    big = TableEvent(large.names, SMALL_TABLE_CELLS + 1, 1, Fraction(1), coarsening=(1,) * 7)
+    listed = TableEvent(held.names, 10**5, 1, Fraction(1), threshold=9)
+    whole = [TableEvent(each.names, each.size, 1, Fraction(1)) for each in (held, large)]
+    assert draws_cells([pair], large)
+    assert draws_cells([], beyond)
+    assert draws_cells([listed, pair], held)
+    for events, universe in (([pair], held), (whole[:1], held), ([pair, whole[1]], large)):
+        assert not draws_cells(events, universe)
+    assert not draws_cells([pair, big], large)
+    barely = Universe(tuple(Attribute(n, "categorical", ten[:9]) for n in "abcdef"))  # 531,441
+    assert not draws_cells([TableEvent(barely.names, barely.size, 1, Fraction(1))], barely)
+
+
+def test_counting_every_cell_is_paid_for_where_rows_are_drawn():
+    universe = columns(8, tuple("0123456789"))
+    pair = TableEvent(universe.names[:2], 100, 1, Fraction(1))
+    drawn = costs_of(universe, [pair], formats=("csv",), total=None)
+    assert drawn.memory_bytes > 8 * universe.size
+    blocks = forecast_costs(universe, formats=("csv",), total=None)
+    assert drawn.seconds < blocks.seconds / 2

@@ -21,17 +21,20 @@ from synth.plan.look import (
     after_look,
     hidden_records,
     is_drawable,
+    is_modelled,
     look_of,
     seen_by,
 )
 from synth.plan.printed import render
 from synth.plan.problem import Seen, problem_of
+from synth.plan.strategies import ways_to_spend
 from synth.plan.weighing import choose, possible_plans
 from synth.privacy import Budget, SelectionEvent, total_budget
 from tests.unit.plan import conftest as fixtures
 
 THIN = (10, 10, 10, 10, 3)
 MANY = 10**7
+HELD, TOO_LARGE = (10,) * 5, (10,) * 6
 
 
 def rendered(plan):
@@ -205,3 +208,26 @@ def test_without_a_look_nothing_is_said_of_one(configure):
     assert plan.look is None
     assert plan.to_plain()["look"] is None
     assert "look" not in rendered(plan)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seen", "modelled"),
+    [
+        (HELD, Seen(500, 0.0, 900), True),
+        (HELD, Seen(500, 0.9, 900), False),
+        (HELD, Seen(500, None, 900), False),
+        (HELD, None, False),
+        (HELD[:2], Seen(500, 0.0, 900), False),
+        (TOO_LARGE, Seen(500, 0.0, 900), True),
+        (TOO_LARGE, Seen(500, 0.9, 900), False),
+        (TOO_LARGE, Seen(None, None, 900), True),
+        (TOO_LARGE, Seen(10**7, None, 10**8), False),
+        (TOO_LARGE, None, True),
+    ],
+)
+def test_one_model_is_planned_for_where_noise_hides_the_records(configure, sizes, seen, modelled):
+    problem = replace(problem_of(configure(sizes, strategy="auto")), seen=seen)
+    assert is_modelled(problem) is modelled
+    names = {way.tables for way in ways_to_spend(problem)}
+    assert ("1-way + all pairs" in names) is modelled
+    assert ("all 1-way alike" in names) is not modelled

@@ -177,7 +177,7 @@ def test_the_smallest_pairs_come_first_if_there_are_too_many(configure, monkeypa
     monkeypatch.setattr(wide, "MOST_PAIRS", 100)
     monkeypatch.setattr(wide, "MOST_CELLS_IN_ALL", sum(every[:8]))
     assert sorted(event.cells for event in pairs_of()) == every[:8]
-    monkeypatch.setattr(wide, "LARGEST_PAIR_CELLS", every[2])
+    monkeypatch.setattr(wide, "SMALL_TABLE_CELLS", every[2])
     assert sorted(event.cells for event in pairs_of()) == [c for c in every if c <= every[2]]
     wide._tables.cache_clear()
     wide._ways.cache_clear()
