@@ -21,7 +21,7 @@ from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.files.csv_source import open_csv, require_whole
 from synth.curator.files.parquet_source import open_parquet
 from synth.curator.files.text_tables import open_text_tables, require_whole_tables
-from synth.errors import SourceError, SynthError
+from synth.errors import BugError, SourceError, SynthError
 
 MEMORY_LIMIT_BYTES = 4 << 30
 SPILL_LIMIT_BYTES = 64 << 30
@@ -81,6 +81,8 @@ class DuckDBEngine:
         Ensures: no value of a record can stop the run; what becomes of it depends on it alone.
         Raises: SourceError, in words of the configuration, for what concerns a whole file.
         """
+        if not self._files:
+            raise BugError("no file was handed over to be counted")
         kind = self._source.kind
         if kind in (PARQUET, ARROW):
             return self._open_parquet(columns, person_column)
