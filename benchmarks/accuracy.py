@@ -3,14 +3,14 @@
     python benchmarks/accuracy.py --tables nltcs,adult --epsilons 0.1,1,3,10 --repeats 5
     python benchmarks/accuracy.py --ways auto --tables flights,diamonds --delta 1e-9
 
-The first three measure one noisy table of the universe; `auto` measures what the planner chooses
-from the shipped configuration at that budget; `1-way 0.3` measures the universe with 70 % of the
-budget and all tables of one attribute with 30 %, `1-way 1` those tables alone. All end with the
-same systematic rounding. Printed is the total variation distance to the true table (half the sum
-of absolute differences of shares), as a mean over all tables of one, two and three attributes and
-over the repeats, and of the joint table; seconds of one estimate with its rounding; the most memory
-that it held; by how many rows the total was off, over the repeats. `--append FILE` also adds a line
-of JSON for every row.
+The first three measure one noisy table of the universe; `auto` measures what a run of the shipped
+configuration measures at that budget, by its own code; `1-way 0.3` measures the universe with 70 %
+of the budget and all tables of one attribute with 30 %, `1-way 1` those tables alone. All end with
+the same systematic rounding. Printed is the total variation distance to the true table (half the
+sum of absolute differences of shares), as a mean over all tables of one, two and three attributes
+and over the repeats, and of the joint table; seconds of one estimate with its rounding; the most
+memory that it held; by how many rows the total was off, over the repeats. `--append FILE` also adds
+a line of JSON for every row.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
@@ -18,6 +18,7 @@ The noise has the exact law in floating point and a seed: for a benchmark, not f
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import time
 import tracemalloc
@@ -32,14 +33,18 @@ from numpy.typing import NDArray
 from tables import NAMES, table
 
 from synth.config import Config, Strategy
+from synth.curator.measuring import Counted, measure_after_look, measure_counted
+from synth.curator.sensitive import Sensitive
 from synth.domain import Margin
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.estimate.interactions import Interactions
-from synth.measurements import MeasuredTable, Measurements
-from synth.noise import noise_variance
-from synth.plan import plan_events
+from synth.estimate.maximum_entropy import quick_guess
+from synth.measurements import MeasuredLook, MeasuredTable, Measurements
+from synth.noise import NoiseStream, noise_variance
+from synth.plan import Schedule as PlannedRounds
+from synth.plan import plan_events, plan_look
 from synth.plan.problem import problem_of
-from synth.plan.weighing import choose
+from synth.plan.weighing import choose, planned_way
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 
@@ -63,6 +68,31 @@ def measure(config: Config, truth: Ints, events: Sequence[TableEvent], seed: int
     return Measurements("benchmark", "", tuple(tables))
 
 
+def as_a_run(config: Config, counted: Counted, seed: int) -> Measurements:
+    """What a run measures of these counts, by its own code, with exact noise: a look, choices."""
+    look, stream = plan_look(config), NoiseStream(key=hashlib.sha256(b"%d" % seed).digest())
+
+    def fit(noisy: Measurements) -> Callable[[Margin], NDArray[np.float64]]:
+        return quick_guess(noisy, config.universe)
+
+    def plan_after(seen: MeasuredLook | None) -> Sequence[TableEvent] | PlannedRounds:
+        way = planned_way(config, None if seen is None else seen.noisy_counts)
+        return way.schedule or way.first
+
+    if look is None:
+        return measure_counted(config, plan_after(None), counted, stream, fit)
+    return measure_after_look(config, look, counted, stream, plan_after, fit=fit)
+
+
+def measured_by(
+    way: str, config: Config, truth: Ints, events: Sequence[TableEvent], seed: int
+) -> Measurements:
+    """What one way measures: `auto` as a run does."""
+    if way == "auto":
+        return as_a_run(config, Sensitive(truth.copy()), seed)
+    return measure(config, truth, events, seed)
+
+
 def budgeted(config: Config, epsilon: Fraction, delta: Fraction, strategy: Strategy) -> Config:
     """The configuration with another budget and strategy."""
     privacy = replace(config.privacy, epsilon=epsilon, delta=delta)
@@ -72,8 +102,7 @@ def budgeted(config: Config, epsilon: Fraction, delta: Fraction, strategy: Strat
 def events_of(config: Config, epsilon: Fraction, delta: Fraction, way: str) -> Sequence[TableEvent]:
     """What a way measures."""
     if not way.startswith(ONE_WAY):
-        strategy: Strategy = "auto" if way == "auto" else "identity"
-        return plan_events(budgeted(config, epsilon, delta, strategy))
+        return plan_events(budgeted(config, epsilon, delta, "identity"))
     share = Fraction(way.removeprefix(ONE_WAY))
     weighed = choose(problem_of(budgeted(config, epsilon, delta, "auto"))).weighed
     for spending in (each.spending for each in weighed):
@@ -134,17 +163,17 @@ def run(
     for way in ways:
         publish = ours if way.startswith(ONE_WAY) else WAYS[way]
         config = budgeted(declared, epsilon, delta, "auto" if way == "auto" else "identity")
-        events = events_of(declared, epsilon, delta, way)
+        events = () if way == "auto" else events_of(declared, epsilon, delta, way)
         results, seconds, extra_rows = [], [], []
         for seed in seeds:
-            measured = measure(config, truth, events, seed)
+            measured = measured_by(way, config, truth, events, seed)
             start = time.perf_counter()
             counts = publish(measured, config, seed)
             seconds.append(time.perf_counter() - start)
             results.append(distances(counts, truth, shape))
             extra_rows.append(int(counts.sum() - truth.sum()))
         tracemalloc.start()
-        publish(measure(config, truth, events, 0), config, 0)
+        publish(measured_by(way, config, truth, events, 0), config, 0)
         peak = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
         mean, spread = np.mean(results, axis=0), np.std(results, axis=0)

@@ -14,7 +14,6 @@ The noise has the exact law in floating point and a seed: for a benchmark, not f
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from itertools import combinations
 from math import prod
 
 import numpy as np
-from accuracy import budgeted
+from accuracy import as_a_run, budgeted
 from numpy.typing import NDArray
 
 from synth.config import (
@@ -35,15 +34,14 @@ from synth.config import (
     WorkloadConfig,
 )
 from synth.curator.counting.tabulate import FilledCells
-from synth.curator.measuring import Counted, measure_after_look, measure_counted
+from synth.curator.measuring import Counted
 from synth.curator.sensitive import Sensitive
-from synth.domain import DENSE_LIMIT_CELLS, Attribute, Margin, Universe
-from synth.estimate.maximum_entropy import quick_guess
-from synth.measurements import MeasuredLook, MeasuredTable, Measurements
-from synth.noise import NoiseStream, noise_variance
-from synth.plan import Schedule, plan_look
+from synth.domain import DENSE_LIMIT_CELLS, Attribute, Universe
+from synth.measurements import MeasuredTable, Measurements
+from synth.noise import noise_variance
+from synth.plan import plan_look
 from synth.plan.look import problem_to_plan
-from synth.plan.weighing import choose, planned_way
+from synth.plan.weighing import choose
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 from synth.release.derivation import derive
@@ -197,18 +195,7 @@ def run(config: Config, rows: Ints, seed: int) -> Measurements:
         held: Counted = Sensitive(FilledCells(tuple(cells.T), numbers.astype(np.int64)))
     else:
         held = Sensitive(counted(rows, range(len(universe.shape)), universe.shape))
-    look, stream = plan_look(config), NoiseStream(key=hashlib.sha256(b"%d" % seed).digest())
-
-    def fit(noisy: Measurements) -> Callable[[Margin], NDArray[np.float64]]:
-        return quick_guess(noisy, universe)
-
-    def plan_after(seen: MeasuredLook | None) -> Sequence[TableEvent] | Schedule:
-        way = planned_way(config, None if seen is None else seen.noisy_counts)
-        return way.schedule or way.first
-
-    if look is None:
-        return measure_counted(config, plan_after(None), held, stream, fit)
-    return measure_after_look(config, look, held, stream, plan_after, fit=fit)
+    return as_a_run(config, held, seed)
 
 
 def outcome(config: Config, rows: Ints, seed: int) -> list[float]:

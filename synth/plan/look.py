@@ -43,6 +43,8 @@ ALONE = 0.1
 """With a smaller share of records that noise cannot hide, the universe is not measured."""
 TOGETHER = 0.25
 """With a larger one it is."""
+FEWEST_MODELLED = 4
+"""Of fewer columns small tables are planned without the model of all columns."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +137,14 @@ def is_modelled(problem: Problem) -> bool:
     """Whether small tables are planned for one model of all columns, as above the dense limit.
 
     It is where noise hides most records: a look tells, or in a universe too large to be held so
-    many cells for every record that it is thin. Not for one or two columns, nor with hierarchies
-    in a universe that is held.
+    many cells for every record that it is thin. Not for three columns or fewer, of which the
+    forecast knows nothing, nor with hierarchies in a universe that is held.
 
     Privacy: a function of the public problem and of noisy counts.
     """
     universe, seen = problem.universe, problem.seen
     has_levels = any(attribute.hierarchy for attribute in problem.attributes)
-    if is_held(universe) and (len(problem.attributes) < 3 or has_levels):
+    if len(problem.attributes) < FEWEST_MODELLED or (has_levels and is_held(universe)):
         return False
     if seen is not None and seen.visible is not None:
         return seen.visible <= TOGETHER

@@ -17,7 +17,14 @@ from synth.plan.after_nonnegativity import THIN, resampling_total_variation
 from synth.plan.class_forecast import errors_after_fit
 from synth.plan.linear_theory import Question
 from synth.plan.listed import is_sparse
-from synth.plan.look import MOST_RECORDS, is_drawable, plan_look, problem_to_plan, suitable
+from synth.plan.look import (
+    MOST_RECORDS,
+    is_drawable,
+    is_modelled,
+    plan_look,
+    problem_to_plan,
+    suitable,
+)
 from synth.plan.problem import Problem, Seen
 from synth.plan.rounds import Schedule
 from synth.plan.spending import Spending, columns_are_known, with_total
@@ -172,9 +179,11 @@ def is_thin(problem: Problem) -> bool:
     """Whether it is known that most cells are empty, so that all orders count alike.
 
     Above the dense limit it is; below, a look tells, or the number of records that is declared.
+    Where noise hides them, cells with records are taken for empty ones.
     """
     known = problem.total if problem.seen is None else problem.seen.records
-    return is_wide(problem) or (known is not None and problem.universe.size > THIN * max(1, known))
+    thin = known is not None and problem.universe.size > THIN * max(1, known)
+    return thin or is_wide(problem) or is_modelled(problem)
 
 
 def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float], thin: bool) -> float:
