@@ -41,10 +41,10 @@ from synth.estimate.interactions import Interactions
 from synth.estimate.maximum_entropy import quick_guess
 from synth.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.noise import NoiseStream, noise_variance
-from synth.plan import Schedule as PlannedRounds
-from synth.plan import plan_events, plan_look
-from synth.plan.problem import problem_of
-from synth.plan.weighing import choose, planned_way
+from synth.planning import Schedule as PlannedRounds
+from synth.planning import plan_events, plan_look
+from synth.planning.problem import problem_of
+from synth.planning.weighing import choose, planned_way
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 

@@ -31,7 +31,7 @@ from synth.domain import Margin, Universe
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed
 from synth.noise import noise_variance
-from synth.plan import plan_events
+from synth.planning import plan_events
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer, Answering
 from synth.reading.combined_noise import CombinedNoise, summed_noise

@@ -30,11 +30,11 @@ from thin import CELLS, TABLES, Made, configured, counted, looked_at, measured, 
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
 from synth.curator.counting.tabulate import filled_cells
-from synth.plan import plan_look
-from synth.plan.look import after_look
-from synth.plan.problem import Problem, problem_of
-from synth.plan.spending import ADAPTIVE
-from synth.plan.weighing import Alternative, by_group, choose, figure_of
+from synth.planning import plan_look
+from synth.planning.look import after_look
+from synth.planning.problem import Problem, problem_of
+from synth.planning.spending import ADAPTIVE
+from synth.planning.weighing import Alternative, by_group, choose, figure_of
 from synth.privacy import TableEvent
 from synth.release.derivation import derive
 

@@ -1,7 +1,7 @@
 """Mutation campaign: lines that privacy rests on are broken one by one, and tests must notice.
 
     python benchmarks/mutants.py
-    python benchmarks/mutants.py --files synth/ledger synth/noise/stream.py
+    python benchmarks/mutants.py --files synth/bookkeeping synth/noise/stream.py
     python benchmarks/mutants.py --only "counters without the lane"
 
 `mutant_tables` says what is changed, and which tests must see it. The project is copied to a

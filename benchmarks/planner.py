@@ -30,14 +30,14 @@ from tables import made_up, mixture, table
 from synth.config import Config, RangeQueries, Strategy, WeightedMarginal, WorkloadConfig
 from synth.domain import Attribute, Margin, Universe
 from synth.domain.attribute import balanced_levels
-from synth.plan import forecast
-from synth.plan.linear_theory import axes_of, components_of, marginal, questions_of
-from synth.plan.margins import finest, points_of
-from synth.plan.noise_sums import noise_variance
-from synth.plan.optimum import objective_of, optimal_split
-from synth.plan.problem import problem_of
-from synth.plan.query_forecast import QueryForecast
-from synth.plan.weighing import choose
+from synth.planning import forecast
+from synth.planning.linear_theory import axes_of, components_of, marginal, questions_of
+from synth.planning.margins import finest, points_of
+from synth.planning.noise_sums import noise_variance
+from synth.planning.optimum import objective_of, optimal_split
+from synth.planning.problem import problem_of
+from synth.planning.query_forecast import QueryForecast
+from synth.planning.weighing import choose
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

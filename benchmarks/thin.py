@@ -39,9 +39,9 @@ from synth.curator.sensitive import Sensitive
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Universe
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
-from synth.plan import plan_look
-from synth.plan.look import problem_to_plan
-from synth.plan.weighing import choose
+from synth.planning import plan_look
+from synth.planning.look import problem_to_plan
+from synth.planning.weighing import choose
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 from synth.release.derivation import derive

@@ -38,8 +38,8 @@ from synth.domain.counts import margin_sums
 from synth.estimate.listed.estimate import estimate_listed
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
-from synth.plan.problem import problem_of
-from synth.plan.spending import Purse
+from synth.planning.problem import problem_of
+from synth.planning.spending import Purse
 from synth.privacy import TableEvent
 from synth.privacy.accounting import LAPLACE
 

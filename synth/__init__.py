@@ -14,14 +14,14 @@ from synth import errors
 if TYPE_CHECKING:
     from synth.config import load_config
     from synth.job.pipeline import run, verify
-    from synth.plan import forecast
+    from synth.planning import forecast
     from synth.reading import Release, intervals
 
 __all__ = ["Release", "errors", "forecast", "intervals", "load_config", "run", "verify"]
 
 _PLACES = {
     "Release": ("synth.reading", "Release"),
-    "forecast": ("synth.plan", "forecast"),
+    "forecast": ("synth.planning", "forecast"),
     "intervals": ("synth.reading", "intervals"),
     "load_config": ("synth.config", "load_config"),
     "run": ("synth.job.pipeline", "run"),

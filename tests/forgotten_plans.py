@@ -1,8 +1,8 @@
 """Plans are kept by the planner; one made before a mutant would hide it, and its own would stay."""
 
-from synth.plan import wide
-from synth.plan.adaptive import candidates_of, schedule_of
-from synth.plan.weighing import _ways, choose
+from synth.planning import wide
+from synth.planning.adaptive import candidates_of, schedule_of
+from synth.planning.weighing import _ways, choose
 
 
 def forget_plans() -> None:

@@ -33,7 +33,7 @@ from synth.job import preconditions
 from synth.noise import table_sampler
 from synth.release.verification import trial_reading
 
-ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation", "synth.draft")
+ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation", "synth.drafting")
 
 
 def warm_up(configuration: Path) -> None:

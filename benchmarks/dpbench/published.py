@@ -17,7 +17,7 @@ from synth.config import Config, OutputConfig, RangeQueries, WorkloadConfig
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements
-from synth.plan import plan_events
+from synth.planning import plan_events
 from synth.privacy import TableEvent, sensitivity_l1
 from synth.privacy.accounting import LAPLACE
 

@@ -177,8 +177,8 @@ class Trial:
             raise LostError("what is published is not what was measured first")
 
     def _require_one_charge(self) -> None:
-        from synth.ledger import Ledger, RunState
-        from synth.ledger.run_directory import file_sha256
+        from synth.bookkeeping import Ledger, RunState
+        from synth.bookkeeping.run_directory import file_sha256
 
         with Ledger.open_existing(self.place / "state/ledger.sqlite") as ledger:
             ledger.verify_chain()

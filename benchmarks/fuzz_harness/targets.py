@@ -186,9 +186,9 @@ def _approval(place: Path) -> Callable[[bytes], str]:
 
 
 def _ledger(place: Path) -> Callable[[bytes], str]:
+    from synth.bookkeeping import Ledger
+    from synth.bookkeeping.statement import ledger_report
     from synth.errors import SynthError
-    from synth.ledger import Ledger
-    from synth.ledger.statement import ledger_report
 
     path = place / "ledger.sqlite"
 
@@ -323,5 +323,5 @@ TARGETS = {
     ),
     "signature": Target(("synth.release", "synth.signatures"), _made_signature, _signature),
     "approval": Target(("synth.policy", "synth.config"), _made_approval, _approval),
-    "ledger": Target(("synth.ledger",), _made_ledger, _ledger),
+    "ledger": Target(("synth.bookkeeping",), _made_ledger, _ledger),
 }

@@ -182,7 +182,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/privacy/test_concentrated.py",),
     ),
     *broken(
-        "synth/plan/rounds.py",
+        "synth/planning/rounds.py",
         (
             "a Laplace choice that the table does not pay",
             "OpenTableEvent(l1, each - choice)",
@@ -214,13 +214,13 @@ MUTANTS: tuple[Mutant, ...] = (
             "sensitivity_l2_squared=l1",
         ),
         by=(
-            "unit/plan/test_adaptive.py",
+            "unit/planning/test_adaptive.py",
             "exact/test_adaptive.py",
             "unit/release/test_planned.py",
         ),
     ),
     *broken(
-        "synth/plan/spending.py",
+        "synth/planning/spending.py",
         (
             "planned Laplace tables of one record",
             "cells, l1 = margin.cells(problem.universe), sensitivity_l1(problem.privacy)",
@@ -231,7 +231,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "sensitivity_l2_squared=sensitivity_l2_squared(problem.privacy),",
             "sensitivity_l2_squared=sensitivity_l1(problem.privacy),",
         ),
-        by=("unit/plan/test_adaptive.py",),
+        by=("unit/planning/test_adaptive.py",),
     ),
     *broken(
         "synth/measurements/file.py",
@@ -364,9 +364,9 @@ MUTANTS: tuple[Mutant, ...] = (
             "return Budget(cap.epsilon, cap.delta - total.delta)",
         ),
         by=(
-            "unit/ledger/test_promises.py",
-            "unit/ledger/test_parts.py",
-            "unit/ledger/test_reservation.py",
+            "unit/bookkeeping/test_promises.py",
+            "unit/bookkeeping/test_parts.py",
+            "unit/bookkeeping/test_reservation.py",
             "end_to_end/test_disjoint_parts.py::test_parts_share_a_cap_that_their_sum_would_break",
         ),
     ),
@@ -387,10 +387,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "self.max_records < 1\n",
             "self.max_records < 0\n",
         ),
-        by=("unit/ledger/test_promises.py",),
+        by=("unit/bookkeeping/test_promises.py",),
     ),
     *broken(
-        "synth/plan/spending.py",
+        "synth/planning/spending.py",
         (
             "the others give nothing up for the total",
             "kept = 1 - spent / laplace",
@@ -401,7 +401,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "        kept = 1 - TOTAL_SHARE\n",
             "        kept = 1\n",
         ),
-        by=("unit/plan/test_spending.py",),
+        by=("unit/planning/test_spending.py",),
     ),
     *broken(
         "synth/audit/counting.py",
@@ -465,7 +465,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    return parallel_total(whole, (budget for _, budget in of_parts))\n",
             "    return parallel_total(whole, (budget for _, budget in of_parts[:0]))\n",
         ),
-        by=("unit/ledger/test_promises.py",),
+        by=("unit/bookkeeping/test_promises.py",),
     ),
     *broken(
         "synth/audit/made_up_sources.py",

@@ -15,7 +15,7 @@ INTERRUPTED = tuple(
 
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
-        "synth/ledger/ledger.py",
+        "synth/bookkeeping/ledger.py",
         (
             "a cap that is not looked at",
             "        if exceeds(position):\n",
@@ -57,13 +57,13 @@ MUTANTS: tuple[Mutant, ...] = (
             "",
         ),
         by=(
-            "unit/ledger/test_reservation.py",
-            "unit/ledger/test_gaussian_charges.py",
-            "unit/ledger/test_parts.py",
+            "unit/bookkeeping/test_reservation.py",
+            "unit/bookkeeping/test_gaussian_charges.py",
+            "unit/bookkeeping/test_parts.py",
         ),
     ),
     *broken(
-        "synth/ledger/ledger.py",
+        "synth/bookkeeping/ledger.py",
         (
             "any step of a run",
             "            check_step(run, state)\n",
@@ -94,10 +94,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "        if not reason.strip():\n",
             "        if not reason:\n",
         ),
-        by=("unit/ledger/test_journal.py",),
+        by=("unit/bookkeeping/test_journal.py",),
     ),
     *broken(
-        "synth/ledger/ledger.py",
+        "synth/bookkeeping/ledger.py",
         (
             "an attempt in any directory",
             "    if run.state is RunState.RESERVED:\n        require_token(path, run)\n",
@@ -111,7 +111,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=INTERRUPTED,
     ),
     *broken(
-        "synth/ledger/ledger.py",
+        "synth/bookkeeping/ledger.py",
         (
             "no recount when a ledger is opened",
             "            check_totals(self._book, file.events_after(0))\n",
@@ -127,10 +127,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "        if version != self._book.schema_version:\n",
             "        if version < self._book.schema_version:\n",
         ),
-        by=("unit/ledger/test_chain.py", "unit/ledger/test_parts.py"),
+        by=("unit/bookkeeping/test_chain.py", "unit/bookkeeping/test_parts.py"),
     ),
     *broken(
-        "synth/ledger/book.py",
+        "synth/bookkeeping/book.py",
         (
             "a missing event",
             "        if event.seq != self.seq + 1:\n",
@@ -191,10 +191,10 @@ MUTANTS: tuple[Mutant, ...] = (
             'if event.seq != 1 or payload["schema_version"] not in SCHEMA_VERSIONS:',
             'if payload["schema_version"] not in SCHEMA_VERSIONS:',
         ),
-        by=("unit/ledger/test_chain.py", "unit/ledger/test_reservation.py"),
+        by=("unit/bookkeeping/test_chain.py", "unit/bookkeeping/test_reservation.py"),
     ),
     *broken(
-        "synth/ledger/event.py",
+        "synth/bookkeeping/event.py",
         (
             "a hash without the hash before",
             "canonical_json(list(fields)).encode",
@@ -205,7 +205,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "canonical_json(list(fields)).encode",
             "canonical_json(list(fields[:-1])).encode",
         ),
-        by=("unit/ledger/test_chain.py",),
+        by=("unit/bookkeeping/test_chain.py",),
     ),
     *broken(
         "synth/strict_json.py",
@@ -214,10 +214,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "value, sort_keys=True, separators",
             "value, sort_keys=False, separators",
         ),
-        by=("unit/ledger/test_chain.py",),
+        by=("unit/bookkeeping/test_chain.py",),
     ),
     *broken(
-        "synth/ledger/run.py",
+        "synth/bookkeeping/run.py",
         (
             "epsilon over the cap is allowed",
             "return position.left.epsilon < 0 or position.left.delta < 0",
@@ -244,13 +244,13 @@ MUTANTS: tuple[Mutant, ...] = (
             "return part.parts == other.parts",
         ),
         by=(
-            "unit/ledger/test_reservation.py",
-            "unit/ledger/test_gaussian_charges.py",
-            "unit/ledger/test_parts.py",
+            "unit/bookkeeping/test_reservation.py",
+            "unit/bookkeeping/test_gaussian_charges.py",
+            "unit/bookkeeping/test_parts.py",
         ),
     ),
     *broken(
-        "synth/ledger/recount.py",
+        "synth/bookkeeping/recount.py",
         (
             "the recount forgets what was voided",
             "            account[:] = map(_less, account, charge)\n",
@@ -292,15 +292,15 @@ MUTANTS: tuple[Mutant, ...] = (
             "    left = loss\n",
         ),
         by=(
-            "unit/ledger/test_recount.py",
-            "unit/ledger/test_reservation.py",
-            "unit/ledger/test_gaussian_charges.py",
-            "unit/ledger/test_partition_selection.py",
-            "unit/ledger/test_parts.py",
+            "unit/bookkeeping/test_recount.py",
+            "unit/bookkeeping/test_reservation.py",
+            "unit/bookkeeping/test_gaussian_charges.py",
+            "unit/bookkeeping/test_partition_selection.py",
+            "unit/bookkeeping/test_parts.py",
         ),
     ),
     *broken(
-        "synth/ledger/book.py",
+        "synth/bookkeeping/book.py",
         (
             "two sums may differ",
             "        if added != (epsilon, delta):\n",
@@ -317,12 +317,12 @@ MUTANTS: tuple[Mutant, ...] = (
             "        return\n",
         ),
         by=(
-            "unit/ledger/test_chain.py",
-            "unit/ledger/test_gaussian_charges.py",
+            "unit/bookkeeping/test_chain.py",
+            "unit/bookkeeping/test_gaussian_charges.py",
         ),
     ),
     *broken(
-        "synth/ledger/refusal.py",
+        "synth/bookkeeping/refusal.py",
         (
             "another configuration of a release",
             "if (run.configuration_hash, run.population) != (configuration_hash, population):",
@@ -354,13 +354,13 @@ MUTANTS: tuple[Mutant, ...] = (
             "    if details and not run.recorded(run.state):\n",
         ),
         by=(
-            "unit/ledger/test_reservation.py",
-            "unit/ledger/test_journal.py",
-            "unit/ledger/test_parts.py",
+            "unit/bookkeeping/test_reservation.py",
+            "unit/bookkeeping/test_journal.py",
+            "unit/bookkeeping/test_parts.py",
         ),
     ),
     *broken(
-        "synth/ledger/run.py",
+        "synth/bookkeeping/run.py",
         (
             "published before the source is disposed of",
             "    RunState.MEASURED: RunState.DISCARDED,\n    RunState.DISCARDED: RunState.PUBLISHED,\n",
@@ -371,10 +371,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "return self.state is not RunState.VOIDED",
             "return self.state is not RunState.PLANNED",
         ),
-        by=("unit/ledger/test_journal.py", "unit/ledger/test_reservation.py"),
+        by=("unit/bookkeeping/test_journal.py", "unit/bookkeeping/test_reservation.py"),
     ),
     *broken(
-        "synth/ledger/file.py",
+        "synth/bookkeeping/file.py",
         (
             "commits that a power cut may undo",
             'self._connection.execute("PRAGMA synchronous = EXTRA")',
@@ -400,10 +400,14 @@ MUTANTS: tuple[Mutant, ...] = (
             "        if version not in SCHEMA_VERSIONS:\n",
             "        if version is None:\n",
         ),
-        by=("unit/ledger/test_file.py", "unit/ledger/test_chain.py", "unit/ledger/test_parts.py"),
+        by=(
+            "unit/bookkeeping/test_file.py",
+            "unit/bookkeeping/test_chain.py",
+            "unit/bookkeeping/test_parts.py",
+        ),
     ),
     *broken(
-        "synth/ledger/run_directory.py",
+        "synth/bookkeeping/run_directory.py",
         (
             "any directory is the one of the reservation",
             "    if _token(run_directory_of(ledger_path, run.release_id)) != run.token:\n",
@@ -416,12 +420,12 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         by=(
             *INTERRUPTED,
-            "unit/ledger/test_reservation.py::"
+            "unit/bookkeeping/test_reservation.py::"
             "test_measurements_that_were_not_charged_here_are_not_taken_over",
         ),
     ),
     *broken(
-        "synth/ledger/run_directory.py",
+        "synth/bookkeeping/run_directory.py",
         (
             "measurements that were changed are published",
             "    if digest != receipt.measurements_sha256:\n",
@@ -430,7 +434,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=INTERRUPTED,
     ),
     *broken(
-        "synth/ledger/run_directory.py",
+        "synth/bookkeeping/run_directory.py",
         (
             "a lock that is shared",
             "fcntl.LOCK_EX | fcntl.LOCK_NB",
@@ -441,7 +445,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "        return descriptor\n",
             "        os.close(descriptor)\n        return os.dup(0)\n",
         ),
-        by=("unit/ledger/test_lock.py",),
+        by=("unit/bookkeeping/test_lock.py",),
     ),
     *broken(
         "synth/measurements/receipt.py",
@@ -455,7 +459,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "for budget in (self.spent_before, self.spent_now)",
             "for budget in (self.spent_now,)",
         ),
-        by=("unit/ledger/test_reservation.py",),
+        by=("unit/bookkeeping/test_reservation.py",),
     ),
     *broken(
         "synth/privacy/population.py",
@@ -469,7 +473,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "(name, budget + charge if name == self.part else budget)",
             "(name, budget if name == self.part else budget + charge)",
         ),
-        by=("unit/ledger/test_parts.py",),
+        by=("unit/bookkeeping/test_parts.py",),
     ),
     *broken(
         "synth/measurements/durable.py",
@@ -498,7 +502,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/measurements/test_durable.py",),
     ),
     *broken(
-        "synth/ledger/ledger.py",
+        "synth/bookkeeping/ledger.py",
         (
             "another promise of a population",
             "        check_promise(charged, promise, population)\n",
@@ -509,10 +513,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "        check_spelling(book.charged_populations(), population)\n",
             "",
         ),
-        by=("unit/ledger/test_promises.py",),
+        by=("unit/bookkeeping/test_promises.py",),
     ),
     *broken(
-        "synth/ledger/refusal.py",
+        "synth/bookkeeping/refusal.py",
         (
             "no promise was kept and none is missed",
             "    if known is None:\n        raise BudgetRefusedError(",
@@ -528,10 +532,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "if as_read(name) == as_read(population)]",
             "if name == population]",
         ),
-        by=("unit/ledger/test_promises.py",),
+        by=("unit/bookkeeping/test_promises.py",),
     ),
     *broken(
-        "synth/ledger/ledger.py",
+        "synth/bookkeeping/ledger.py",
         (
             "a lost ledger is begun anew",
             "    if traces := traces_beside(path):\n        raise ledger_gone(path, traces[0].release_id)\n",
@@ -550,7 +554,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("faults/test_lost_and_restored.py",),
     ),
     *broken(
-        "synth/ledger/run_directory.py",
+        "synth/bookkeeping/run_directory.py",
         (
             "a head that is not kept",
             'stream.write(f"{token}\\n{head}".encode())',
@@ -564,7 +568,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("faults/test_lost_and_restored.py",),
     ),
     *broken(
-        "synth/ledger/anchor.py",
+        "synth/bookkeeping/anchor.py",
         (
             "any hash of a reservation",
             'if position.reservation_hash != published["reservation_hash"]:',
@@ -583,15 +587,15 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("end_to_end/test_anchor.py",),
     ),
     *broken(
-        "synth/ledger/ledger.py",
+        "synth/bookkeeping/ledger.py",
         (
             "room by an empty book",
             "                book = ledger._book\n",
             "                pass\n",
         ),
         by=(
-            "unit/ledger/test_reservation.py",
-            "unit/ledger/test_stateful.py",
+            "unit/bookkeeping/test_reservation.py",
+            "unit/bookkeeping/test_stateful.py",
         ),
     ),
 )

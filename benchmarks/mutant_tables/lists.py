@@ -145,10 +145,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "    _, high = power_bounds(law.alpha, exponent, bits)",
             "    high, _ = power_bounds(law.alpha, exponent + 1, bits)",
         ),
-        by=("exact/test_sparse.py", "unit/plan/test_listed.py"),
+        by=("exact/test_sparse.py", "unit/planning/test_listed.py"),
     ),
     *broken(
-        "synth/plan/listed.py",
+        "synth/planning/listed.py",
         (
             "a list for neighbours of one record",
             "law = DiscreteLaplace(epsilon, sensitivity)\n    threshold",
@@ -169,10 +169,10 @@ MUTANTS: tuple[Mutant, ...] = (
             "threshold = smallest_threshold(law, cells=cells,",
             "threshold = smallest_threshold(law, cells=max(1, problem.records),",
         ),
-        by=("unit/plan/test_listed.py",),
+        by=("unit/planning/test_listed.py",),
     ),
     *broken(
-        "synth/plan/wide.py",
+        "synth/planning/wide.py",
         (
             "the tables get what the list has",
             "purse = Purse(epsilon * (1 - part), noise)",
@@ -203,7 +203,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "key=lambda margin: sizes[margin])",
             "key=lambda margin: -sizes[margin])",
         ),
-        by=("unit/plan/test_wide.py",),
+        by=("unit/planning/test_wide.py",),
     ),
     *broken(
         "synth/curator/boundary.py",

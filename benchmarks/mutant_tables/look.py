@@ -8,7 +8,7 @@ EXACT = ("exact/test_look.py",)
 
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
-        "synth/plan/look.py",
+        "synth/planning/look.py",
         (
             "the tables after a look get the whole epsilon, and the charge is more",
             "AfterLookEvent(privacy.epsilon - spent, privacy.delta)",
@@ -44,7 +44,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "== (visible > TOGETHER)",
             "== (visible < TOGETHER)",
         ),
-        by=("unit/plan/test_look.py", *EXACT),
+        by=("unit/planning/test_look.py", *EXACT),
     ),
     *broken(
         "synth/curator/boundary.py",
@@ -56,7 +56,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=EXACT,
     ),
     *broken(
-        "synth/plan/weighing.py",
+        "synth/planning/weighing.py",
         (
             "the plan of a guess, whatever the look says",
             "    way = choose(problem_to_plan(config, noisy_counts)).chosen.spending\n",
@@ -67,7 +67,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    return look.events\n",
             "    return look.events[1:]\n",
         ),
-        by=("unit/plan/test_look.py", "end_to_end/test_look.py"),
+        by=("unit/planning/test_look.py", "end_to_end/test_look.py"),
     ),
     *broken(
         "synth/curator/measuring.py",
@@ -106,14 +106,14 @@ MUTANTS: tuple[Mutant, ...] = (
         by=EXACT,
     ),
     *broken(
-        "synth/plan/look.py",
+        "synth/planning/look.py",
         (
             "choices after a look are not held against what is left",
             "        spent = total_budget(events, delta=self.after.delta)\n",
             "        events = [each for each in events if hasattr(each, 'cells')]\n"
             "        spent = total_budget(events, delta=self.after.delta)\n",
         ),
-        by=("unit/plan/test_look.py",),
+        by=("unit/planning/test_look.py",),
     ),
     *broken(
         "synth/job/pipeline.py",
@@ -130,7 +130,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("end_to_end/test_look.py::test_a_run_that_stops_after_its_look_takes_no_second_one",),
     ),
     *broken(
-        "synth/ledger/run_directory.py",
+        "synth/bookkeeping/run_directory.py",
         (
             "a run that took its look can be voided",
             "for name in (MEASUREMENTS, RECEIPT, LOOK))",
@@ -171,7 +171,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("end_to_end/test_look.py",),
     ),
     *broken(
-        "synth/ledger/run.py",
+        "synth/bookkeeping/run.py",
         (
             "a look charged without what follows",
             "    if kinds != [LookEvent, AfterLookEvent]:\n",
@@ -186,6 +186,6 @@ MUTANTS: tuple[Mutant, ...] = (
             '        return Budget(self.epsilon, self.delta)\n\n    def to_plain(self) -> dict[str, Any]:\n        """JSON values; exact numbers as text.',
             '        return Budget(Fraction(0), self.delta)\n\n    def to_plain(self) -> dict[str, Any]:\n        """JSON values; exact numbers as text.',
         ),
-        by=("unit/plan/test_look.py", *EXACT),
+        by=("unit/planning/test_look.py", *EXACT),
     ),
 )

@@ -16,8 +16,8 @@ from synth.audit.whole_run import audit_whole_run
 from synth.config import Config
 from synth.curator.boundary import LOOK_NUMBER
 from synth.noise import NoiseStream
-from synth.plan import Look, Schedule, plan_events, plan_look, plan_schedule
-from synth.plan.rounds import Round
+from synth.planning import Look, Schedule, plan_events, plan_look, plan_schedule
+from synth.planning.rounds import Round
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

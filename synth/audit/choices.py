@@ -12,8 +12,8 @@ from synth.audit.canaries import Canaries, Tally, Trials
 from synth.audit.claim import PureClaim
 from synth.audit.findings import Finding
 from synth.curator.boundary import choose_table
-from synth.plan import Schedule
-from synth.plan.rounds import Candidate, Round
+from synth.planning import Schedule
+from synth.planning.rounds import Candidate, Round
 
 CHOICES = 1 << 10
 """With one stream."""

@@ -36,7 +36,7 @@ from synth.curator.measuring import measure, needs_filled_cells
 from synth.curator.sensitive import Sensitive
 from synth.noise import NoiseStream
 from synth.noise.stream import KEY_BYTES
-from synth.plan import Look
+from synth.planning import Look
 from synth.privacy import LookEvent, TableEvent
 
 Counts = NDArray[np.int64]

@@ -25,7 +25,7 @@ from synth.audit.tables import wanted_canaries
 from synth.config import Config, PersonUnit
 from synth.curator.measuring import Fit, measure
 from synth.domain import Attribute, Universe
-from synth.plan import Look, Schedule
+from synth.planning import Look, Schedule
 from synth.privacy import TableEvent
 
 MOST_RECORDS = 1 << 15

@@ -18,7 +18,7 @@ from synth.errors import VerificationError
 def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
     """Report every problem of a configuration; print its universe. Opens no data."""
     from synth.config import describe, load_config, warnings
-    from synth.plan import charged_events
+    from synth.planning import charged_events
 
     accepted = load_config(config, period=period)
     charged_events(accepted)  # refuses noise that is too wide to be drawn
@@ -43,14 +43,14 @@ def plan(
 ) -> None:
     """Show what a run would measure and how exact it would be. Opens no data, spends nothing."""
     from synth.config import load_config
-    from synth.plan import compare
-    from synth.plan.printed import render, to_json
+    from synth.planning import compare
+    from synth.planning.printed import render, to_json
 
     accepted = load_config(config, period=period)
     budgets = [accepted.privacy.epsilon] if epsilon is None else _epsilons(epsilon)
     forecasts = compare(accepted, budgets, with_alternatives=True)
     if plot is not None:
-        from synth.plan.plot import write_plot
+        from synth.planning.plot import write_plot
 
         write_plot(forecasts, plot)
     if as_json:
@@ -127,9 +127,9 @@ def ledger(
     """Show what was spent, on what, and what is left; or `void RUN --reason TEXT`."""
     from rich.console import Console
 
+    from synth.bookkeeping.statement import ledger_report, render_ledger
     from synth.config import load_config
     from synth.job.account import open_ledger, require_anchored, void
-    from synth.ledger.statement import ledger_report, render_ledger
 
     accepted = load_config(config, period=period)
     if action is LedgerAction.VOID:

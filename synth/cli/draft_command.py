@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from synth.config import SourceConfig
-    from synth.draft.records import FoundDraft
+    from synth.drafting.records import FoundDraft
 
 WARNING = """\
 WARNING: this command reads raw data, without noise, ledger or guarantee. Everything that it infers
@@ -67,7 +67,7 @@ def draft(
     ] = False,
 ) -> None:
     """Draft a configuration FROM RAW DATA (private!), or from a public codebook."""
-    from synth.draft import Place, from_codebook, render
+    from synth.drafting import Place, from_codebook, render
     from synth.job.private_file import require_new, write_private
 
     require_new(output)
@@ -109,7 +109,7 @@ def _from_records(
 ) -> FoundDraft:
     from synth.config.source_files import source_files
     from synth.curator import seal_process
-    from synth.draft.records import from_records
+    from synth.drafting.records import from_records
     from synth.job.log import StageLog
 
     print(WARNING, file=sys.stderr, flush=True)

@@ -41,7 +41,7 @@ from synth.noise.survivors import (
     surviving_ranks,
     surviving_values,
 )
-from synth.plan.rounds import Candidate, Round
+from synth.planning.rounds import Candidate, Round
 from synth.privacy import LookEvent, TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
 

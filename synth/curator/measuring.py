@@ -41,7 +41,7 @@ from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
 from synth.errors import BugError
 from synth.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.noise import NoiseStream
-from synth.plan import Look, Schedule
+from synth.planning import Look, Schedule
 from synth.privacy import TableEvent
 
 Fit = Callable[[Measurements], Callable[[Margin], NDArray[np.float64]]]

@@ -11,7 +11,7 @@ from synth.estimate.listed.estimate import estimate_listed
 from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import estimate_whole
 from synth.measurements import Measurements
-from synth.plan.costs import draws_cells, is_held
+from synth.planning.costs import draws_cells, is_held
 
 
 class Estimate(Protocol):

@@ -48,8 +48,8 @@ from synth.domain.margin import nested_sums, nested_sums_by_block
 from synth.estimate.gate_limits import rounding_allowance, spread_limit, sum_limit, too_few
 from synth.estimate.rounding import required_totals
 from synth.measurements import MeasuredTable, Measurements
-from synth.plan.listed import expected_false_cells
-from synth.plan.noise_sums import noise_variance
+from synth.planning.listed import expected_false_cells
+from synth.planning.noise_sums import noise_variance
 from synth.privacy import TableEvent
 
 Ints: TypeAlias = "NDArray[np.int64]"

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.plan.noise_sums import LARGEST_RATE, chernoff
+from synth.planning.noise_sums import LARGEST_RATE, chernoff
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

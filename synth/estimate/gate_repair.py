@@ -26,7 +26,7 @@ from synth.estimate.sums import cell_table
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import DiscreteLaplace
 from synth.noise.survivors import smallest_threshold
-from synth.plan.listed import allowed_false_cells
+from synth.planning.listed import allowed_false_cells
 
 Floats = NDArray[np.float64]
 

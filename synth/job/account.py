@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from synth import curator
+from synth.bookkeeping import Ledger, RunLock, RunState
+from synth.bookkeeping.anchor import anchor_findings
+from synth.bookkeeping.run_directory import MEASUREMENTS, file_sha256, run_directory
 from synth.config import Config, LedgerConfig
 from synth.errors import BugError, SynthError, VerificationError
-from synth.ledger import Ledger, RunLock, RunState
-from synth.ledger.anchor import anchor_findings
-from synth.ledger.run_directory import MEASUREMENTS, file_sha256, run_directory
 from synth.release.verification.folder import published_manifest
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from synth.bookkeeping import RunState
 from synth.config import Config, DisjointPart, PersonUnit
 from synth.domain import format_number
 from synth.domain.attribute import with_value_label
 from synth.job.account import ledger_of, open_ledger
-from synth.ledger import RunState
-from synth.plan import charged_events
+from synth.planning import charged_events
 from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.concentrated import PRECISION, decimal
 from synth.privacy.meaning import at_least, at_most, significant_up

@@ -16,6 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synth import curator
+from synth.bookkeeping import ChargeRequest, Ledger, RunLock, RunState
+from synth.bookkeeping.run_directory import (
+    LOOK,
+    MEASUREMENTS,
+    file_sha256,
+    nothing_charged,
+    read_receipt,
+    require_not_measured,
+    run_directory,
+    stays_reserved,
+    write_receipt,
+)
 from synth.config import Config, LedgerConfig, SourceConfig, load_config
 from synth.config.source_files import source_files
 from synth.errors import BugError, PublishedDifferentlyError
@@ -31,18 +43,6 @@ from synth.job.preconditions import (
     require_memory,
     require_same_configuration,
 )
-from synth.ledger import ChargeRequest, Ledger, RunLock, RunState
-from synth.ledger.run_directory import (
-    LOOK,
-    MEASUREMENTS,
-    file_sha256,
-    nothing_charged,
-    read_receipt,
-    require_not_measured,
-    run_directory,
-    stays_reserved,
-    write_receipt,
-)
 from synth.measurements import (
     MeasuredLook,
     Measurements,
@@ -52,7 +52,7 @@ from synth.measurements import (
 )
 from synth.measurements.durable import remove_partial_files, translate_write_errors
 from synth.noise import NoiseStream
-from synth.plan import (
+from synth.planning import (
     Look,
     Schedule,
     charged_events,
@@ -61,7 +61,7 @@ from synth.plan import (
     plan_look,
     plan_schedule,
 )
-from synth.plan.usefulness import mostly_noise
+from synth.planning.usefulness import mostly_noise
 from synth.privacy import Budget, PrivacyEvent, Promise, TableEvent
 from synth.progress import while_raw_data_are_open
 from synth.release import (

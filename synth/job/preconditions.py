@@ -9,8 +9,8 @@ from synth.config import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
 from synth.measurements import SelfTest
 from synth.noise import self_test
-from synth.plan import Costs
-from synth.plan.costs import present_memory_bytes
+from synth.planning import Costs
+from synth.planning.costs import present_memory_bytes
 from synth.release import published_configuration_hash
 
 

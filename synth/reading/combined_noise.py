@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.plan.noise_sums import (
+from synth.planning.noise_sums import (
     gaussian_variance,
     inverse_sinh_half,
     laplace_cumulant,

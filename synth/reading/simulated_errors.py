@@ -20,7 +20,7 @@ from synth.domain import Margin
 from synth.errors import QueryError
 from synth.estimate import estimate_whole, rake, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed
-from synth.plan.noise_sums import laplace_rate
+from synth.planning.noise_sums import laplace_rate
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.progress import Stage, stage

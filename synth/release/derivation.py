@@ -12,8 +12,8 @@ from synth.domain.counts import Counts
 from synth.estimate import PublicSeeds, estimate, gated
 from synth.estimate import moved_records as moved_by_last_digits
 from synth.measurements import Measurements, public_seed
-from synth.plan import Forecast, forecast
-from synth.plan.costs import draws_cells
+from synth.planning import Forecast, forecast
+from synth.planning.costs import draws_cells
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
 from synth.release.page.summary import Summary, summarise

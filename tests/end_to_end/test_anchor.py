@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
+from synth.bookkeeping import Ledger
+from synth.bookkeeping.anchor import anchor_findings
+from synth.bookkeeping.run_directory import file_sha256
 from synth.config import load_config
 from synth.errors import BudgetRefusedError
 from synth.job import pipeline
-from synth.ledger import Ledger
-from synth.ledger.anchor import anchor_findings
-from synth.ledger.run_directory import file_sha256
 from synth.release import verify_release
 from tests.command_line import synth
 

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from synth.bookkeeping import Ledger
 from synth.config import load_config
 from synth.errors import VerificationError
 from synth.job import pipeline
-from synth.ledger import Ledger
 from synth.measurements import read_measurements
 from synth.noise import NoiseStream
-from synth.plan import forecast, plan_look, plan_schedule
-from synth.plan.wide import CHOSEN_RULE
+from synth.planning import forecast, plan_look, plan_schedule
+from synth.planning.wide import CHOSEN_RULE
 from synth.privacy import Budget, total_budget
 from synth.progress import Stage, Step, watched_by
 from synth.release import verify_release

@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
+from synth.bookkeeping import Ledger
+from synth.bookkeeping.run_directory import file_sha256
+from synth.bookkeeping.statement import ledger_report, render_ledger
 from synth.config import load_config
 from synth.errors import BudgetRefusedError, VerificationError
 from synth.job import pipeline
 from synth.job.explanation import explain, render_explanation
-from synth.ledger import Ledger
-from synth.ledger.run_directory import file_sha256
-from synth.ledger.statement import ledger_report, render_ledger
 from synth.policy.plain_words import in_plain_words
 from synth.release import verify_release
 from synth.release.contents import checksum_lines

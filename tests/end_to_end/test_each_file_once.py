@@ -6,10 +6,10 @@ import os
 import pytest
 
 from synth import curator
+from synth.bookkeeping import Ledger, RunState
 from synth.config import load_config
 from synth.errors import SourceError
 from synth.job import pipeline
-from synth.ledger import Ledger, RunState
 from tests.command_line import synth
 from tests.conftest import PEOPLE
 

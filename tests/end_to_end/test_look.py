@@ -13,15 +13,15 @@ import pytest
 import yaml
 
 from synth import curator
+from synth.bookkeeping import Ledger
+from synth.bookkeeping.run_directory import LOOK, run_directory
 from synth.config import load_config
 from synth.errors import LedgerError, OutputError, SynthError, VerificationError
 from synth.job import pipeline
 from synth.job.account import void
-from synth.ledger import Ledger
-from synth.ledger.run_directory import LOOK, run_directory
 from synth.measurements import kept_look, read_measurements
 from synth.noise import NoiseStream
-from synth.plan import plan_events, plan_look
+from synth.planning import plan_events, plan_look
 from synth.privacy import Budget
 from synth.privacy.meaning import exact_number
 from synth.progress import Stage, watched_by

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from synth.bookkeeping import Ledger, RunState
 from synth.config import load_config
-from synth.ledger import Ledger, RunState
 from synth.release import verify_release
 from tests.command_line import synth
 

@@ -11,10 +11,10 @@ from typing import get_args
 
 import pytest
 
+from synth.bookkeeping import Ledger, RunState
+from synth.bookkeeping.run_directory import run_directory
 from synth.config import load_config
 from synth.job.log import LOG_VERSION, Record, StageName
-from synth.ledger import Ledger, RunState
-from synth.ledger.run_directory import run_directory
 from tests.command_line import synth, words_of_synth
 
 # A job whose measuring process spills and then takes its time; a deaf one does not hear that it

@@ -24,7 +24,7 @@ from synth.config.strategy import STRATEGY
 from synth.errors import ConfigError
 from synth.estimate import any_size
 from synth.job import pipeline
-from synth.plan import plan_events, plan_schedule
+from synth.planning import plan_events, plan_schedule
 from synth.privacy.accounting import MECHANISMS
 from synth.release import verify_release
 from tests.conftest import SMALL

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from synth.bookkeeping import Ledger
 from synth.config import load_config
 from synth.job import pipeline
-from synth.ledger import Ledger
 from tests import command_line
 
 from .conftest import PASSWORD, counts_of

@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from synth.bookkeeping import Ledger
 from synth.curator import boundary, disposal, measuring, seal
 from synth.curator.counting import tabulate
 from synth.domain import Margin
 from synth.errors import BugError
-from synth.ledger import Ledger
 from synth.measurements.file import CountColumn
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream
 from synth.privacy import PrivacyEvent, SelectionEvent
@@ -95,10 +95,10 @@ def composed_of(kept, *, recounted_so: bool):
         return total_budget(kept(list(events)), delta=delta)
 
     def apply(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr("synth.ledger.ledger.total_budget", total)
-        patch.setattr("synth.ledger.book.total_budget", total)
+        patch.setattr("synth.bookkeeping.ledger.total_budget", total)
+        patch.setattr("synth.bookkeeping.book.total_budget", total)
         if recounted_so:
-            patch.setattr("synth.ledger.book.recount", lambda _: {})
+            patch.setattr("synth.bookkeeping.book.recount", lambda _: {})
 
     return apply
 
@@ -139,7 +139,7 @@ def one_unit_changed(patch: pytest.MonkeyPatch) -> None:
 
 def a_cap_that_warns(patch: pytest.MonkeyPatch) -> None:
     for place in ("ledger", "book"):
-        patch.setattr(f"synth.ledger.{place}.exceeds", lambda _: False)
+        patch.setattr(f"synth.bookkeeping.{place}.exceeds", lambda _: False)
 
 
 def filled_cells_first(patch: pytest.MonkeyPatch) -> None:

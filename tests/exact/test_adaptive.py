@@ -15,7 +15,7 @@ from synth.config import PersonUnit, PrivacyConfig
 from synth.curator import boundary
 from synth.domain import Attribute, Margin, Universe
 from synth.noise import NoiseStream
-from synth.plan.adaptive import Candidate, Round
+from synth.planning.adaptive import Candidate, Round
 from synth.privacy import OpenTableEvent, SelectionEvent, sensitivity_l1
 
 

@@ -21,9 +21,9 @@ from synth.curator import boundary, measuring
 from synth.errors import BugError
 from synth.estimate.maximum_entropy import quick_guess
 from synth.noise import DiscreteLaplace, NoiseStream
-from synth.plan import plan_events, plan_look, plan_schedule, wide
-from synth.plan.look import Look
-from synth.plan.spending import Purse
+from synth.planning import plan_events, plan_look, plan_schedule, wide
+from synth.planning.look import Look
+from synth.planning.spending import Purse
 from synth.privacy import AfterLookEvent, Budget, LookEvent
 from tests.exact import toy_runs
 from tests.exact.broken_runs import charged_for
@@ -65,7 +65,7 @@ SAME_CELL = (*RECORDS, ((ZEROS,),) * 3, ((ZEROS,), (ZEROS,), (ONES,)), ((ZEROS,)
 
 @pytest.fixture(autouse=True)
 def every_universe_may_be_thin(monkeypatch):
-    monkeypatch.setattr("synth.plan.look.THIN", 0)
+    monkeypatch.setattr("synth.planning.look.THIN", 0)
 
 
 def plans_of(config) -> dict[tuple, tuple[int, int]]:
@@ -199,7 +199,7 @@ def half_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
 def planned_with_everything(patch: pytest.MonkeyPatch, *, unchecked: bool) -> None:
     """The plan after the look spends the whole epsilon, not what the look left."""
     patch.setattr(
-        "synth.plan.look.AfterLookEvent",
+        "synth.planning.look.AfterLookEvent",
         lambda epsilon, delta: AfterLookEvent(epsilon / (1 - Fraction(1, 50)), delta),
     )
     if unchecked:
@@ -414,7 +414,7 @@ ONE, OTHER = ("0",) * 5, ("0", "1", "0", "1", "1")
 @pytest.fixture
 def wide_toys(monkeypatch):
     """Universes of five columns of two levels, above the dense limit."""
-    for module in ("plan.wide", "plan.costs", "curator.measuring"):
+    for module in ("planning.wide", "planning.costs", "curator.measuring"):
         monkeypatch.setattr(f"synth.{module}.DENSE_LIMIT_CELLS", 1)
     monkeypatch.setattr(toy_runs, "COLUMNS", FIVE)
     monkeypatch.setattr(wide, "CHOSEN_PER_COLUMN", (1,))

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from synth.bookkeeping import Ledger
 from synth.errors import BugError
 from synth.job import pipeline
-from synth.ledger import Ledger
 from tests import conftest as fixtures
 from tests.exact.broken_runs import (
     a_cap_that_warns,
@@ -41,9 +41,9 @@ from tests.exact.test_whole_plans import GAUSSIAN, PURE, check_choices, check_ga
 from tests.exact.toy_runs import ONES, ZEROS
 from tests.forgotten_plans import forget_plans
 from tests.secrecy import test_canaries
+from tests.unit.bookkeeping import conftest as fixtures_of_ledger
+from tests.unit.bookkeeping import test_reservation
 from tests.unit.curator import test_margins, test_measuring, test_sparse
-from tests.unit.ledger import conftest as fixtures_of_ledger
-from tests.unit.ledger import test_reservation
 from tests.unit.measurements import test_count_column
 from tests.unit.noise import test_stream
 

@@ -17,12 +17,12 @@ from itertools import permutations, product
 import pytest
 
 from synth import curator
+from synth.bookkeeping import Ledger
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.errors import BudgetRefusedError
-from synth.ledger import Ledger
 from synth.noise import NoiseStream
-from synth.plan import plan_events
+from synth.planning import plan_events
 from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.meaning import posterior_bounds
 from tests.conftest import SMALL, merged

@@ -27,8 +27,8 @@ FILES = (
     "statistical/test_sparse_fits.py",
     "unit/curator/test_sparse.py",
     "unit/noise/test_survivors.py",
-    "unit/plan/conftest.py",
-    "unit/plan/test_listed.py",
+    "unit/planning/conftest.py",
+    "unit/planning/test_listed.py",
     "unit/privacy/test_thresholds.py",
 )
 
@@ -71,8 +71,8 @@ def fit() -> None:
 
 def planned_threshold() -> None:
     """`test_the_threshold_ignores_the_records`, with the `configure` of its folder."""
-    configure = MODULES["unit/plan/conftest.py"].configure.__wrapped__()
-    run("unit/plan/test_listed.py::test_the_threshold_ignores_the_records", configure)
+    configure = MODULES["unit/planning/conftest.py"].configure.__wrapped__()
+    run("unit/planning/test_listed.py::test_the_threshold_ignores_the_records", configure)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def delta_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def records_in_the_rule(patch: pytest.MonkeyPatch) -> None:
     """The planner's threshold follows from the number of records."""
-    tests = MODULES["unit/plan/test_listed.py"]
+    tests = MODULES["unit/planning/test_listed.py"]
     exact = tests.listing_event
 
     def listing(problem, epsilon, delta):

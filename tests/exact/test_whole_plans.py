@@ -119,7 +119,7 @@ def test_no_output_of_all_tables_together_tells_more_than_epsilon(tmp_path, name
 )
 def test_the_table_of_the_total_is_within_the_same_epsilon(tmp_path, monkeypatch, plan):
     """In a universe this small the total is known; a larger share makes it a table of its own."""
-    monkeypatch.setattr("synth.plan.spending.TOTAL_SHARE", Fraction(1, 2))
+    monkeypatch.setattr("synth.planning.spending.TOTAL_SHARE", Fraction(1, 2))
     forget_plans()
     try:
         runs = run(tmp_path, plan, plan.data)

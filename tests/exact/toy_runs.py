@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 
 from synth import curator
+from synth.bookkeeping import Ledger
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
 from synth.curator import boundary, measuring
 from synth.curator.boundary import measure_list
 from synth.curator.sensitive import Sensitive
 from synth.job import pipeline
-from synth.ledger import Ledger
 from synth.measurements import SelfTest
 from synth.noise import (
     DiscreteGaussian,
@@ -36,7 +36,7 @@ from synth.noise import (
     noise_law,
     permute_and_flip,
 )
-from synth.plan import plan_events, plan_look, plan_schedule
+from synth.planning import plan_events, plan_look, plan_schedule
 from synth.privacy import Budget, PrivacyEvent
 from tests.conftest import SMALL, RecordedLog, merged
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from synth.bookkeeping import Ledger, RunState
+from synth.bookkeeping.run_directory import run_directory
 from synth.config import load_config
-from synth.ledger import Ledger, RunState
-from synth.ledger.run_directory import run_directory
 from synth.release import verify_release
 from tests.command_line import synth
 from tests.conftest import PEOPLE
@@ -37,13 +37,13 @@ main()
 MEASURE_STEPS = [
     ("before", "synth.curator", "preflight"),
     ("after", "synth.curator.measuring", "open_records"),
-    ("before", "synth.ledger", "Ledger.reserve"),
-    ("after", "synth.ledger", "Ledger.reserve"),
+    ("before", "synth.bookkeeping", "Ledger.reserve"),
+    ("after", "synth.bookkeeping", "Ledger.reserve"),
     ("after", "synth.curator", "record_measured_files"),
     ("after", "synth.curator.measuring", "measure_table"),
     ("before", "synth.job.pipeline", "write_measurements"),
     ("after", "synth.job.pipeline", "write_measurements"),
-    ("after", "synth.ledger", "Ledger.advance"),
+    ("after", "synth.bookkeeping", "Ledger.advance"),
     ("after", "synth.curator", "discard"),
     ("after", "synth.job.pipeline", "write_receipt"),
 ]
@@ -51,7 +51,7 @@ PUBLISH_STEPS = [
     ("before", "synth.job.pipeline", "write_release"),
     ("after", "synth.job.pipeline", "write_release"),
     ("after", "synth.job.pipeline", "publish_release"),
-    ("after", "synth.ledger", "Ledger.advance"),
+    ("after", "synth.bookkeeping", "Ledger.advance"),
 ]
 STEPS = [("measure", *step) for step in MEASURE_STEPS] + [("publish", *s) for s in PUBLISH_STEPS]
 

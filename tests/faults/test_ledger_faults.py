@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from synth.bookkeeping import Ledger, RunState
 from synth.errors import BudgetRefusedError, OutputError
-from synth.ledger import Ledger, RunState
 from synth.privacy import Budget, Promise, TableEvent
 
 CAP = Budget(Fraction(1), Fraction(0))
@@ -24,7 +24,7 @@ import os, signal, sqlite3, sys
 from fractions import Fraction
 from pathlib import Path
 from synth.errors import SynthError
-from synth.ledger import Ledger, RunState
+from synth.bookkeeping import Ledger, RunState
 from synth.privacy import Budget, Promise, TableEvent
 
 path = Path(sys.argv[1])

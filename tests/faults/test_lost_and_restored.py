@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from synth import curator
+from synth.bookkeeping import Ledger, RunState
+from synth.bookkeeping.run_directory import run_directory
 from synth.config import load_config
 from synth.errors import BugError, LedgerError, OutputError, SourceError
 from synth.job import pipeline
-from synth.ledger import Ledger, RunState
-from synth.ledger.run_directory import run_directory
 
 QUICK = {"strategy": "identity", "output": {"formats": ["csv"]}, "ledger": {"epsilon_cap": 9}}
 
@@ -115,8 +115,8 @@ def test_a_lost_ledger_is_not_begun_anew(job, far, again):
 @pytest.mark.parametrize("stopped_at", ["new_token", "LedgerFile.append"])
 def test_no_crash_leaves_a_run_that_a_new_ledger_would_miss(job, monkeypatch, stopped_at):
     """Before the token there is a ledger; behind it the charge may be missing, and then is made."""
-    place = {"new_token": "synth.ledger.ledger.new_token"}.get(
-        stopped_at, f"synth.ledger.file.{stopped_at}"
+    place = {"new_token": "synth.bookkeeping.ledger.new_token"}.get(
+        stopped_at, f"synth.bookkeeping.file.{stopped_at}"
     )
     with monkeypatch.context() as patch:
         patch.setattr(place, lambda *_: (_ for _ in ()).throw(OutputError("stopped")))
@@ -132,7 +132,7 @@ def test_no_crash_leaves_a_run_that_a_new_ledger_would_miss(job, monkeypatch, st
 def test_a_run_killed_before_it_notes_the_chain_goes_on(job, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(
-            "synth.ledger.ledger.keep_head", lambda *_: (_ for _ in ()).throw(OutputError("x"))
+            "synth.bookkeeping.ledger.keep_head", lambda *_: (_ for _ in ()).throw(OutputError("x"))
         )
         with pytest.raises(OutputError, match="x"):
             job.measure()

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from synth import curator
+from synth.bookkeeping import Ledger, RunLock, RunState
+from synth.bookkeeping.run_directory import run_directory
 from synth.config import load_config
 from synth.errors import BusyError, LedgerError, OutputError, SourceError, SynthError
 from synth.job import pipeline
-from synth.ledger import Ledger, RunLock, RunState
-from synth.ledger.run_directory import run_directory
 from synth.privacy import Budget, Promise, TableEvent
 from synth.release import verify_release
 from tests.command_line import synth, words_of_synth
@@ -142,7 +142,7 @@ def test_a_run_whose_clock_goes_back_between_its_steps(project, log, monkeypatch
 
     config = load_config(project(**QUICK))
     pipeline.measure(config, log=log)
-    for module in ("synth.ledger.ledger", "synth.release.write"):
+    for module in ("synth.bookkeeping.ledger", "synth.release.write"):
         monkeypatch.setattr(f"{module}.datetime", Back, raising=False)
     os.utime(run_directory(config) / "measurements.parquet", (0, 0))
     folder = pipeline.publish(config, log=log).path

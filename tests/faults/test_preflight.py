@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth import curator
+from synth.bookkeeping import Ledger, RunState
+from synth.bookkeeping.run_directory import run_directory
 from synth.config import load_config
 from synth.errors import BudgetRefusedError, SourceError
 from synth.job import pipeline
-from synth.ledger import Ledger, RunState
-from synth.ledger.run_directory import run_directory
 from synth.privacy import Budget, Promise, TableEvent
 from tests.command_line import synth
 

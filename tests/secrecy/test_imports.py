@@ -19,15 +19,15 @@ ORDER = [
     ["policy"],
     ["privacy"],
     ["noise"],
-    ["plan"],
+    ["planning"],
     ["measurements"],
     ["curator", "estimate"],
     ["audit"],
-    ["draft"],
+    ["drafting"],
     ["release"],
     ["reading"],
     ["evaluation"],
-    ["ledger"],
+    ["bookkeeping"],
     ["job"],
     ["cli"],
     ["__main__", "__init__"],
@@ -55,7 +55,7 @@ def imported_parts(source: str) -> set[str]:
 
 
 FORBIDDEN = {
-    (part, "curator") for part in ("estimate", "release", "ledger", "measurements", "plan")
+    (part, "curator") for part in ("estimate", "release", "bookkeeping", "measurements", "planning")
 }
 
 

@@ -116,7 +116,7 @@ def test_a_scheduled_job_writes_the_same_lines_for_every_input(project, kind):
 def test_every_input_gives_the_same_outward_shape(project, log, kind, tmp_path, monkeypatch):
     """The hash of the reservation, too, which is random by the token of the run alone."""
     token = SimpleNamespace(token_hex=lambda size: "5a" * size)
-    monkeypatch.setattr("synth.ledger.run_directory.secrets", token)
+    monkeypatch.setattr("synth.bookkeeping.run_directory.secrets", token)
     full = type(log)()
     expected = facts(publish(project(people=INPUTS["full"]), full), full)
     shutil.rmtree(tmp_path / "outputs")

@@ -10,9 +10,9 @@ from tests.secrecy.test_imports import PACKAGE
 
 DOORS = {
     "synth.curator.not_private": {
-        "cli/keeper_commands.py", "draft/records.py", "evaluation/evaluate.py",
+        "cli/keeper_commands.py", "drafting/records.py", "evaluation/evaluate.py",
     },
-    "synth.draft.records": {"cli/draft_command.py"},
+    "synth.drafting.records": {"cli/draft_command.py"},
     "synth.evaluation.evaluate": {
         "cli/keeper_commands.py", "evaluation/page.py"
     },

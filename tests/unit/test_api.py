@@ -10,8 +10,9 @@ import synth
 
 def test_the_public_names_are_functions_after_everything_was_imported():
     code = (
-        "import synth, synth.cli, synth.plan.forecast, synth.release.write, synth.job.pipeline\n"
-        "from synth.plan import forecast\n"
+        "import synth, synth.cli, synth.planning.forecast, synth.release.write\n"
+        "import synth.drafting.records, synth.bookkeeping, synth.job.pipeline\n"
+        "from synth.planning import forecast\n"
         "assert all(callable(getattr(synth, n)) for n in synth.__all__ if n != 'errors')\n"
         "assert synth.errors.SynthError.exit_code == 1\n"
     )

@@ -33,7 +33,7 @@ from synth.estimate.loglinear import (
     component_deviations,
     first_spreads,
 )
-from synth.plan.costs import effort_of
+from synth.planning.costs import effort_of
 
 Floats = NDArray[np.float64]
 

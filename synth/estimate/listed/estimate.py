@@ -23,7 +23,7 @@ from synth.estimate.listed.support import Support, spread, with_atoms
 from synth.estimate.listed.tables import SumTable, noisy_total
 from synth.estimate.rounding import moved_by_last_digits, rake, required_totals, round_counts
 from synth.measurements import MeasuredTable, Measurements
-from synth.plan.listed import expected_false_cells
+from synth.planning.listed import expected_false_cells
 
 Floats = NDArray[np.float64]
 Columns = tuple[NDArray[Any], ...]

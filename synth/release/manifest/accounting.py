@@ -9,7 +9,7 @@ from typing import Any
 from synth.config import Config
 from synth.domain import Universe
 from synth.measurements import LedgerPosition, MeasuredLook, MeasuredTable, Measurements
-from synth.plan import plan_schedule
+from synth.planning import plan_schedule
 from synth.privacy import Budget, Promise, left_of
 from synth.privacy.accounting import GAUSSIAN, LAPLACE, PARTITION_SELECTION, PERMUTE_AND_FLIP
 from synth.privacy.meaning import exact_budget, exact_number

@@ -18,7 +18,7 @@ from synth.domain import Margin, Universe
 from synth.domain.counts import Counts, margin_cells
 from synth.domain.margin import nested_sums_by_block
 from synth.measurements import MeasuredTable, Measurements
-from synth.plan import Forecast, QueryForecast
+from synth.planning import Forecast, QueryForecast
 
 BLOCK_CELLS = 1 << 20
 LARGEST = 1 << 20

@@ -8,7 +8,7 @@ from typing import Any
 from synth.config import Config
 from synth.domain.counts import Counts
 from synth.measurements import Measurements
-from synth.plan import Forecast
+from synth.planning import Forecast
 from synth.release.manifest.figures import (
     COLUMNS,
     MARGINAL,

@@ -8,10 +8,10 @@ from typing import Any
 from synth.config import Config
 from synth.domain.counts import Counts
 from synth.measurements import Measurements
-from synth.plan import plan_schedule
-from synth.plan.listed import expected_false_cells
-from synth.plan.look import problem_to_plan
-from synth.plan.usefulness import GOOD, NOISE, POOR, ROUGH, usefulness
+from synth.planning import plan_schedule
+from synth.planning.listed import expected_false_cells
+from synth.planning.look import problem_to_plan
+from synth.planning.usefulness import GOOD, NOISE, POOR, ROUGH, usefulness
 from synth.release.manifest.schema_terms import basis, listing, one_of, real, record, text, whole
 
 DIGITS = 2

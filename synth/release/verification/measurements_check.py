@@ -15,11 +15,11 @@ from synth.errors import ConfigError
 from synth.measurements import MeasuredLook, Measurements, read_measurements
 from synth.measurements.file import ROWS_PER_GROUP, write_tables
 from synth.measurements.sparse_table import MOST_LISTED
-from synth.plan import Look, Schedule, plan_look
-from synth.plan.costs import forecast_costs, present_memory_bytes
-from synth.plan.problem import problem_of
-from synth.plan.spending import Spending
-from synth.plan.weighing import planned_way, possible_plans
+from synth.planning import Look, Schedule, plan_look
+from synth.planning.costs import forecast_costs, present_memory_bytes
+from synth.planning.problem import problem_of
+from synth.planning.spending import Spending
+from synth.planning.weighing import planned_way, possible_plans
 from synth.privacy import SelectionEvent, TableEvent, total_budget
 from synth.release.contents import MANIFEST, MEASUREMENTS
 from synth.release.manifest.guarantee import promised_budget

@@ -11,7 +11,7 @@ from synth.audit import lists, tables, whole_run
 from synth.audit.canaries import OTHER_RUN, OTHER_TABLE, Canaries, Trials
 from synth.domain import Attribute, Universe
 from synth.noise import TableSampler
-from synth.plan import plan_events
+from synth.planning import plan_events
 from synth.privacy import TableEvent
 from tests.command_line import synth
 

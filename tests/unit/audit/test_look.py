@@ -12,7 +12,7 @@ PERSON = {"column": "id", "max_records": 2}
 
 @pytest.fixture(autouse=True)
 def every_universe_may_be_thin(monkeypatch):
-    monkeypatch.setattr("synth.plan.look.THIN", 0)
+    monkeypatch.setattr("synth.planning.look.THIN", 0)
 
 
 @pytest.mark.parametrize("unit", ["record", PERSON], ids=["record", "person"])

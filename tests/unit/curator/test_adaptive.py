@@ -11,7 +11,7 @@ from synth.domain import Margin
 from synth.errors import BugError
 from synth.measurements import Measurements
 from synth.noise import NoiseStream
-from synth.plan import plan_schedule
+from synth.planning import plan_schedule
 from synth.privacy import total_budget
 
 KEY = bytes(range(32))

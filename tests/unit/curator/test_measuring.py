@@ -25,7 +25,7 @@ from synth.curator.disposal import (
 from synth.curator.sensitive import Sensitive
 from synth.errors import SourceError, SynthError
 from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
-from synth.plan import plan_events
+from synth.planning import plan_events
 
 KEY = bytes(range(32))
 

@@ -22,7 +22,7 @@ from synth.noise.survivors import (
     surviving_ranks,
     surviving_values,
 )
-from synth.plan import plan_events
+from synth.planning import plan_events
 from synth.privacy import TableEvent
 
 KEY = bytes(range(32))

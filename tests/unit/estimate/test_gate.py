@@ -20,8 +20,8 @@ from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import WholeEstimate
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import DiscreteLaplace, noise_variance
-from synth.plan.listed import listing_event
-from synth.plan.problem import problem_of
+from synth.planning.listed import listing_event
+from synth.planning.problem import problem_of
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 

@@ -9,8 +9,8 @@ import pytest
 from synth.config import load_config
 from synth.errors import BugError, SynthError
 from synth.job import pipeline, preconditions
-from synth.plan import costs
-from synth.plan.costs import Costs
+from synth.planning import costs
+from synth.planning.costs import Costs
 
 NEEDED = Costs(100, 50, 1.0)
 

@@ -9,7 +9,7 @@ from synth.config import load_config
 from synth.domain import Margin
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
-from synth.plan import plan_events
+from synth.planning import plan_events
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.reading.simulated_errors import Redrawing, draw_counts, draw_noise

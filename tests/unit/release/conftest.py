@@ -32,8 +32,8 @@ from synth.measurements import (
 )
 from synth.measurements.receipt import NO_CORE_DUMP, NO_TEMPORARY_FILE, SOURCE_KEPT
 from synth.noise import noise_variance
-from synth.plan import forecast, plan_events
-from synth.plan.spending import Spending
+from synth.planning import forecast, plan_events
+from synth.planning.spending import Spending
 from synth.privacy import Budget, Promise, TableEvent, total_budget
 from synth.privacy.accounting import GAUSSIAN
 from synth.release import write_release

@@ -317,7 +317,7 @@ def test_person_units_and_replaced_records_are_told_apart(released):
 
 def test_the_prediction_is_that_of_the_planner(released):
     made = released()
-    from synth.plan import forecast
+    from synth.planning import forecast
 
     expected = forecast(made.config)
     prediction = manifest_of(made)["quality"]["prediction"]

@@ -9,8 +9,8 @@ import pytest
 from synth.config import load_config
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
-from synth.plan.spending import Spending
-from synth.plan.weighing import planned_way
+from synth.planning.spending import Spending
+from synth.planning.weighing import planned_way
 from synth.privacy import SelectionEvent, TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.release.verification.findings import Findings

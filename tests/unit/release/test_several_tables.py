@@ -20,9 +20,9 @@ from synth.config import config_from_public
 from synth.domain import Margin
 from synth.domain.counts import Counts
 from synth.errors import VerificationError
-from synth.plan import forecast
-from synth.plan.rounds import Schedule
-from synth.plan.spending import Spending
+from synth.planning import forecast
+from synth.planning.rounds import Schedule
+from synth.planning.spending import Spending
 from synth.privacy import SelectionEvent
 from synth.release.contents import METADATA, checksum_lines
 from synth.release.documents import metadata_documents

@@ -1,0 +1,240 @@
+"""A first model of the error left after the non-negative fit; used to choose, not to promise.
+
+What the fit does with signed noise depends on the data. The model knows only the number of records
+n and the shapes of the tables:
+
+* **Counts.** The k-th largest of the N cells of a table is expected to hold n k^-1.2 / H records
+  (Zipf), H the sum over all cells. A table of more than 20 cells for every record is taken to be
+  *thin* instead: the records are spread out, hardly two in one cell; tables between 8 and 20 cells
+  for every record are thin in part (`thinness`, on a logarithmic scale, between both forecasts).
+* **Noise.** A cell with noise variance v and expected count m keeps the variance
+  min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
+  the less the more noise there is. The mean over the cells is the effective variance of a table,
+  and all tables are combined as in the linear theory. Of the tables
+  with more than one attribute, but less than all, it is 1.7 times as large: the fit ends before
+  it has averaged many tables that overlap. A thin table keeps half of its noise variance:
+  little tells the cells with records from the others.
+* **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
+  its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
+  square. In a thin one m is n / N everywhere. Of k attributes, it is at most (1 - 2^-k)(1 - 1/N)
+  of the records: where noise drowns everything, a table without negative counts is left.
+* **Structure.** A table of q attributes of which only groups of k < q were measured together is off
+  by 0.8 x 0.63^(k-1) (1 - k/q)^2.8 of the records besides, for what the interactions of more than
+  k attributes hold; an attribute that was measured at a coarser level with g of its N groups
+  counts as log g / log N of one. A table that was measured is never worse than this model of it.
+  In a thin universe a model misses besides what a sample of the records would, as an independent
+  error: the total variation of Poisson counts of mean n / N.
+
+The numbers 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits to the errors of four tables in
+docs/benchmarks.md: half of its forecasts are within 30 % of the error, one in ten is off by more
+than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables of `benchmarks/thin.py`, whose
+errors docs/benchmarks.md sums up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.domain import Margin
+from synth.planning.linear_theory import Axis, Components, Question, components_of, point_of
+from synth.planning.listed import unlisted_share
+from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variance
+from synth.privacy import TableEvent
+
+Floats = NDArray[np.float64]
+
+ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 1 / 3
+UNAVERAGED = 1.7
+STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.8, 0.63, 2.8
+FILLED, THIN, THIN_NOISE = 8.0, 20.0, 0.5
+"""Cells for every record, up to which a table is well filled, and from which on it is thin; and the
+part of the noise variance that a thin table keeps."""
+EXACT_RANKS = 256
+RANKS_PER_OCTAVE = 8
+
+
+class ErrorsAfterFit:
+    """The expected total variation of every question after the fit to some noisy tables.
+
+    For ranges it is the mean absolute error as a share of the records. A list of cells tells about
+    single cells only. What does not depend on the number of records is worked out once.
+    Requires: the questions were made for these axes.
+    """
+
+    def __init__(
+        self,
+        axes: tuple[Axis, ...],
+        events: Sequence[TableEvent],
+        questions: tuple[Question, ...],
+    ) -> None:
+        """Take the noise of every table, and what all of them and the smaller ones tell."""
+        dense = [event for event in events if event.threshold is None]
+        self._lists = [event for event in events if event.threshold is not None]
+        self._questions = questions
+        points = [point_of(axes, Margin(event.table, event.coarsening)) for event in dense]
+        universe = tuple(axis.depth for axis in axes)
+        self._noise = [(event.cells, noise_variance(event)) for event in dense]
+        self._unaveraged = [_unaveraged(point, universe) for point in points]
+        smaller = [number for number, point in enumerate(points) if point != universe]
+        sets = [list(range(len(points)))] if points else []
+        if 0 < len(smaller) < len(points):
+            sets.append(smaller)
+        self._fits = [
+            (tables, _fit_of(axes, tuple(points[i] for i in tables), questions)) for tables in sets
+        ]
+
+    def at(self, records: int) -> list[float]:
+        """The errors with so many records, each at most 1."""
+        left = {alike: _effective_variance(*alike, records) for alike in set(self._noise)}
+        precisions = [
+            1 / (factor * left[alike])
+            for factor, alike in zip(self._unaveraged, self._noise, strict=True)
+        ]
+        found = [1.0] * len(self._questions)
+        for tables, fit in self._fits:
+            errors = fit.errors([precisions[i] for i in tables], records)
+            found = [min(pair) for pair in zip(found, errors, strict=True)]
+        listed = [unlisted_share(event, records) for event in self._lists]
+        return [
+            min([error, *listed]) if question.kind == "cells" else error
+            for question, error in zip(self._questions, found, strict=True)
+        ]
+
+
+class _Fit:
+    """Some of the tables, fitted together."""
+
+    def __init__(self, components: Components, questions: tuple[Question, ...]) -> None:
+        self._components, self._questions = components, questions
+        self._missing: list[float] = _structure(components, questions).tolist()
+        self._shapes = [(len(q.attributes), q.queries, q.is_table) for q in questions]
+        self._cells = math.prod(axis.groups[-1] for axis in components.axes)
+
+    def errors(self, precisions: Sequence[float], records: float) -> list[float]:
+        """For every question: noise in the components that are measured, and missing structure."""
+        variances = self._components.variances(self._questions, precisions).tolist()
+        thin = thinness(self._cells, records)
+        alike = list(zip(variances, self._missing, self._shapes, strict=True))
+        errors = {each: _error(*each, thin, records) for each in set(alike)}
+        return [errors[each] for each in alike]
+
+
+@lru_cache(maxsize=16)
+def _fit_of(
+    axes: tuple[Axis, ...], points: tuple[tuple[int, ...], ...], questions: tuple[Question, ...]
+) -> _Fit:
+    """The fit of tables with these partitions; splits of a budget differ in their noise alone."""
+    return _Fit(components_of(axes, points), questions)
+
+
+def _error(
+    variance: float, missing: float, shape: tuple[int, int, bool], thin: float, records: float
+) -> float:
+    order, cells, is_table = shape
+    absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), variance)
+    if not is_table:
+        return absolute / records + missing
+    if missing and thin:
+        missing = math.hypot(missing, thin * _poisson_share(records / cells))
+    return _table_noise(order, cells, absolute, records) + missing
+
+
+def resampling_total_variation(question: Question, records: float) -> float:
+    """The total variation of a fresh sample of as many records: an error that nobody minds.
+
+    Half the L1 error of a table whose cells are Poisson counts; for ranges, the share of the
+    records in one standard deviation of them all.
+    """
+    if not question.is_table:
+        return 0.5 / math.sqrt(records)
+    counts, cells = _expected_counts(question.queries, records)
+    return float(cells @ np.minimum(MEAN_ABSOLUTE * np.sqrt(counts), 2 * counts)) / (2 * records)
+
+
+def _unaveraged(point: tuple[int, ...], universe: tuple[int, ...]) -> float:
+    overlaps = point != universe and sum(depth > 0 for depth in point) > 1
+    return UNAVERAGED if overlaps else 1.0
+
+
+def thinness(cells: int, records: float) -> float:
+    """0 for a table that records fill well; 1 where hardly two of them share a cell."""
+    part = (math.log(cells) - math.log(records * FILLED)) / math.log(THIN / FILLED)
+    return min(max(part, 0.0), 1.0)
+
+
+def _between(filled: float, thin: float, part: float) -> float:
+    """The forecast of a table that is thin in part, on a logarithmic scale."""
+    if part in (0.0, 1.0) or not filled or not thin:
+        return thin if part else filled
+    return math.exp((1 - part) * math.log(filled) + part * math.log(thin))
+
+
+def _effective_variance(size: int, noise: float, records: float) -> float:
+    counts, cells = _expected_counts(size, records)
+    left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
+    filled = float(cells @ left) / size
+    return max(_between(filled, THIN_NOISE * noise, thinness(size, records)), 1e-12)
+
+
+def share_of_pure_noise(order: int, size: int) -> float:
+    """What a table of so many attributes and cells is off by where nothing is known of it."""
+    return (1 - math.ldexp(1.0, -order)) * (1 - 1 / size)
+
+
+def _table_noise(order: int, size: int, absolute: float, records: float) -> float:
+    """Half the L1 error, as a share of the records, where one cell is off by `absolute`."""
+    counts, cells = _expected_counts(size, records)
+    filled = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
+    spread_out = min(absolute * size / (2 * records), 1.0)
+    found = _between(filled, spread_out, thinness(size, records))
+    return min(found, share_of_pure_noise(order, size))
+
+
+def _poisson_share(mean: float) -> float:
+    """About half the mean absolute deviation of a Poisson count, as a part of its mean."""
+    return min(math.exp(-min(mean, 1.0)), MEAN_ABSOLUTE / (2 * math.sqrt(mean)))
+
+
+def _structure(components: Components, questions: tuple[Question, ...]) -> Floats:
+    """The share of records that a model of the measured tables puts into wrong cells."""
+    asked = np.array(
+        [[place in q.energy for place in range(len(components.axes))] for q in questions]
+    )
+    together = (_resolution(components) @ asked.T).max(axis=0)
+    left = 1 - together / asked.sum(axis=1)
+    share = STRUCTURE * STRUCTURE_PER_ORDER ** (together - 1) * left**STRUCTURE_SHARE
+    share = np.where(together == 0, 1.0, np.minimum(share, 1.0))
+    return np.where(components.answers(questions), 0.0, share)
+
+
+def _resolution(components: Components) -> Floats:
+    """For every margin and axis, the part of the axis that it tells apart: 1 for all codes.
+
+    A coarser level with g of N groups counts as log g / log N of the attribute.
+    """
+    found = np.zeros(components.margins.shape)
+    for place, axis in enumerate(components.axes):
+        finest = math.log(axis.groups[-1]) if axis.groups[-1] > 1 else 1.0
+        shares = [math.log(groups) / finest for groups in axis.groups]
+        shares[-1] = 1.0 if axis.depth else 0.0
+        found[:, place] = np.array(shares)[components.margins[:, place]]
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
+    """Expected counts from the largest down, and how many cells have about each."""
+    edges = [float(rank) for rank in range(1, min(cells, EXACT_RANKS) + 2)]
+    while edges[-1] < float(cells + 1):
+        edges.append(min(edges[-1] * 2 ** (1 / RANKS_PER_OCTAVE), float(cells + 1)))
+    bounds = np.array(edges)
+    width = np.diff(bounds)
+    middle = np.sqrt(bounds[:-1] * (bounds[1:] - 1 + (width <= 1)))
+    middle = np.where(width <= 1, bounds[:-1], middle)
+    share = middle**-ZIPF
+    return records * share / float(width @ share), width

@@ -1,0 +1,293 @@
+"""The error to expect where one model of all columns is fitted to small noisy tables.
+
+The model pools what every table of two or more columns tells about pairs. With d columns of D_j
+codes, g their geometric mean, S codes in all at the finest levels of the tables of pairs, and P the
+mean over all pairs of what the tables that hold a pair tell of a cell of it (1 / variance of the
+noise, added up), the signal of a pair is
+
+    q = n sqrt(P / S)      (a matrix of noise of S x S has an operator norm of about 2 S^(1/2) sd)
+
+and a k-way table of the rows is off, in total variation, by about the smaller of
+
+    seen       A g^a d^b q^-c + F g^f      (how sharply the model sees, and what it cannot be)
+    not seen   H g^h d^i + the mean 1-way error of its columns     (all dependence is lost)
+
+combined as (seen^-s + not seen^-s)^(-1/s), and by at most 1 - 2^-k. Of q^2 the part `OWN` is that
+of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
+pairs that is measured, and the rest is lost; of a pair at coarser levels log groups / log codes of
+it is measured; a part p that is chosen by how much its columns depend on each other stands for
+p^(1/3) of them, with P as if all had p^(1/2) of the variance. A 1-way table is off by the noise
+that all tables leave in it, less what its posterior means take away, and by a small part of what
+pairs are off by.
+Beyond triples, what is right of a table falls from order to order as from pairs to triples.
+
+The letters are regressions, one set for pairs and one for triples, on the errors of some twenty
+real and made-up tables of 10 to 86 columns, at epsilon 0.1 to 10, pure and Gaussian. They know
+shapes and noise only: neither how strongly columns depend on each other nor how unevenly codes are
+used. docs/planning.md says how often they are right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.planning.after_nonnegativity import ErrorsAfterFit, thinness
+from synth.planning.costs import are_small
+from synth.planning.linear_theory import Axis, Question
+from synth.planning.listed import unlisted_share
+from synth.planning.look import is_modelled
+from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variances
+from synth.planning.problem import Problem
+from synth.planning.rounds import Schedule
+from synth.planning.wide import is_wide
+from synth.privacy import TableEvent
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LEFT_OF_ONE_WAY, FEW_LEVELS = 0.82, 50.0
+"""The posterior means of a column of D codes leave 0.82 of little noise. Noise that is off by a
+part x leaves 1 / (1 + x (1 + D / 50)) of that: the more of it and the more codes, the more is found
+out to be empty, or like its neighbours."""
+MISFIT = 0.04
+"""The part of what pairs are off by that 1-way tables are off by besides."""
+OWN = 0.15
+"""The part of q^2 that the tables over a question's own pairs decide."""
+MOST_LEVELS = 21.0
+"""The regressions know no larger mean g; beyond it they stay as they are there."""
+CHOSEN = 1 / 3
+"""Of all pairs a part p that is chosen by its scores tells as much as a part p^CHOSEN by chance,
+and as sharply as if all were measured with p^(1/2) of the variance."""
+TRIPLES_LEAVE = 0.5
+"""What measured triples leave of F g^f for all triples."""
+OF_RANGES = 1 / 3
+"""What one interval is off by, as a part of the total variation of its table."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """What tables of one number of columns are off by; the letters are those of the module."""
+
+    seen: tuple[float, float, float, float]
+    """A, a, b, c."""
+    floor: tuple[float, float]
+    """F, f."""
+    lost: tuple[float, float, float]
+    """H, h, i."""
+    sharpness: float
+    """s."""
+
+    def with_all_pairs(
+        self, levels: float, columns: int, signal: Floats, ones: Floats, triples: float
+    ) -> tuple[Floats, Floats]:
+        """Errors where all pairs are measured with these signals, and where none is.
+
+        `triples`: the part of all triples that is measured, too.
+        """
+        factor, by_levels, by_columns, by_signal = self.seen
+        clear = factor * levels**by_levels * columns**by_columns
+        seen = clear * np.maximum(signal, 1e-9) ** -by_signal
+        left = 1 - (1 - TRIPLES_LEAVE) * triples
+        seen += left * self.floor[0] * levels ** self.floor[1]
+        factor, by_levels, by_columns = self.lost
+        lost = factor * levels**by_levels * columns**by_columns + ones
+        s = self.sharpness
+        return (seen**-s + lost**-s) ** (-1 / s), lost
+
+
+LAWS = {
+    2: Law((0.55, 0.70, -0.69, 0.73), (0.0003, 1.56), (0.166, 0.45, -0.46), 2.4),
+    3: Law((1.64, 0.27, -0.70, 0.71), (0.0032, 1.35), (0.443, 0.38, -0.48), 3.8),
+}
+
+
+class ErrorsOfClasses:
+    """The expected total variation of every question, after the fit of the model to some tables.
+
+    For ranges it is the mean absolute error as a share of the records. A list of cells tells about
+    single cells only, and single cells are told at all where records share them. What does not
+    depend on the number of records is worked out once.
+    Requires: the questions were made for these axes.
+    """
+
+    def __init__(
+        self,
+        axes: tuple[Axis, ...],
+        events: Sequence[TableEvent],
+        questions: tuple[Question, ...],
+        schedule: Schedule | None = None,
+    ) -> None:
+        """Add up what the tables tell about every column and every pair.
+
+        With a `schedule`, its first tables and the pairs to be chosen; `events` do not count.
+        """
+        events = events if schedule is None else schedule.first
+        self._questions = questions
+        self._groups = _groups_of(questions)
+        self._cells = math.prod(axis.groups[-1] for axis in axes)
+        self._lists = [event for event in events if event.threshold is not None]
+        self._sizes = np.array([axis.groups[-1] for axis in axes], dtype=np.float64)
+        columns = len(axes)
+        place = {axis.name: number for number, axis in enumerate(axes)}
+        alone = np.zeros(columns)
+        self._own = np.zeros((columns, columns))
+        self._measured = np.zeros((columns, columns))
+        finest = np.zeros(columns)
+        for alike in _by_order(events).values():
+            places = np.array([[place[name] for name in event.table] for event in alike])
+            groups = np.array([_groups(axes, place, event) for event in alike])
+            told = _told(groups, self._sizes[places])
+            precision = _precisions(alike)
+            cells = np.array([float(event.cells) for event in alike])
+            np.add.at(alone, places, told * groups * (precision / cells)[:, None])
+            for first, second in permutations(range(places.shape[1]), 2):
+                pair = places[:, first], places[:, second]
+                both = groups[:, first] * groups[:, second]
+                np.add.at(self._own, pair, both * precision / cells)
+                np.maximum.at(finest, places[:, first], groups[:, first])
+                least = np.minimum(told[:, first], told[:, second])
+                np.maximum.at(self._measured, pair, least)
+        if schedule is not None and schedule.rounds:
+            chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
+            part = len(chosen) / math.comb(columns, 2)
+            several = ~np.eye(columns, dtype=bool)
+            self._own[several] = _precisions(chosen).mean() / math.sqrt(part)
+            self._measured[several] = part**CHOSEN
+        held = sum(len(alike) for order, alike in _by_order(events).items() if order > 2)
+        self._codes = float(np.where(finest, finest, self._sizes).sum())
+        self._triples = min(1.0, held / max(1, math.comb(columns, 3)))
+        self._pairs = columns * (columns - 1) / 2
+        self._pool = float(self._own.sum()) / 2 / max(1.0, self._pairs)
+        self._share = float(self._measured.sum()) / 2 / max(1.0, self._pairs)
+        self._noise_of_one_way = (
+            MEAN_ABSOLUTE / 2 * self._sizes / np.sqrt(np.maximum(alone, 1e-200))
+        )
+
+    def at(self, records: int) -> list[float]:
+        """The errors with so many records, each at most 1."""
+        noise = self._noise_of_one_way / records
+        left = LEFT_OF_ONE_WAY * noise / (1 + noise * (1 + self._sizes / FEW_LEVELS))
+        ones = np.minimum(left, (1 - 1 / self._sizes) / 2)
+        found = np.ones(len(self._questions))
+        for order, (numbers, places, factors) in self._groups.items():
+            errors = self._of_order(order, places, ones, records)
+            found[numbers] = factors * errors
+        cells = self._of_cells(ones, records)
+        return [
+            cells if question.kind == "cells" else float(error)
+            for question, error in zip(self._questions, found, strict=True)
+        ]
+
+    def _of_cells(self, ones: Floats, records: int) -> float:
+        """The error of single cells: what the model gets right, or a list, if records fill them."""
+        together = 1 - thinness(self._cells, records)
+        if not together:
+            return 1.0
+        every = np.arange(len(self._sizes))[None, :]
+        modelled = float(self._of_order(len(self._sizes), every, ones, records)[0])
+        listed = [unlisted_share(event, records) for event in self._lists]
+        return 1 - together * (1 - min([modelled, *listed]))
+
+    def _of_order(self, order: int, places: Ints, ones: Floats, records: int) -> Floats:
+        """The errors of tables of so many columns each: one row of `places` for every table."""
+        if order == 1:
+            signal = np.array([records * math.sqrt(self._pool / self._codes)])
+            pairs = self._mixed(2, signal, np.array([self._share]), np.array([ones.mean()]))
+            misfit = MISFIT * float(pairs[0]) if self._pool else 0.0
+            return np.asarray(np.hypot(ones[places[:, 0]], misfit))
+        first, second = np.triu_indices(order, 1)
+        own = self._own[places[:, first], places[:, second]].mean(axis=1)
+        held = self._measured[places[:, first], places[:, second]]
+        seen = np.maximum(held, self._share).mean(axis=1)
+        signal = records * np.sqrt((OWN * own + (1 - OWN) * self._pool) / self._codes)
+        mean = ones[places].mean(axis=1)
+        if order <= max(LAWS):
+            return self._mixed(order, signal, seen, mean)
+        right = [1 - self._mixed(each, signal, seen, mean) for each in (2, 3)]
+        left = right[1] * (right[1] / right[0]) ** (order - 3)
+        return np.asarray(np.minimum(1 - left, 1 - math.ldexp(1.0, -order)))
+
+    def _mixed(self, order: int, signal: Floats, seen: Floats, ones: Floats) -> Floats:
+        """The error where the part `seen` of what pairs would tell is measured."""
+        levels = min(MOST_LEVELS, math.exp(float(np.log(self._sizes).mean())))
+        triples = self._triples if order > 2 else 0.0
+        best, none = LAWS[order].with_all_pairs(levels, len(self._sizes), signal, ones, triples)
+        found = seen * best + (1 - seen) * none
+        return np.asarray(np.minimum(found, 1 - math.ldexp(1.0, -order)))
+
+
+def errors_after_fit(
+    problem: Problem,
+    events: Sequence[TableEvent],
+    questions: tuple[Question, ...],
+    schedule: Schedule | None = None,
+) -> ErrorsAfterFit | ErrorsOfClasses:
+    """The forecast for the way in which these tables are fitted.
+
+    With a `schedule`, some tables are chosen in the run, and `events` are those of a likely one.
+
+    Privacy: a function of the public problem and of planned or measured tables.
+    """
+    first = events if schedule is None else schedule.first
+    modelled = is_modelled(problem) and are_small(first, problem.universe)
+    if modelled or is_wide(problem) or any(event.threshold is not None for event in first):
+        return ErrorsOfClasses(problem.axes, events, questions, schedule)
+    return ErrorsAfterFit(problem.axes, events, questions)
+
+
+def _by_order(events: Sequence[TableEvent]) -> dict[int, list[TableEvent]]:
+    """The tables that are no lists, by number of columns."""
+    found: dict[int, list[TableEvent]] = {}
+    for event in events:
+        if event.threshold is None and event.table:
+            found.setdefault(len(event.table), []).append(event)
+    return found
+
+
+def _groups(axes: tuple[Axis, ...], place: dict[str, int], event: TableEvent) -> list[float]:
+    """The groups of every column of a table, at its resolution."""
+    held = [axes[place[name]] for name in event.table]
+    return [
+        float(axis.groups[axis.measured[-1 - steps]])
+        for axis, steps in zip(held, event.coarsening, strict=True)
+    ]
+
+
+def _told(groups: Floats, sizes: Floats) -> Floats:
+    """The part of a column that a resolution tells apart: log g / log N of N codes, 1 for all."""
+    parts = np.log(groups) / np.log(np.maximum(sizes, 2.0))
+    return np.where(groups == sizes, 1.0, parts)
+
+
+def _precisions(events: Sequence[TableEvent]) -> Floats:
+    """1 / variance of the noise of a cell of every table."""
+    return 1 / np.array(noise_variances(events))
+
+
+@lru_cache(maxsize=16)
+def _groups_of(questions: tuple[Question, ...]) -> dict[int, tuple[Ints, Ints, Floats]]:
+    """By number of columns: the questions' numbers, their axes, and what part of a table counts.
+
+    Single cells of the universe are left out.
+    """
+    found: dict[int, list[tuple[int, list[int], float]]] = {}
+    for number, question in enumerate(questions):
+        if question.kind != "cells":
+            order = len(question.energy)
+            factor = 1.0 if question.is_table else OF_RANGES
+            found.setdefault(order, []).append((number, sorted(question.energy), factor))
+    return {
+        order: (
+            np.array([number for number, _, _ in alike]),
+            np.array([places for _, places, _ in alike]).reshape(len(alike), order),
+            np.array([factor for _, _, factor in alike]),
+        )
+        for order, alike in found.items()
+    }

@@ -1,0 +1,186 @@
+"""What a run will need: memory, disk and time by simple models with measured constants.
+
+Rough on purpose: within about a factor of two on a machine with two cores. `docs/planning.md`
+shows the runs that the constants come from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from synth.domain import DENSE_LIMIT_CELLS, Universe
+from synth.planning.listed import stored_cells
+from synth.planning.problem import ASSUMED_RECORDS
+from synth.privacy import TableEvent
+
+MEMORY_BASE_BYTES = 230_000_000
+"""Interpreter, libraries and the reading of the source, whatever its size."""
+MEMORY_BYTES_PER_CELL = 130
+SECONDS_BASE = 4.0
+SECONDS_PER_CELL = 20e-6
+"""Nearly all of it is the estimate. Reading the source comes on top where it is large."""
+SECONDS_PER_LISTED_CELL = 2e-6
+"""Where only heavy cells are listed, no cell of the universe is estimated."""
+SECONDS_PER_FITTED_CELL, MOST_SECONDS_OF_FIT = 43e-6, 54.0
+SECONDS_PER_FITTED_LEVEL = 8e-3
+"""Above the dense limit one model is fitted to all tables of two columns and more: some hundred
+products with their cells, which are bounded, and as many laws of every column."""
+LARGER_TABLES_OF_A_STEP = 16
+"""Of more tables of three columns each step of the fit looks at so many."""
+FITS_WITH_A_LIST = 1.75
+"""Beside a list it is fitted four times, from the second time on in a quarter of the steps."""
+SECONDS_PER_TABLE = 2e-3
+"""There are thousands of tables: each is counted, drawn, written, compared and verified."""
+SECONDS_PER_LEVEL = 1e-4
+"""Names of levels stand in the manifest, in two documents and in their checks."""
+SECONDS_PER_VALUE = 0.5e-6
+"""Rows times columns: written, read back and compared, in two formats."""
+HELD_CELLS, HELD_CELLS_WITH_HIERARCHIES = 500_000, 20_000_000
+"""Up to so many cells all are held and fitted at once. Beyond them it takes too long to pass over
+cells that hold nothing; but only of what is held the groups of hierarchies are kept consistent."""
+SMALL_TABLE_CELLS = 10**6
+"""The model of all columns is fitted to tables of sums of at most so many cells."""
+BLOCKS_MEMORY_BASE_BYTES = 350_000_000
+BLOCKS_MEMORY_BYTES_PER_CELL = 8
+"""Counts in the measuring process; then noisy counts and what is looked up for them."""
+BLOCKS_SECONDS_PER_CELL = 0.5e-6
+"""With as many iterations as `effort_of` says: products of matrices, and passes over the cells."""
+FULL_EFFORT, LEAST_EFFORT, CELLS_OF_ONE = 6.0, 0.5, 40_000_000
+LIST_MEMORY_BASE_BYTES = 190_000_000
+LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
+LIST_MEMORY_BYTES_PER_CELL = 60
+LIST_MEMORY_BYTES_PER_VALUE = 5
+"""Where rows are drawn: codes of filled or listed cells, and of the cells of the estimate."""
+COUNTED_BYTES_PER_CELL = 8
+"""Up to the dense limit every cell is counted, whatever is measured of them."""
+DISK_BASE_BYTES = 250_000
+"""Manifest, its schema and the data card."""
+DISK_BYTES_PER_CELL = 1.0
+"""Noisy counts, compressed: once beside the ledger and once in the release."""
+DISK_BYTES_PER_PARQUET_VALUE = 0.1
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Rough needs of a whole run."""
+
+    memory_bytes: int
+    disk_bytes: int
+    seconds: float
+
+
+def is_held(universe: Universe) -> bool:
+    """Whether the estimate holds all cells of a universe at once; otherwise it goes by blocks.
+
+    Privacy: a function of the public universe.
+    """
+    has_hierarchies = any(attribute.depth > 1 for attribute in universe.attributes)
+    return universe.size <= (HELD_CELLS_WITH_HIERARCHIES if has_hierarchies else HELD_CELLS)
+
+
+def draws_cells(events: Sequence[TableEvent], universe: Universe) -> bool:
+    """Whether the rows are drawn from one model of all columns that is fitted to these tables.
+
+    So it is where cells are listed, in every universe beyond `DENSE_LIMIT_CELLS`, and in one too
+    large to be held of which only small tables are measured: what they tell is about a few columns
+    each, and to pass over every cell would cost time and say no more.
+
+    Privacy: a function of the public universe and of planned or measured tables.
+    """
+    if any(event.threshold is not None for event in events):
+        return True
+    if universe.size > DENSE_LIMIT_CELLS:
+        return True
+    return not is_held(universe) and are_small(events, universe)
+
+
+def are_small(events: Sequence[TableEvent], universe: Universe) -> bool:
+    """Whether these are tables of sums alone, none of them large.
+
+    Privacy: a function of the public universe and of planned or measured tables.
+    """
+    most = min(SMALL_TABLE_CELLS, universe.size - 1)
+    return all(event.cells <= most for event in events)
+
+
+def effort_of(cells: int) -> float:
+    """What the numbers of iterations of an estimate by blocks are multiplied by."""
+    return min(FULL_EFFORT, max(LEAST_EFFORT, CELLS_OF_ONE / cells))
+
+
+def forecast_costs(
+    universe: Universe,
+    events: Sequence[TableEvent],
+    *,
+    formats: Sequence[str],
+    total: int | None,
+    expected: int | None = None,
+) -> Costs:
+    """The needs of a run; rows count only if their number is publicly known.
+
+    A universe that is small enough is held in memory cell by cell; otherwise only the measured
+    tables are, and as many cells as records are declared or expected. Without a declared total
+    disk and time leave the rows out.
+    """
+    records = total or expected or ASSUMED_RECORDS
+    measured = sum(stored_cells(event, records) for event in events)
+    lists = [event for event in events if event.threshold]
+    columns = len(universe.attributes)
+    drawn = draws_cells(events, universe)
+    if drawn:
+        listed = sum(stored_cells(event, records) for event in lists)
+        filled = max(listed, min(records, universe.size))
+        memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
+        memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * filled
+        memory += MEMORY_BYTES_PER_CELL * (measured - listed)
+        if not lists and universe.size <= DENSE_LIMIT_CELLS:
+            memory += COUNTED_BYTES_PER_CELL * universe.size
+        seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
+    else:
+        held = max(measured, universe.size)
+        if is_held(universe):
+            memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
+            seconds = SECONDS_BASE + SECONDS_PER_CELL * held
+        else:
+            memory = BLOCKS_MEMORY_BASE_BYTES + BLOCKS_MEMORY_BYTES_PER_CELL * held
+            seconds = SECONDS_BASE + BLOCKS_SECONDS_PER_CELL * effort_of(universe.size) * held
+    if drawn:
+        seconds += SECONDS_PER_TABLE * len(events)
+        fit = _seconds_of_fit(universe, [event for event in events if event.threshold is None])
+        seconds += fit * FITS_WITH_A_LIST if lists else fit
+    seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
+    seconds += SECONDS_PER_VALUE * (total or 0) * columns
+    row_bytes = 0.0
+    if "csv" in formats:
+        row_bytes += sum(1 + mean(map(len, each.labels)) for each in universe.attributes)
+    if "parquet" in formats:
+        row_bytes += DISK_BYTES_PER_PARQUET_VALUE * columns
+    disk = DISK_BASE_BYTES + DISK_BYTES_PER_CELL * measured + row_bytes * (total or 0)
+    return Costs(memory_bytes=memory, disk_bytes=int(disk), seconds=seconds)
+
+
+def _seconds_of_fit(universe: Universe, events: Sequence[TableEvent]) -> float:
+    """How long one model is fitted to these tables of sums."""
+    pairs = sum(event.cells for event in events if len(event.table) == 2)
+    larger = [event.cells for event in events if len(event.table) > 2]
+    if not pairs and not larger:
+        return 0.0
+    fitted = pairs + sum(larger) * min(1.0, LARGER_TABLES_OF_A_STEP / max(1, len(larger)))
+    levels = sum(attribute.size for attribute in universe.attributes)
+    products = min(SECONDS_PER_FITTED_CELL * fitted, MOST_SECONDS_OF_FIT)
+    return products + SECONDS_PER_FITTED_LEVEL * levels
+
+
+def present_memory_bytes() -> int:
+    """The memory of the machine, or of the control group that this process is confined to."""
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    try:
+        text = limit.read_text(encoding="ascii").strip()
+    except OSError:
+        return present
+    return min(present, int(text)) if text.isdigit() else present

@@ -1,0 +1,202 @@
+"""A look before the plan: where a guess of the number of records may be far off, measure it first.
+
+The plan of `auto` depends on how many records there are and on how they gather: the universe is
+worth measuring cell by cell where records lie many to a cell, and wasted where they lie alone.
+Both can be measured for next to nothing. A fiftieth of epsilon pays for two noisy counts: of the
+records that are among the first T of their cell, and of all later ones. T is what noise can hide
+in a universe of N cells, about ln(N) noise scales: the largest of N noises is about as large.
+
+What is charged is fixed before the source is opened: the look, and all that is left for the tables
+after it. Which tables these are follows from the configuration and the two noisy counts alone.
+Every function here is total: any two whole numbers lead to a plan that can be drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from synth.config import Config
+from synth.noise import noise_law
+from synth.planning.after_nonnegativity import THIN
+from synth.planning.costs import is_held
+from synth.planning.problem import CONSIDERED_RECORDS, Problem, Seen, problem_of
+from synth.planning.spending import Spending
+from synth.privacy import (
+    AfterLookEvent,
+    LookEvent,
+    PrivacyEvent,
+    TableEvent,
+    sensitivity_l1,
+    total_budget,
+)
+
+LOOK_SHARE = Fraction(1, 50)
+"""The part of epsilon that a look costs."""
+SURE = 5.0
+"""A noisy number decides if it is at least so many standard deviations of its noise."""
+MOST_RECORDS = 1 << 40
+"""No more records are planned for, whatever the noise says."""
+ALONE = 0.1
+"""With a smaller share of records that noise cannot hide, the universe is not measured."""
+TOGETHER = 0.25
+"""With a larger one it is."""
+FEWEST_MODELLED = 4
+"""Of fewer columns small tables are planned without the model of all columns."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is charged where a look comes first: the look, and all that is planned after it."""
+
+    event: LookEvent
+    after: AfterLookEvent
+
+    @property
+    def events(self) -> tuple[PrivacyEvent, ...]:
+        """Everything that is charged, before the source is opened."""
+        return self.event, self.after
+
+    def allows(self, events: Sequence[PrivacyEvent]) -> bool:
+        """Whether tables and choices cost no more than is left after the look, compared exactly."""
+        spent = total_budget(events, delta=self.after.delta)
+        return spent.epsilon <= self.after.epsilon and spent.delta <= self.after.delta
+
+
+def look_of(problem: Problem) -> Look | None:
+    """The look that comes before the plan, or None where it is planned without.
+
+    There is one under `auto` where the number of records is not declared and the universe may be
+    thin: where it has more than 20 cells for every record that is expected, or, if nothing is
+    expected, for every one of the fewest that are considered. There a wrong guess costs most, and
+    what pays depends on how records gather. In smaller universes a guess does little harm.
+
+    Privacy: a function of the public problem. The epsilon of the look and that which is left add
+    up to exactly the epsilon of the problem; all of delta is left.
+    """
+    if problem.strategy != "auto" or problem.total is not None or problem.seen is not None:
+        return None
+    fewest = problem.workload.expected_records or min(CONSIDERED_RECORDS)
+    if problem.universe.size <= THIN * fewest:
+        return None
+    privacy = problem.privacy
+    spent = LOOK_SHARE * privacy.epsilon
+    event = LookEvent((1, hidden_records(problem) + 1), sensitivity_l1(privacy), spent)
+    return Look(event, AfterLookEvent(privacy.epsilon - spent, privacy.delta))
+
+
+def hidden_records(problem: Problem) -> int:
+    """So many records in a cell noise can hide: ln(N) scales of the noise of the whole epsilon.
+
+    ln(N) is taken as 7/10 of the binary digits of N: at most 1 % and one digit above it, and the
+    same on every machine.
+    """
+    scale = sensitivity_l1(problem.privacy) / problem.privacy.epsilon
+    digits = problem.universe.size.bit_length()
+    return min(math.ceil(Fraction(7, 10) * digits * scale), MOST_RECORDS)
+
+
+def seen_by(look: Look, noisy_counts: Sequence[int]) -> Seen:
+    """What the noisy counts of a look tell; total: whatever numbers they are.
+
+    The number of records decides if it is `SURE` standard deviations or more; then so does the
+    share of records that noise cannot hide. Otherwise only the most that there can be is known.
+
+    Privacy: a function of the configuration and of noisy counts.
+    """
+    law = noise_law(look.event)
+    deviation = math.sqrt(law.variance * len(noisy_counts))
+    records = min(max(sum(noisy_counts), 0), MOST_RECORDS)
+    most = max(1, min(math.ceil(records + SURE * deviation), MOST_RECORDS))
+    if records < max(SURE * deviation, 1):
+        return Seen(None, None, most)
+    return Seen(records, min(max(noisy_counts[-1] / records, 0.0), 1.0), most)
+
+
+def after_look(problem: Problem, look: Look, noisy_counts: Sequence[int] | None) -> Problem:
+    """The problem that is left: the rest of the budget, and what was seen.
+
+    Without noisy counts, nothing was seen yet: the plan of a guess, which serves to forecast.
+    """
+    privacy = replace(problem.privacy, epsilon=look.after.epsilon, delta=look.after.delta)
+    seen = Seen(None, None, MOST_RECORDS) if noisy_counts is None else seen_by(look, noisy_counts)
+    return replace(problem, privacy=privacy, seen=seen)
+
+
+def plan_look(config: Config) -> Look | None:
+    """The look that a run of this configuration takes, or None.
+
+    Privacy: a function of the configuration alone.
+    """
+    return look_of(problem_of(config))
+
+
+def is_modelled(problem: Problem) -> bool:
+    """Whether small tables are planned for one model of all columns, as above the dense limit.
+
+    It is where noise hides most records: a look tells, or in a universe too large to be held so
+    many cells for every record that it is thin. Not for three columns or fewer, of which the
+    forecast knows nothing, nor with hierarchies in a universe that is held.
+
+    Privacy: a function of the public problem and of noisy counts.
+    """
+    universe, seen = problem.universe, problem.seen
+    has_levels = any(attribute.hierarchy for attribute in problem.attributes)
+    if len(problem.attributes) < FEWEST_MODELLED or (has_levels and is_held(universe)):
+        return False
+    if seen is not None and seen.visible is not None:
+        return seen.visible <= TOGETHER
+    return not is_held(universe) and universe.size > THIN * problem.records
+
+
+def left_to_plan(problem: Problem, noisy_counts: Sequence[int] | None = None) -> Problem:
+    """What is planned: the problem itself, or what a look leaves of it."""
+    look = look_of(problem)
+    return problem if look is None else after_look(problem, look, noisy_counts)
+
+
+def problem_to_plan(config: Config, noisy_counts: Sequence[int] | None = None) -> Problem:
+    """What is planned of a configuration: see `left_to_plan`."""
+    return left_to_plan(problem_of(config), noisy_counts)
+
+
+def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
+    """The ways to spend the budget that may be taken after the look, if there was one.
+
+    Never rounds that learn from each other. Those whose noise can be drawn, if there are any. Of
+    them, those that measure the universe, or list its cells, if most records are in places that
+    noise cannot hide; those that do not, if hardly one is; and all, if neither is so or there are
+    none of the kind.
+
+    Ensures: at least one way, if there is one that makes no choices.
+    """
+    if problem.seen is None:
+        return list(ways)
+    fixed = [way for way in ways if way.schedule is None or not way.schedule.learns]
+    drawable = [way for way in fixed if all(map(is_drawable, _by_noise(way.events)))] or fixed
+    visible = problem.seen.visible
+    if visible is None or ALONE <= visible <= TOGETHER:
+        return drawable
+    full = problem.full.names
+    kind = [
+        way
+        for way in drawable
+        if any(event.table == full for event in way.events) == (visible > TOGETHER)
+    ]
+    return kind or drawable
+
+
+def _by_noise(events: Sequence[TableEvent]) -> Iterable[TableEvent]:
+    """One table of every noise that there is among these."""
+    return {event.noise: event for event in events}.values()
+
+
+def is_drawable(event: TableEvent) -> bool:
+    """Whether the noise of a table is not too wide to be drawn."""
+    try:
+        noise_law(event)
+    except ValueError:
+        return False
+    return True

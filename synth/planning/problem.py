@@ -1,0 +1,120 @@
+"""What the planner may know: a part of the configuration, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from synth.config import Config, PrivacyConfig, Strategy, WorkloadConfig
+from synth.config.guarantee import epsilon_problem
+from synth.domain import Attribute, Margin, Universe
+from synth.errors import Problem as ConfigProblem
+from synth.planning.linear_theory import Axis, Question, axes_of, cells_of, questions_of
+
+ASSUMED_RECORDS = 10_000
+"""The number of records that the planner reckons with where nothing is publicly known."""
+
+CONSIDERED_RECORDS = (1_000, 10_000, 100_000, 1_000_000)
+"""No plan may be bad for one of these, unless the number of records is declared."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look told before the plan; see `synth.planning.look`."""
+
+    records: int | None
+    """The noisy number of records; None if its noise is too large to go by."""
+    visible: float | None
+    """The share of records in places that noise cannot hide; None likewise."""
+    most: int
+    """The most records that there can be."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One planning problem: equal problems have equal plans.
+
+    `total` is the publicly declared number of all records, if there is one.
+    """
+
+    attributes: tuple[Attribute, ...]
+    privacy: PrivacyConfig
+    workload: WorkloadConfig
+    strategy: Strategy
+    total: int | None
+    seen: Seen | None = None
+    """What a look told; None where it is planned without."""
+
+    @property
+    def records(self) -> int:
+        """The number of records that is reckoned with: declared, else seen, expected, or 10,000."""
+        guess = self.workload.expected_records or ASSUMED_RECORDS
+        if self.seen is not None:
+            guess = self.seen.records or min(guess, self.seen.most)
+        return self.total or guess
+
+    @property
+    def considered_records(self) -> tuple[int, ...]:
+        """The numbers of records that a plan may not be bad for: what is known, alone."""
+        if self.total is not None:
+            return (max(1, self.total),)
+        if self.seen is None:
+            return CONSIDERED_RECORDS
+        if self.seen.records is not None:
+            return (self.seen.records,)
+        most = self.seen.most
+        return tuple(each for each in CONSIDERED_RECORDS if each <= most) or (most,)
+
+    @property
+    def records_are_assumed(self) -> bool:
+        """Whether nothing is known of the number of records."""
+        seen = self.seen is not None and self.seen.records is not None
+        return not (self.total or seen or self.workload.expected_records)
+
+    @cached_property
+    def universe(self) -> Universe:
+        """The universe without its impossible cells, which no measured table leaves out."""
+        return Universe(self.attributes)
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes, ordered by name."""
+        return axes_of(self.universe)
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        """The workload: marginals and ranges, and the single cells if they are in it.
+
+        Their order does not depend on that of the columns.
+        """
+        asked = sorted(
+            questions_of(self.workload, self.axes),
+            key=lambda q: (q.kind, len(q.attributes), sorted(q.attributes)),
+        )
+        if self.workload.cells:
+            asked.append(cells_of(self.universe.names, self.axes))
+        return tuple(asked)
+
+    @cached_property
+    def full(self) -> Margin:
+        """The universe as a table."""
+        return Margin(self.universe.names, (0,) * len(self.attributes))
+
+
+def problem_of(config: Config) -> Problem:
+    """The part of a configuration that a plan depends on."""
+    total = next((entry.total for entry in config.public_totals if not entry.where.codes), None)
+    return Problem(
+        config.universe.attributes, config.privacy, config.workload, config.strategy, total
+    )
+
+
+def unsuitable(privacy: PrivacyConfig, epsilon: Fraction) -> ConfigProblem | None:
+    """What is wrong with another epsilon for the same unit and neighbours, or None."""
+    unit = privacy.unit
+    return epsilon_problem(
+        epsilon,
+        neighbours=privacy.neighbours,
+        max_records=1 if isinstance(unit, str) else unit.max_records,
+    )

@@ -1,0 +1,280 @@
+"""The ways to spend on small tables of sums alone, for one model of all columns.
+
+The rows follow a model that is fitted to all noisy tables at once and pools what each of them says
+about every column. So hardly any pair is too weak to be measured: all pairs get noise alike,
+whatever their cells, and the 1-way tables share a part of their own. Where noise would drown pairs
+of many levels, pairs are measured at coarser levels of the hierarchies. The forecast decides how
+large that part is, whether 1-way tables alone are better, or only the pairs, or the small tables,
+that the workload asks for; and whether a list of heavy cells beside them is worth its part of the
+budget. Where noise is too much for all pairs, the few that depend most on each other are found in
+the run: by how far a pair lies from the product of its noisy columns, with noise. Nothing here
+looks at data or has the size of the universe.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+
+from synth.domain import DENSE_LIMIT_CELLS, Margin
+from synth.planning.costs import SMALL_TABLE_CELLS
+from synth.planning.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, listing_event
+from synth.planning.margins import in_order, margins_of_order, one_way_shares
+from synth.planning.noise_sums import noise_variance
+from synth.planning.problem import Problem
+from synth.planning.rounds import Candidate, Round, Schedule, rounds_of
+from synth.planning.spending import (
+    Purse,
+    Spending,
+    noises,
+    table_event,
+    total_is_known,
+    with_total,
+)
+from synth.privacy import TableEvent
+
+ONE_WAY_PARTS = (0.15, 0.3, 0.5, 0.7)
+"""What part of their budget, a rho or an epsilon, the 1-way tables may get beside larger ones."""
+BESIDE_TRIPLES = 0.18
+TRIPLE_PARTS = (0.36, 0.5)
+"""What part of it 1-way tables get where triples are measured, and triples may get; with Gaussian
+noise: Laplace noise grows with the number of tables too fast for them."""
+CHOSEN_ONE_WAY_PARTS = (0.3, 0.5)
+"""What part 1-way tables may get beside pairs that are chosen, which go by them."""
+CHOSEN_PER_COLUMN = (1, 2, 4)
+"""So many pairs may be chosen for every column."""
+MOST_CHOSEN = 200
+MOST_SCORED_CELLS = 1 << 22
+"""More cells are not compared in every round: the smallest pairs come first."""
+NOISE_COUNTS = Fraction(1, 2)
+"""How much a large table's own noise speaks against choosing it."""
+CHOSEN_RULE = (
+    f"pairs of columns, at the resolution of the codes: at most {MOST_SCORED_CELLS:,} cells in "
+    "all, the smallest ones first; each goes by how far its counts are from the product of the "
+    "noisy columns, and none is chosen twice"
+)
+"""What may be chosen, in words."""
+MOST_PAIRS, MOST_CELLS_IN_ALL = 5000, 1 << 24
+"""No more pairs than these are measured, nor with more cells in all: the smallest come first."""
+MANY_TABLES = 100
+"""More tables get Gaussian noise alone where delta allows it. Its variance grows with their number,
+that of Laplace noise with the square: from some thirty tables on it is the smaller one."""
+CELLS_PER_RECORD = 1 / 3
+"""A triple is measured if it has at most so many cells for every record."""
+CODES_OF_A_GROUP = 40.0
+"""With the signal q of pairs at the codes (`class_forecast`), pairs are measured in groups of up to
+so many codes, divided by q: below it noise hides more than what a group of codes hides."""
+FEWEST_GROUPS = 6
+"""But in no fewer groups."""
+MOST_TRIPLES = 1000
+"""If more triples are asked for, none is measured: each would get next to nothing."""
+
+
+def is_wide(problem: Problem) -> bool:
+    """Whether the universe is above the dense limit, so that the rows follow the model.
+
+    Privacy: a function of the size of the universe.
+    """
+    return problem.universe.size > DENSE_LIMIT_CELLS
+
+
+def wide_ways(problem: Problem) -> tuple[Spending, ...]:
+    """All that `auto` and `sparse` consider; `sparse` always lists heavy cells beside the tables.
+
+    Ensures: deterministic, and the same whatever the order of the columns. The budgets of every
+    way add up to exactly what there is.
+    """
+    unseen = replace(problem, seen=None)
+    *_, triples = _tables(unseen)
+    kept = tuple(_small(problem, triples, CELLS_PER_RECORD * problem.records))
+    has_levels = any(attribute.hierarchy for attribute in problem.attributes)
+    return _ways(unseen, kept, 3 << max(0, problem.records.bit_length() - 2) if has_levels else 1)
+
+
+@lru_cache(maxsize=8)
+def _ways(problem: Problem, triples: tuple[Margin, ...], records: int) -> tuple[Spending, ...]:
+    """The same with these triples, and levels of pairs for so many records, to a factor of 1.5."""
+    return tuple(_every_way(problem, list(triples), records))
+
+
+def _every_way(problem: Problem, triples: list[Margin], records: int) -> Iterator[Spending]:
+    for noise in noises(problem):
+        for part in _listed_parts(problem):
+            epsilon, delta = problem.privacy.epsilon, problem.privacy.delta
+            listed: tuple[TableEvent, ...] = ()
+            if part:
+                kept = delta * (1 - DELTA_SHARE) if noise == "gaussian" else Fraction(0)
+                listed = (listing_event(problem, epsilon * part, delta - kept),)
+                delta = kept
+            within = replace(problem, privacy=replace(problem.privacy, delta=delta))
+            purse = Purse(epsilon * (1 - part), noise)
+            families = _families(problem, within, purse, triples, records, beside=bool(part))
+            for name, margins, shares in families:
+                if noise == "laplace" and problem.privacy.delta and len(margins) > MANY_TABLES:
+                    continue
+                events = (*listed, *purse.events(within, margins, shares))
+                words = f"list + {name}" if part else name
+                way = Spending(words, events, noise, 1 - part if part else None)
+                yield with_total(problem, way)
+        if problem.strategy != SPARSE:
+            yield from _with_choices(problem, Purse(problem.privacy.epsilon, noise))
+
+
+def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
+    """1-way tables, and some pairs that are chosen by how far they are from independence.
+
+    Not where the 1-way tables would not give the number of records well enough.
+    """
+    ones, pairs, *_ = _tables(problem)
+    alone = one_way_shares(problem, ones, purse)
+    counts = {min(each * len(ones), MOST_CHOSEN) for each in CHOSEN_PER_COLUMN}
+    scored = _small(problem, pairs, SMALL_TABLE_CELLS, in_all=MOST_SCORED_CELLS)
+    candidates = tuple(Candidate(m, m.cells(problem.universe), Fraction(1)) for m in scored)
+    for part in CHOSEN_ONE_WAY_PARTS:
+        shares = [1 - part, *(part * share / sum(alone) for share in alone)]
+        first = purse.events(problem, [problem.full, *ones], shares)[1:]
+        if not total_is_known(problem, first):
+            continue
+        spent = sum((each.epsilon or each.rho or Fraction(0)) for each in first)
+        for count in sorted(counts):
+            if 2 * count > len(candidates):
+                break
+            rounds = rounds_of(
+                problem,
+                purse.budget(problem.privacy) - spent,
+                count=count,
+                candidates=len(candidates),
+                gaussian=purse.noise == "gaussian",
+                noise_counts=NOISE_COUNTS,
+            )
+            schedule = Schedule(first, candidates, rounds, CHOSEN_RULE, learns=False)
+            # any pairs will do for a likely run: all get the same noise
+            likely = tuple(map(Round.event, rounds, candidates[:: len(candidates) // count]))
+            yield Spending("1-way + chosen pairs", first + likely, purse.noise, schedule=schedule)
+
+
+def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:
+    """The parts of epsilon that a list of heavy cells may get; only single cells need one.
+
+    Where every cell can be measured instead, `auto` lists none.
+    """
+    if problem.strategy == SPARSE:
+        return LISTED_SHARES
+    lists = is_wide(problem) and problem.workload.cells
+    return (Fraction(0), *LISTED_SHARES) if lists else (Fraction(0),)
+
+
+def _families(
+    problem: Problem,
+    within: Problem,
+    purse: Purse,
+    triples: list[Margin],
+    records: int,
+    *,
+    beside: bool,
+) -> Iterator[tuple[str, list[Margin], list[float]]]:
+    """Which tables are measured, under the name of each set, and their shares of the purse.
+
+    `within`: the problem with the delta that these tables have. Those `beside` a list get one part
+    each: what the list is worth decides, and they are many.
+    """
+    ones, pairs, asked, _ = _tables(problem)
+    triples = triples if pairs else []
+    alone = one_way_shares(problem, ones, purse)
+    alone = [share / sum(alone) for share in alone]
+    yield "1-way", ones, alone
+    for part in ONE_WAY_PARTS[1:2] if beside else ONE_WAY_PARTS:
+        first = [part * share for share in alone]
+        for name, chosen in (("1-way + all pairs", pairs), ("1-way + pairs asked for", asked)):
+            if chosen:
+                grouped = _grouped(within, purse, chosen, 1 - part, records)
+                yield name, ones + grouped, first + _alike(chosen, 1 - part)
+    part = BESIDE_TRIPLES
+    few = purse.noise == "gaussian" and not beside
+    for of_triples in TRIPLE_PARTS if triples and few else ():
+        shares = [part * share for share in alone]
+        shares += _alike(pairs, 1 - part - of_triples) + _alike(triples, of_triples)
+        grouped = _grouped(within, purse, pairs, 1 - part - of_triples, records)
+        yield "1-way + all pairs + triples", ones + grouped + triples, shares
+
+
+def _grouped(
+    problem: Problem, purse: Purse, pairs: list[Margin], part: float, records: int
+) -> list[Margin]:
+    """These pairs at the coarsest levels whose groups noise would hide the codes of anyway.
+
+    With all pairs at the codes, noise of the standard deviation s in every cell and S codes in all
+    columns, the signal is q = n / (s S^(1/2)); groups of c codes make it larger and hide what is
+    inside. On real tables c = `CODES_OF_A_GROUP` / q was near the best, and twice or half as much
+    hardly worse.
+    """
+    budget = purse.budget(problem.privacy) * Fraction(part) / len(pairs)
+    noise = noise_variance(table_event(problem, pairs[0], budget, noise=purse.noise))
+    codes = sum(problem.universe.shape)
+    largest = CODES_OF_A_GROUP * math.sqrt(noise * codes) / records
+    steps = {}
+    for attribute in problem.attributes:
+        sizes = [attribute.size, *(level.size for level in reversed(attribute.hierarchy))]
+        least = max(attribute.size / largest, FEWEST_GROUPS)
+        fit = [step for step, size in enumerate(sizes) if size >= least]
+        steps[attribute.name] = max(fit, default=0)
+    if not any(steps.values()):
+        return pairs
+    return [Margin(pair.names, tuple(steps[name] for name in pair.names)) for pair in pairs]
+
+
+@lru_cache(maxsize=64)
+def _tables(
+    problem: Problem,
+) -> tuple[list[Margin], list[Margin], list[Margin], list[Margin]]:
+    """1-way tables, all pairs that may be measured, those asked for if not all, and triples."""
+    ones, universe = margins_of_order(problem, 1), problem.universe
+    every = in_order(problem, [Margin(names, (0, 0)) for names in combinations(universe.names, 2)])
+    pairs = _small(problem, every, SMALL_TABLE_CELLS)
+    named = _asked_for(problem, 2)
+    asked = [margin for margin in pairs if margin.names in named]
+    asked_for = (Margin(names, (0, 0, 0)) for names in _asked_for(problem, 3))
+    triples = in_order(problem, [margin for margin in asked_for if margin != problem.full])
+    return ones, pairs, [] if len(asked) == len(pairs) else asked, triples
+
+
+def _small(
+    problem: Problem, margins: Sequence[Margin], most: float, *, in_all: int | None = None
+) -> list[Margin]:
+    """Those with at most so many cells: no more than may be measured in all, the smallest first."""
+    sizes = {margin: margin.cells(problem.universe) for margin in margins}
+    in_all = MOST_CELLS_IN_ALL if in_all is None else in_all
+    kept: set[Margin] = set()
+    cells = 0
+    for margin in sorted(margins, key=lambda margin: sizes[margin]):  # stable: ties by name
+        cells += sizes[margin]
+        if sizes[margin] > most or cells > in_all or len(kept) == MOST_PAIRS:
+            break
+        kept.add(margin)
+    return [margin for margin in margins if margin in kept]
+
+
+def _asked_for(problem: Problem, order: int) -> set[tuple[str, ...]]:
+    """The sets of so many attributes inside tables and sets of ranges of the workload.
+
+    None if they are many more than could be measured.
+    """
+    found: set[tuple[str, ...]] = set()
+    most = MOST_PAIRS if order == 2 else MOST_TRIPLES
+    for question in problem.questions:
+        if question.weight > 0 and question.kind != "cells":
+            names = [name for name in problem.universe.names if name in question.attributes]
+            for chosen in combinations(names, order):
+                found.add(chosen)
+                if len(found) > most:
+                    return set()
+    return found
+
+
+def _alike(margins: Sequence[Margin], part: float) -> list[float]:
+    """The same share for each of these, `part` in all."""
+    return [part / len(margins)] * len(margins)

@@ -1,0 +1,196 @@
+"""Costs: straight lines that grow with the cells, and rows only if they are public."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+
+from synth.domain import Attribute, Universe
+from synth.estimate.listed.class_fit import TRIPLES_OF_A_STEP
+from synth.planning.costs import (
+    LARGER_TABLES_OF_A_STEP,
+    SECONDS_PER_FITTED_CELL,
+    SMALL_TABLE_CELLS,
+    draws_cells,
+)
+from synth.planning.costs import forecast_costs as costs_of
+from synth.privacy import TableEvent
+from synth.privacy.accounting import PARTITION_SELECTION
+
+
+def forecast_costs(universe, *, formats, total):
+    event = TableEvent(universe.names, universe.size, 1, Fraction(1))
+    return costs_of(universe, [event], formats=formats, total=total)
+
+
+def columns(count, levels):
+    return Universe(tuple(Attribute(f"c{i}", "categorical", levels) for i in range(count)))
+
+
+def test_costs_of_rows_are_those_of_their_text():
+    universe = columns(2, ("a", "bcd"))  # a mean of two letters and a separator
+    without = forecast_costs(universe, formats=("csv",), total=None)
+    with_rows = forecast_costs(universe, formats=("csv",), total=1000)
+    assert with_rows.disk_bytes - without.disk_bytes == 1000 * 2 * 3
+    assert with_rows.memory_bytes == without.memory_bytes
+
+
+def test_costs_are_near_a_measured_run():
+    """Six columns of ten levels: 6.2 processor seconds, 268 MB (docs/planning.md)."""
+    costs = forecast_costs(
+        columns(6, tuple(f"v{i}" for i in range(10))), formats=("csv", "parquet"), total=None
+    )
+    assert Fraction(1, 2) < Fraction(costs.seconds) / Fraction("6.2") < 2
+    assert Fraction(1, 2) < Fraction(costs.memory_bytes, 268 * 10**6) < 2
+    assert Fraction(1, 2) < Fraction(costs.disk_bytes, 492_000 + 115_000 + 50_000) < 2
+
+
+def test_universes_of_any_size_have_costs():
+    costs = forecast_costs(columns(30, tuple("0123456789")), formats=("csv",), total=None)
+    assert costs.memory_bytes > 10**30
+
+
+def test_a_universe_that_is_too_large_costs_what_its_tables_cost():
+    universe = columns(30, tuple("0123456789"))
+    table = TableEvent(universe.names[:2], 100, 1, Fraction(1))
+    small = costs_of(universe, [table], formats=("csv",), total=None)
+    assert small.memory_bytes < 10**9
+    twice = costs_of(universe, [table, table], formats=("csv",), total=None)
+    assert twice.memory_bytes - small.memory_bytes == 130 * 100
+
+
+def test_costs_of_a_large_universe_are_near_a_measured_run():
+    """Eight columns of ten levels, 10^8 cells: 1.1 GB, 46 MB of noisy counts, kept twice."""
+    costs = forecast_costs(columns(8, tuple("0123456789")), formats=("csv",), total=None)
+    assert Fraction(1, 2) < Fraction(costs.memory_bytes, 1_094_000_000) < 2
+    assert Fraction(1, 2) < Fraction(costs.disk_bytes, 2 * 45_700_000) < 2
+
+
+@pytest.mark.parametrize("rows_are_public", [True, False])
+@pytest.mark.parametrize(
+    ("count", "records", "least", "most"),
+    [
+        (6, 10**6, 5.0, 7.2),
+        (7, 10**6, 7.1, 26.3),
+        (8, 10**6, 21, 91),
+        (9, 10**6, 249, 249),
+        (5, 10**7, 32, 32),
+    ],
+)
+def test_time_is_that_of_measured_runs(count, records, least, most, rows_are_public):
+    """At most half as long again as the slowest, and a fifth less than the fastest table took.
+
+    Rows whose number is not public are left out, so runs of many rows take longer.
+    """
+    universe = columns(count, tuple("0123456789"))
+    total = records if rows_are_public else None
+    costs = forecast_costs(universe, formats=("csv", "parquet"), total=total)
+    assert costs.seconds < 1.5 * most
+    if rows_are_public or records * count < 10**7:
+        assert costs.seconds > 0.8 * least
+
+
+def listed_costs(count, *, total):
+    universe = columns(count, tuple("0123456789"))
+    event = TableEvent(
+        universe.names, universe.size, 1, Fraction(1, 2), PARTITION_SELECTION,
+        threshold=60, delta=Fraction(1, 10**9),
+    )  # fmt: skip
+    return costs_of(universe, [event], formats=("csv", "parquet"), total=total)
+
+
+@pytest.mark.parametrize(
+    ("count", "records", "least", "most"),
+    [(10, 10**5, 4.1, 6.0), (30, 10**5, 6, 7.6), (30, 10**6, 14, 17)],
+)
+def test_time_of_a_list_of_heavy_cells_is_that_of_measured_runs(count, records, least, most):
+    """10^10 and 10^30 cells, with and without the time that a start took before it was mended."""
+    seconds = listed_costs(count, total=records).seconds
+    assert 0.8 * least < seconds < 1.5 * most
+
+
+@pytest.mark.parametrize(
+    ("count", "records", "measured"),
+    [
+        (10, 10**5, 236),
+        (30, 10**5, 310),
+        (10, 10**6, 313),
+        (20, 10**6, 408),
+        (30, 10**6, 512),
+        (10, 3 * 10**6, 516),
+        (30, 3 * 10**6, 816),
+    ],
+)
+def test_memory_of_a_list_of_heavy_cells_is_that_of_measured_runs(count, records, measured):
+    """Within a fifth: `Point("sparse", ...)` of benchmarks/scale.py, MB (docs/planning.md)."""
+    costs = listed_costs(count, total=records)
+    assert 0.8 * measured < costs.memory_bytes / 1e6 < 1.2 * measured
+
+
+def test_memory_of_a_list_ends_with_the_universe():
+    assert listed_costs(3, total=10**9).memory_bytes == listed_costs(3, total=10**6).memory_bytes
+
+
+def test_a_billion_cells_need_less_memory_than_if_they_were_estimated_at_once():
+    costs = forecast_costs(columns(9, tuple("0123456789")), formats=("csv",), total=None)
+    assert 4 * 10**9 < costs.memory_bytes < 20 * 10**9
+
+
+def table(universe, *names):
+    cells = math.prod(universe.attribute(name).size for name in names)
+    return TableEvent(names, cells, 1, Fraction(1, 100))
+
+
+def test_costs_of_a_hundred_columns_with_all_pairs_are_near_a_measured_run():
+    universe = columns(100, tuple("0123456789a"))
+    events = [table(universe, name) for name in universe.names]
+    alone = costs_of(universe, events, formats=("csv",), total=None, expected=100_000)
+    events += [table(universe, *pair) for pair in combinations(universe.names, 2)]
+    costs = costs_of(universe, events, formats=("csv",), total=None, expected=100_000)
+    assert Fraction(1, 2) < Fraction(costs.seconds) / 53 < 2
+    assert Fraction(1, 2) < Fraction(costs.memory_bytes, 661 * 10**6) < 2
+    assert Fraction(1, 2) < Fraction(alone.memory_bytes, 607 * 10**6) < 2
+
+
+def test_of_many_larger_tables_the_fit_looks_at_as_many_in_a_step_as_are_counted():
+    assert LARGER_TABLES_OF_A_STEP == TRIPLES_OF_A_STEP
+    universe = columns(40, tuple("0123456789"))
+    threes = [table(universe, *names) for names in combinations(universe.names[:10], 3)]
+    few, many = (
+        costs_of(universe, threes[:number], formats=(), total=None).seconds
+        for number in (TRIPLES_OF_A_STEP, 2 * TRIPLES_OF_A_STEP)
+    )
+    cells = sum(each.cells for each in threes[:TRIPLES_OF_A_STEP])
+    assert 0 < many - few < SECONDS_PER_FITTED_CELL * cells / 2
+    listed = replace(table(universe, *universe.names), threshold=9)
+    with_list = costs_of(universe, [listed, *threes], formats=(), total=None)
+    assert with_list.seconds > 1.5 * few
+
+
+def test_rows_are_drawn_from_a_model_where_cells_tell_nothing():
+    """Too many cells to hold, and none measured: so small tables are all there is to fit."""
+    ten = tuple("0123456789")
+    held, large, beyond = (columns(count, ten) for count in (5, 7, 10))
+    pair = TableEvent(large.names[:2], 100, 1, Fraction(1))
+    big = TableEvent(large.names, SMALL_TABLE_CELLS + 1, 1, Fraction(1), coarsening=(1,) * 7)
+    listed = TableEvent(held.names, 10**5, 1, Fraction(1), threshold=9)
+    whole = [TableEvent(each.names, each.size, 1, Fraction(1)) for each in (held, large)]
+    assert draws_cells([pair], large)
+    assert draws_cells([], beyond)
+    assert draws_cells([listed, pair], held)
+    for events, universe in (([pair], held), (whole[:1], held), ([pair, whole[1]], large)):
+        assert not draws_cells(events, universe)
+    assert not draws_cells([pair, big], large)
+    barely = Universe(tuple(Attribute(n, "categorical", ten[:9]) for n in "abcdef"))  # 531,441
+    assert not draws_cells([TableEvent(barely.names, barely.size, 1, Fraction(1))], barely)
+
+
+def test_counting_every_cell_is_paid_for_where_rows_are_drawn():
+    universe = columns(8, tuple("0123456789"))
+    pair = TableEvent(universe.names[:2], 100, 1, Fraction(1))
+    drawn = costs_of(universe, [pair], formats=("csv",), total=None)
+    assert drawn.memory_bytes > 8 * universe.size
+    blocks = forecast_costs(universe, formats=("csv",), total=None)
+    assert drawn.seconds < blocks.seconds / 2
