@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import synth
+from tests.conftest import PEOPLE
+from tests.end_to_end.test_draft import confirmed
 from tests.unit.audit.conftest import SIZES
 
 ROOT = Path(__file__).parents[2]
@@ -76,3 +78,22 @@ def test_every_other_command_works_on_that_release(clone):
             words = words_of(command)
             finished = synth(*words, cwd=clone, program=AUDIT if words[0] == "audit" else "")
             assert finished.returncode == 0, f"{command}\n{finished.stderr}"
+
+
+def test_a_file_of_ones_own_goes_from_a_draft_to_a_release(tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    draft, *later = (line.split("#")[0] for line in block("commands: own").splitlines())
+    assert [words_of(line)[0] for line in later] == ["inspect", "plan", "run"]
+    drafted = synth(*words_of(draft), cwd=tmp_path)
+    assert drafted.returncode == 0, drafted.stderr
+    config = tmp_path / "people.yaml"
+    assert "!CONFIRM" in config.read_text()
+    for line in later:
+        refused = synth(*words_of(line), cwd=tmp_path)
+        assert refused.returncode == 2
+        assert "!CONFIRM" in refused.stderr
+    confirmed(config)
+    for line in later:
+        done = synth(*words_of(line), cwd=tmp_path)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert (tmp_path / "outputs" / "my-release" / "index.html").is_file()
