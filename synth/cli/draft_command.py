@@ -78,7 +78,7 @@ def draft(
     if sheet is not None:
         written["sheet"] = sheet
     described = _described(written, delimiter, encoding, decimal)
-    hints: tuple[str, ...] = ()
+    found: FoundDraft | None = None
     confirms_names = no_header
     if from_datapackage is not None:
         columns = from_codebook(from_datapackage, resource=resource)
@@ -90,16 +90,20 @@ def draft(
         raise typer.BadParameter("--resource goes with --from-datapackage")
     else:
         found = _from_records(described, output, levels, no_header)
-        columns, described, hints = found.columns, found.source, found.hints
+        columns, described = found.columns, found.source
         confirms_names |= found.may_lack_header
-        for hint in hints:
+        for hint in found.hints:
             print(f"LOOK: {hint}", file=sys.stderr)
     place = Place.of(described, output)
-    reads_raw_data = from_datapackage is None
     text = render(
-        columns, place,
-        reads_raw_data=reads_raw_data, hints=hints, confirms_names=confirms_names,
-    )  # fmt: skip
+        columns,
+        place,
+        reads_raw_data=found is not None,
+        hints=() if found is None else found.hints,
+        confirms_names=confirms_names,
+        unit=None if found is None else found.unit,
+        expected_records=None if found is None else found.expected_records,
+    )
     write_private(output, text)
     print(output)
 

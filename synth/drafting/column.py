@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from synth.config.schema.texts import NO_FORMULA, NOT_EMPTY, ONE_LINE
 from synth.config.schema.yaml_tree import TAG
 from synth.domain import CLAMP, MISSING
-
-MOST_BINS = 20
-SINGLE_NUMBERS = 50
-"""A range of at most so many whole numbers gets a bin for each."""
 
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_-]*")
 _READ_OTHERWISE = {"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"}
@@ -81,6 +75,18 @@ class DraftColumn:
     advice: tuple[str, ...] = ()
     left_out: str = ""
     """Why it is no part of the domain; empty if it is."""
+    kept_by: str = ""
+    """What would keep it, if it is left out."""
+
+
+@dataclass(frozen=True)
+class DraftUnit:
+    """All records of one person as the unit of privacy, with a bound on their number."""
+
+    column: str
+    max_records: int
+    others: tuple[str, ...] = ()
+    """Further columns that might be meant."""
 
 
 def labels_of(
@@ -128,33 +134,3 @@ def _escaped(character: str) -> str:
         return character
     number = ord(character)
     return f"\\x{number:02x}" if number < 1 << 8 else f"\\U{number:08x}"
-
-
-def round_width(span: Fraction, *, bins: int) -> Fraction:
-    """The smallest of 1, 2 and 5 times a power of ten that covers the span in so many bins."""
-    wanted = span / bins
-    if wanted <= 0:
-        return Fraction(1)
-    power = Fraction(10) ** math.floor(math.log10(wanted))
-    return next(step * power for step in (1, 2, 5, 10, 20) if step * power >= wanted)
-
-
-def integer_bounds(low: int, high: int) -> tuple[int, int, int]:
-    """Minimum, maximum and bin width: multiples of the width, that hold both numbers."""
-    if high - low < SINGLE_NUMBERS:
-        step = 1 if high - low < 10 else 5
-        width = 1
-    else:
-        width = step = int(max(Fraction(1), round_width(Fraction(high - low), bins=MOST_BINS)))
-    minimum = low // step * step
-    if step == 1:
-        return minimum, high, width
-    return minimum, (high // step + 1) * step - 1, width
-
-
-def number_edges(low: Fraction, high: Fraction) -> tuple[Fraction, ...]:
-    """Edges at multiples of one width, from at most `low` to at least `high`."""
-    width = round_width(high - low, bins=MOST_BINS // 2)
-    first = math.floor(low / width)
-    last = max(math.ceil(high / width), first + 1)
-    return tuple(width * number for number in range(first, last + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,26 +12,51 @@ from synth.config import FileSource, SourceConfig
 from synth.config.bins import FARTHEST, LARGEST, MAX_LEVELS
 from synth.config.columns import FALSE_TEXTS, TRUE_TEXTS
 from synth.config.source_files import CSV
-from synth.curator.not_private.inference import InferredColumn, InferredTable, infer
+from synth.curator.not_private.inference import (
+    NEARLY_ALL,
+    InferredColumn,
+    InferredTable,
+    infer,
+)
 from synth.curator.not_private.misfits import keeps_bytes
+from synth.curator.not_private.missing_codes import MOST_CODES
+from synth.curator.not_private.persons import is_called_identifier
 from synth.domain import format_number
+from synth.drafting.bounds import (
+    LARGEST_SHARE,
+    SINGLE_NUMBERS,
+    equal_edges,
+    integer_bounds,
+    ladder,
+    largest_share,
+    nearest_round,
+    number_edges,
+)
 from synth.drafting.column import (
     DraftColumn,
+    DraftUnit,
     Entry,
     Number,
     Numbers,
-    integer_bounds,
     labels_of,
-    number_edges,
     publishable,
+    yaml_text,
 )
 
 LIKE_IDENTIFIER = 0.9
 """So many different values for each filled one look like names of persons or records."""
 
 FEWEST_FOR_IDENTIFIER = 20
-NEARLY_ALL = 0.95
+DENSE = 20
+"""Whole numbers in a range of at most so many times their number look like running numbers."""
+
 MOST_WORDS = 99
+OTHER_WORDS = {"other", "others", "else", "andere", "sonstige", "sonstiges", "autre", "otro"}
+SOURCE = Entry("source", None)
+FEWEST_OF_A_CODE = 5
+"""Records for each of the numbers, on average, that are taken for codes."""
+
+YEARS = range(1800, 2200)
 UNPUBLISHABLE = (
     "some levels cannot be published as they are written; rename them in a view or a copy"
 )
@@ -45,6 +71,10 @@ class FoundDraft:
     hints: tuple[str, ...]
     """Sentences without any name or value of the data."""
     may_lack_header: bool
+    unit: DraftUnit | None
+    """The unit of privacy, where several records seem to be one person's."""
+    expected_records: int | None
+    """A round number near that of the records."""
 
 
 def from_records(
@@ -63,8 +93,16 @@ def from_records(
     table = infer(
         source, files, directory=directory, max_levels=max_levels, names_columns=names_columns
     )
-    columns = columns_of(table, max_levels)
-    return FoundDraft(columns, table.source, tuple(_hints(table)), table.may_lack_header)
+    records = table.columns[0].records if table.columns else 0
+    person = table.person
+    return FoundDraft(
+        columns_of(table, max_levels),
+        table.source,
+        tuple(_hints(table)),
+        table.may_lack_header,
+        None if person is None else DraftUnit(person.column, person.max_records, person.others),
+        nearest_round(records) if records else None,
+    )
 
 
 def _hints(table: InferredTable) -> Iterator[str]:
@@ -105,7 +143,16 @@ def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]
     refused += [
         DraftColumn(name, left_out="the header has this name twice") for name in table.repeated
     ]
-    return (*(_column(column, max_levels) for column in table.columns), *refused)
+    unit = "" if table.person is None else table.person.column
+    return (
+        *(
+            DraftColumn(column.name, left_out="the unit of privacy: counted by, never published")
+            if column.name == unit
+            else _column(column, max_levels)
+            for column in table.columns
+        ),
+        *refused,
+    )
 
 
 def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
@@ -117,22 +164,75 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
     if _is_labelled(column):
         return _labelled(column)
     if not column.filled:
-        return DraftColumn(name, left_out="no record has a value here; take levels from a codebook")
+        return DraftColumn(
+            name,
+            left_out="no record has a value here",
+            kept_by=_line(name, "type: categorical, levels: [...]"),
+        )
     if _has_one_form_of_date(column):
         return _date(column)
-    is_numeric = column.numbers >= NEARLY_ALL * column.filled and not column.padded
+    is_numeric = column.is_numeric and not column.padded
     is_whole = is_numeric and column.whole == column.numbers
-    if _looks_like_identifier(column) and (is_whole or not is_numeric):
+    if _looks_like_identifier(column, is_numeric=is_numeric, is_whole=is_whole):
         return DraftColumn(
             name,
             left_out="nearly every record has a value of its own, as identifiers, names and free "
-            "text have: never publish those; a true measure needs bounds from a codebook",
+            "text have: never publish those",
+            kept_by=f"a true measure: {_line(name, 'type: integer, minimum: ..., maximum: ...')}"
+            if is_whole
+            else "",
         )
-    if is_numeric and (column.levels is None or len(column.levels) > 2):
+    if is_whole and _looks_coded(column):
+        return _categorical(column, max_levels)
+    if is_numeric and (column.levels is None or len(_levels(column)) > 2):
         return _ordered(column, is_whole=is_whole)
-    if column.levels is not None and _are_truths(column.levels):
+    if column.levels is not None and _are_truths(_levels(column)):
         return _boolean(column)
     return _categorical(column, max_levels)
+
+
+def _line(name: str, kind: str) -> str:
+    """What to write in the domain for a column that is left out."""
+    return f"write - {{name: {yaml_text(name)}, {kind}, out_of_domain: ..., source: ...}}"
+
+
+def _levels(column: InferredColumn) -> tuple[str, ...]:
+    """The values but for codes of missing ones: whole numbers by size, then texts."""
+    kept = (level for level in column.levels or () if level not in column.codes)
+    return tuple(sorted(kept, key=lambda text: (not _is_plain(text), _size(text), text)))
+
+
+def _is_plain(text: str) -> bool:
+    return re.fullmatch("[+-]?[0-9]{1,15}", text) is not None
+
+
+def _size(text: str) -> int:
+    return int(text) if _is_plain(text) else 0
+
+
+def _looks_coded(column: InferredColumn) -> bool:
+    """Whether few whole numbers that repeat stand for something else than a quantity.
+
+    Running numbers from 0 are counts, and those from any start but 0 and 1 are measured.
+    """
+    kept = _levels(column)
+    enough = column.filled >= FEWEST_OF_A_CODE * len(kept)
+    if not kept or not enough or len(kept) > MOST_CODES or not all(map(_is_number, kept)):
+        return False
+    first, last = int(kept[0]), int(kept[-1])
+    if len(kept) <= 2:
+        return True
+    if first in YEARS and last in YEARS:
+        return False
+    is_running = last - first < len(kept)
+    if first < 0 or (first == 0 and is_running):
+        return first == -last or (first == 0 and len(kept) < 5)
+    return first == 1 or not last - first < 2 * len(kept)
+
+
+def _is_number(text: str) -> bool:
+    """Whether this is how a whole number is written everywhere."""
+    return _is_plain(text) and str(int(text)) == text
 
 
 def _missing(column: InferredColumn) -> tuple[str, ...]:
@@ -145,6 +245,18 @@ def _missing(column: InferredColumn) -> tuple[str, ...]:
     return tuple(sorted({*column.missing_words, *declared}))[:MOST_WORDS]
 
 
+def _fits_nowhere(column: InferredColumn, levels: tuple[str, ...]) -> tuple[Entry, ...]:
+    """A missing level where a value is missing; else some level takes what fits nowhere.
+
+    That level is one for all others, or the first: which one it is tells nothing of the records.
+    """
+    words = (*_missing(column), *(code for code in column.codes if code not in levels))
+    if words or column.filled < column.records:
+        return Entry("missing", ("", *words)), Entry("out_of_domain", "missing", confirmed=True)
+    others = [level for level in levels if level.lower() in OTHER_WORDS]
+    return (Entry("out_of_domain", next(iter((*others, *levels)), None)),)
+
+
 def _is_labelled(column: InferredColumn) -> bool:
     """Whether the file has labels for every value that was found, and for one at least."""
     labels = dict(column.codebook.labels).keys() - {*_missing(column)}
@@ -155,12 +267,11 @@ def _labelled(column: InferredColumn) -> DraftColumn:
     """The levels are the values with labels, in the order of the file, found or not."""
     words = _missing(column)
     levels = tuple(value for value, _ in column.codebook.labels if value not in words)
-    missing = Entry("missing", ("", *words), confirmed=not words)
     entries, advice = _with_labels(column, levels, (Entry("type", "categorical"),))
     if not all(map(publishable, levels)):
         advice += (UNPUBLISHABLE,)
-    entries = (entries[0], Entry("levels", levels), missing, *entries[1:])
-    return DraftColumn(column.name, (*entries, *_rest("missing")), advice)
+    entries = (entries[0], Entry("levels", levels), *_fits_nowhere(column, levels), *entries[1:])
+    return DraftColumn(column.name, (*entries, SOURCE), advice)
 
 
 def _with_labels(
@@ -190,14 +301,10 @@ def _date(column: InferredColumn) -> DraftColumn:
     ]
     if column.dotted_dates > column.iso_dates:
         entries.append(Entry("format", "%d.%m.%Y"))
-    if column.missing_words or column.filled < column.records:
-        entries.append(Entry("missing", ("", *column.missing_words)))
-    else:
-        entries.append(Entry("missing", ("",), confirmed=True))
     advice = ["take the resolution that will be asked for: day, week, month, quarter or year"]
     if column.times:
         advice.append("times with a known offset count by the clock of `time_zone`, else of UTC")
-    return DraftColumn(column.name, (*entries, *_rest("missing")), tuple(advice))
+    return DraftColumn(column.name, (*entries, *_beyond(column), SOURCE), tuple(advice))
 
 
 def _are_truths(levels: tuple[str, ...]) -> bool:
@@ -208,71 +315,123 @@ def _are_truths(levels: tuple[str, ...]) -> bool:
 
 
 def _boolean(column: InferredColumn) -> DraftColumn:
-    missing = Entry("missing", ("", *column.missing_words), confirmed=not column.missing_words)
-    return DraftColumn(column.name, (Entry("type", "boolean"), missing, *_rest("missing")))
+    found = _fits_nowhere(column, ("false", "true"))
+    return DraftColumn(column.name, (Entry("type", "boolean"), *found, SOURCE))
 
 
-def _looks_like_identifier(column: InferredColumn) -> bool:
-    enough = column.filled > FEWEST_FOR_IDENTIFIER
-    return enough and column.distinct >= LIKE_IDENTIFIER * column.filled
+def _looks_like_identifier(column: InferredColumn, *, is_numeric: bool, is_whole: bool) -> bool:
+    """Nearly all values differ; numbers must also be called so, or run, or have equal lengths."""
+    if column.filled <= FEWEST_FOR_IDENTIFIER or column.distinct < LIKE_IDENTIFIER * column.filled:
+        return False
+    if not is_numeric:
+        return True
+    low, high = int(column.minimum or 0), int(column.maximum or 0)
+    is_running = high - low <= DENSE * column.filled
+    has_one_length = len(str(low)) == len(str(high))
+    return is_whole and (is_called_identifier(column.name) or is_running or has_one_length)
 
 
 def _ordered(column: InferredColumn, *, is_whole: bool) -> DraftColumn:
     low, high = Fraction(column.minimum or 0), Fraction(column.maximum or 0)
     if max(abs(low), abs(high)) > (LARGEST if is_whole else FARTHEST) // 4:
         return DraftColumn(column.name, left_out="its numbers are too large to be put into bins")
-    advice = []
-    single: set[str] = set()
-    if is_whole:
-        minimum, maximum, width = integer_bounds(int(low), int(high))
-        single = set(map(str, range(minimum, maximum + 1))) if width == 1 else single
-        entries = [
-            Entry("type", "integer"),
-            Entry("minimum", Number(str(minimum))),
-            Entry("maximum", Number(str(maximum))),
-            Entry("bin_width", Number(str(width))),
-        ]
-    else:
-        edges = number_edges(low, high)
-        texts = tuple(map(format_number, edges))
-        entries = [Entry("type", "number"), Entry("edges", Numbers(texts))]
-        advice.append("where most values are small, use narrow bins there: 0, 1, 10, 100")
+    quantiles = tuple(map(Fraction, column.quantiles))
+    found, advice = (_whole_bins if is_whole else _bins)(low, high, quantiles)
     if column.numbers < column.filled:
         advice.append("some values are no numbers: list the words for missing ones in `missing`")
-    words = _missing(column)
-    if words or column.filled < column.records:
-        entries.append(Entry("missing", ("", *words)))
-    found, further = _with_labels(column, single, tuple(entries))
-    return DraftColumn(column.name, (*found, *_rest("clamp")), (*advice, *further))
+    single: set[str] = set()
+    if is_whole and high - low < SINGLE_NUMBERS:
+        single = set(map(str, range(int(low), int(high) + 1)))
+    kind = Entry("type", "integer" if is_whole else "number")
+    entries, further = _with_labels(column, single, (kind, *found, *_beyond(column)))
+    return DraftColumn(column.name, (*entries, SOURCE), (*_codes(column), *advice, *further))
+
+
+def _codes(column: InferredColumn) -> list[str]:
+    """What to look at where numbers were taken for codes of missing values."""
+    return ["is a number under `missing` a true value? Then take it out there"] * bool(column.codes)
+
+
+def _beyond(column: InferredColumn) -> tuple[Entry, ...]:
+    """Where values go that fit into no bin; a missing level where a value is missing."""
+    words = (*_missing(column), *column.codes)
+    is_missing = bool(words) or column.filled < column.records
+    missing = (Entry("missing", ("", *words)),) if is_missing else ()
+    return (*missing, Entry("out_of_domain", "clamp", confirmed=True))
+
+
+LADDER = "most values are small: round edges that grow; take those of public tables, if there are"
+TAILS = "a few values lie beyond these bounds and count in the nearest bin: compare a codebook"
+
+
+def _whole_bins(
+    low: Fraction, high: Fraction, quantiles: tuple[Fraction, ...]
+) -> tuple[list[Entry], list[str]]:
+    """Bins of whole numbers: equal ones if they part the records, else those of a ladder."""
+    found, advice = integer_bounds(int(low), int(high)), []
+    if found[2] > 1 and largest_share(equal_edges(*found), quantiles) > LARGEST_SHARE:
+        found = integer_bounds(int(quantiles[1]), int(quantiles[-2]))
+        advice = [TAILS]
+        if largest_share(equal_edges(*found), quantiles) > LARGEST_SHARE:
+            edges = ladder(low, high, quantiles, least=Fraction(1))
+            return [Entry("edges", Numbers(tuple(map(format_number, edges))))], [LADDER]
+    keys = ("minimum", "maximum", "bin_width")
+    return [Entry(k, Number(str(v))) for k, v in zip(keys, found, strict=True)], advice
+
+
+def _bins(
+    low: Fraction, high: Fraction, quantiles: tuple[Fraction, ...]
+) -> tuple[list[Entry], list[str]]:
+    """Bins of other numbers: equal ones if they part the records, else those of a ladder."""
+    edges, advice = number_edges(low, high), []
+    if largest_share(edges, quantiles) > LARGEST_SHARE:
+        edges, advice = number_edges(quantiles[1], quantiles[-2]), [TAILS]
+    if largest_share(edges, quantiles) > LARGEST_SHARE:
+        edges, advice = ladder(low, high, quantiles), [LADDER]
+    return [Entry("edges", Numbers(tuple(map(format_number, edges))))], advice
 
 
 def _categorical(column: InferredColumn, max_levels: int) -> DraftColumn:
     has_dates = column.dates >= NEARLY_ALL * column.filled
     dates = "dates in several forms, or in one that is not known here: give `type: date` a `format`"
     if column.levels is None:
-        return DraftColumn(
-            column.name,
-            left_out=dates
-            if has_dates
-            else 'numbers with a decimal comma: write `decimal: ","` in source, or draft with '
-            "--decimal ,"
-            if _has_commas(column)
-            else f"more than {max_levels} different values: group them in a view or a copy, "
-            "or list the levels of a codebook with a `hierarchy` over them",
-        )
+        return _too_many(column, max_levels, dates if has_dates else "")
+    levels = _levels(column)
     advice = [dates] if has_dates else []
     if _has_commas(column):
         advice.append('numbers with a decimal comma: write `decimal: ","` in source')
     if column.padded:
         advice.append("numbers with zeros in front are codes, so they are levels")
-    if not all(map(publishable, column.levels)):
+    elif len(levels) > 2 and all(map(_is_number, levels)):
+        advice.append(
+            "few whole numbers are taken for codes; for a count write type: integer, minimum, "
+            "maximum, bin_width: 1"
+        )
+    if not all(map(publishable, levels)):
         advice.append(UNPUBLISHABLE)
-    words = _missing(column)
-    missing = Entry("missing", ("", *words), confirmed=not words)
-    found = (Entry("type", "categorical"), Entry("levels", column.levels), missing)
-    entries, further = _with_labels(column, column.levels, found)
-    return DraftColumn(column.name, (*entries, *_rest("missing")), (*advice, *further))
+    found = (
+        Entry("type", "categorical"),
+        Entry("levels", levels),
+        *_fits_nowhere(column, levels),
+    )
+    entries, further = _with_labels(column, levels, found)
+    return DraftColumn(column.name, (*entries, SOURCE), (*_codes(column), *advice, *further))
 
 
-def _rest(out_of_domain: str) -> tuple[Entry, ...]:
-    return (Entry("out_of_domain", out_of_domain, confirmed=True), Entry("source", None))
+def _too_many(column: InferredColumn, max_levels: int, dates: str) -> DraftColumn:
+    """A column with more values than a draft lists: why it is left out, and what would keep it."""
+    name = column.name
+    if dates:
+        return DraftColumn(name, left_out=dates)
+    if _has_commas(column):
+        return DraftColumn(
+            name,
+            left_out="numbers with a decimal comma",
+            kept_by='draft with --decimal , or write `decimal: ","` in source',
+        )
+    return DraftColumn(
+        name,
+        left_out=f"more than {max_levels} different values",
+        kept_by="draft with a larger --levels, group them in a copy, or "
+        + _line(name, "type: categorical, levels: [...], hierarchy: [...]"),
+    )

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from synth.config import PostgresSource, SourceConfig, SparkSource
 from synth.config.schema.yaml_tree import TAG
-from synth.drafting.column import DraftColumn, flow_list, yaml_text
+from synth.drafting.column import DraftColumn, DraftUnit, flow_list, yaml_text
 
 PRIVATE = f"""\
 # PRIVATE. This draft was made by looking at raw data, without any noise. Levels, bounds, edges,
-# words for missing values, types, which columns are left out, and comments may each tell of one
-# person. Show it to nobody who may not see the raw data.
+# words for missing values, types, the unit, which columns are left out, and comments may each tell
+# of one person. Show it to nobody who may not see the raw data.
 #
 # Every entry marked {TAG} is refused by `synth check`, `synth run` and all the others. Compare it
 # with a PUBLIC source (a codebook, a questionnaire, a law), correct it, and then remove the mark:
@@ -46,16 +46,19 @@ release:
 
 GUARANTEE = f"""\
 privacy:
-  epsilon: {TAG} 1                  # `synth plan CONFIG --epsilon 0.5,1,2` compares
+  # What this release spends. Smaller protects more and blurs more; 1 is a common choice.
+  # `synth plan CONFIG --epsilon 0.5,1,2` compares.
+  epsilon: {TAG} 1
   delta: 0
   neighbours: {TAG} add-remove      # or replace-one
-  unit: {TAG} record                # or {{column: person_id, max_records: 4}}
+UNIT
   justification: {TAG}
 
 ledger:
   path: {TAG} LEDGER
   population: {TAG}
-  epsilon_cap: {TAG} 1
+  # What all releases about these people may spend together, for ever: leave room for others.
+  epsilon_cap: {TAG} 4
   delta_cap: 0
 
 """
@@ -67,6 +70,7 @@ impossible: []
 
 workload:
   marginals: 3
+RECORDS
 strategy: auto
 
 output:
@@ -148,10 +152,13 @@ def render(
     reads_raw_data: bool,
     hints: Sequence[str] = (),
     confirms_names: bool = False,
+    unit: DraftUnit | None = None,
+    expected_records: int | None = None,
 ) -> str:
     """The configuration as text; `hints` are said at its top.
 
     With `confirms_names` the names of the columns are marked: they may be values of a record.
+    The unit is the record where none is given.
 
     Ensures: names, levels and advice stand as one line of YAML or of a comment, whatever they hold.
     """
@@ -159,10 +166,12 @@ def render(
     left_out = [column for column in columns if column.left_out]
     mark = f"{TAG} " if confirms_names else ""
     lines = [
-        "# The columns, in the order of the release. Where a source has no missing values, remove",
-        "# `missing` and let `out_of_domain` name a level: every level makes the universe larger.",
+        "# The columns, in the order of the release. `missing` stands where a missing value was",
+        '# found; where one may occur all the same, write missing: [""], out_of_domain: missing.',
     ]
-    lines += [f"# left out: {yaml_text(c.name)}: {_one_line(c.left_out)}" for c in left_out]
+    for column in left_out:
+        lines.append(f"# left out: {yaml_text(column.name)}: {_one_line(column.left_out)}")
+        lines += [f"#   to keep it: {_one_line(column.kept_by)}"] if column.kept_by else []
     lines.append("domain:" if kept else f"domain: {TAG} []")
     for column in kept:
         lines.append(f"  - name: {mark}{yaml_text(column.name)}")
@@ -172,8 +181,27 @@ def render(
     head += "".join(f"# LOOK: {_one_line(hint)}\n" for hint in hints)
     source = "\n".join(place.lines()) + "\n"
     guarantee = GUARANTEE.replace("LEDGER", place.under_home("state/ledger.sqlite"))
+    guarantee = guarantee.replace("UNIT", "\n".join(_unit(unit)))
+    records = f"{TAG} {expected_records}" if expected_records else "20000"
     tail = TAIL.replace("OUTPUTS", place.under_home("outputs"))
+    tail = tail.replace(
+        "RECORDS",
+        f"  {'' if expected_records else '# '}expected_records: {records}"
+        "    # about how many records; a public guess, in round numbers",
+    )
     return head + HEAD + source + guarantee + "\n".join(lines) + "\n" + tail
+
+
+def _unit(unit: DraftUnit | None) -> list[str]:
+    """The unit of privacy, and what a keeper has to know of it."""
+    if unit is None:
+        return [f"  unit: {TAG} record                # or {{column: person_id, max_records: 4}}"]
+    others = f" Or is it {', '.join(map(yaml_text, unit.others))}?" if unit.others else ""
+    return [
+        f"  # All records of one person are protected together.{others} Of more than max_records,",
+        "  # some are not counted; a larger bound means more noise.",
+        f"  unit: {TAG} {{column: {yaml_text(unit.column)}, max_records: {unit.max_records}}}",
+    ]
 
 
 def _one_line(text: str) -> str:

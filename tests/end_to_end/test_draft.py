@@ -23,7 +23,7 @@ def people(number=200):
         {
             "id": f"P{n:06}",
             "serial": 1_000_000 + 7 * n,
-            "age": 18 + n * 7 % 70,
+            "age": 18 + n * 7 % 71,
             "income": f"{n * 37 % 1000}.5",
             "sex": ["f", "m", "NA"][n % 3],
             "town": ["Nord", "Süd", "=1+1"][n % 3],
@@ -89,13 +89,15 @@ def test_every_format_gives_a_private_draft_that_no_command_accepts(table, tmp_p
         "member",
         "agrees",
     ]
-    assert (columns["age"]["minimum"], columns["age"]["maximum"]) == (15, 84)
+    assert (columns["age"]["minimum"], columns["age"]["maximum"]) == (15, 89)
     assert columns["income"]["type"] == "number"
     assert columns["sex"]["levels"] == ["f", "m"]
     assert columns["sex"]["missing"] == ["", "NA"]
     assert columns["code"]["levels"] == [f"0{n}" for n in range(9)]
     assert columns["flag"]["levels"] == ["0", "1"]
-    day = {"missing": [""], "out_of_domain": "missing", "source": None, "resolution": "day"}
+    assert "missing" not in columns["town"], "none was missing"
+    assert columns["town"]["out_of_domain"] == columns["town"]["levels"][0]
+    day = {"out_of_domain": "clamp", "source": None, "resolution": "day"}
     assert {key: str(columns["visit"][key]) for key in ("type", "first", "last")} == {
         "type": "date", "first": "2020-01-01", "last": "2020-12-31",
     }  # fmt: skip
@@ -175,6 +177,58 @@ def test_a_file_of_spss_brings_its_labels_and_missing_codes(tmp_path):
     assert "2 (At parties)" in page
     answers = synth("errors", release, "--marginal", "sex").stdout
     assert "sex=female" in answers
+
+
+def visits(number=600):
+    """Records of codes and amounts as registers have them; several are one patient's."""
+    amounts = [0, 0, 0, 12.5, 80, 95.25, 130, 480, 2_300, 61_000]
+    rows = [
+        {
+            "patient_id": f"K{n * 7 % 211:05}",
+            "schooling": [1, 2, 3, 4, 5, 99][n % 6],
+            "smokes": [0, 1, 2, 9][n % 4],
+            "children": n % 7,
+            "asked": [1.0, 2.0, 3.0, 9.0, None][n % 5],
+            "weight": 9999 if n % 10 == 0 else 40 + n * 13 % 90,
+            "cost": amounts[n * 3 % 10],
+            "district": 100 + n % 150,
+        }
+        for n in range(number)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("name", ["visits.csv", "visits.parquet"])
+def test_codes_amounts_and_persons_are_drafted_as_they_are_meant(tmp_path, name):
+    if name.endswith("csv"):
+        visits().to_csv(tmp_path / name, index=False)
+    else:
+        visits().to_parquet(tmp_path / name)
+    config = tmp_path / "config.yaml"
+    done = synth("draft", name, "-o", config, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found, marked, text = drafted(config)
+    assert list(found) == ["schooling", "smokes", "children", "asked", "weight", "cost", "district"]
+    schooling, smokes, children, asked, weight, cost, _ = found.values()
+    assert (schooling["levels"], schooling["missing"]) == ([*"12345"], ["", "99"])
+    assert (smokes["levels"], smokes["missing"]) == ([*"012"], ["", "9"])
+    assert (children["type"], children["minimum"], children["maximum"]) == ("integer", 0, 6)
+    nine = "9.0" if name.endswith("csv") else "9"
+    assert asked["missing"] == ["", nine]
+    assert (weight["minimum"], weight["maximum"], weight["missing"]) == (40, 129, ["", "9999"])
+    assert cost["edges"][:2] == [0, 10], "zero has a bin of its own"
+    assert cost["edges"][-1] == 100_000
+    plain = yaml.safe_load(text.replace("!CONFIRM", ""))
+    assert plain["privacy"]["unit"] == {"column": "patient_id", "max_records": 5}
+    assert plain["workload"]["expected_records"] == 500
+    assert plain["ledger"]["epsilon_cap"] > plain["privacy"]["epsilon"]
+    assert re.search("^# left out: patient_id: the unit of privacy", text, re.MULTILINE)
+    for key in ("unit:", "expected_records:", "epsilon_cap:"):
+        assert any(key in text.splitlines()[number - 1] for number in marked), key
+    confirmed(config)
+    fits = synth("inspect", config)
+    assert fits.returncode == 0, fits.stderr
+    assert "No trouble was found: every value fits the domain." in fits.stdout
 
 
 def test_a_workbook_with_dates_and_sheets_is_drafted_and_published(tmp_path):

@@ -6,12 +6,15 @@ raw data without noise, so it is marked as unconfirmed and refused by every othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from synth.config import Dialect, FileSource, SourceConfig
 from synth.config.source_files import CSV
@@ -19,6 +22,8 @@ from synth.curator.files.csv_source import CsvFile, read_header
 from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.curator.files.text_tables import FileCodebook
 from synth.curator.not_private.misfits import COMMA, KEPT, MISSING_WORDS, looks_like_data
+from synth.curator.not_private.missing_codes import CODES, missing_codes
+from synth.curator.not_private.persons import RecordsOfPersons, persons, records_of_persons
 from synth.curator.not_private.source_texts import SourceTexts, open_texts
 from synth.curator.seal import with_source_open
 from synth.errors import SourceError
@@ -35,6 +40,15 @@ ISO_DATE = (
     "([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
 )
 DOTTED_DATE = "(0?[1-9]|[12][0-9]|3[01])[.](0?[1-9]|1[0-2])[.][1-9][0-9]{3}"
+
+LONGEST_CODE = 12
+"""Characters of a code for missing values, as in 99.000000."""
+
+NEARLY_ALL = 0.95
+"""So many of the filled values say what the column holds."""
+
+QUANTILES = 41
+"""So many numbers of a column, at equal ranks from the smallest to the largest."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +69,15 @@ class InferredColumn:
     dates: int
     minimum: float | None
     maximum: float | None
+    """The smallest and the largest number that is no code for a missing value."""
     distinct: int
     """About how many different filled values there are; exact if `levels` is not None."""
     levels: tuple[str, ...] | None
     """Every filled value, sorted, if there are at most as many as were asked for."""
+    codes: tuple[str, ...] = ()
+    """Filled values that look like codes for missing ones, as they are written."""
+    quantiles: tuple[float, ...] = ()
+    """Of the numbers that are no such code, about; empty if no value is a number."""
     commas: int = 0
     """How many filled values are numbers with a decimal comma."""
     kept: int = 0
@@ -75,6 +94,11 @@ class InferredColumn:
     codebook: FileCodebook = NO_CODEBOOK
     """What the file itself says of the column."""
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether nearly all filled values are numbers."""
+        return self.filled > 0 and self.numbers >= NEARLY_ALL * self.filled
+
 
 @dataclass(frozen=True)
 class InferredTable:
@@ -85,6 +109,8 @@ class InferredTable:
     repeated: tuple[str, ...]
     source: SourceConfig
     """As it was read: with names for its columns, if they were asked for."""
+    person: RecordsOfPersons | None = None
+    """The column that seems to say whose a record is, if several records are one person's."""
 
     @property
     def may_lack_header(self) -> bool:
@@ -147,42 +173,79 @@ def _infer(
             raise SourceError(f"the source {source.shown} could not be read to its end")
         width = (len(row) - 1) // len(names)
         parts = [row[1 + width * n : 1 + width * (n + 1)] for n in range(len(names))]
-        few = [n for n, part in enumerate(parts) if part[8] <= 2 * max_levels + 10]
-        levels: dict[int, tuple[str, ...]] = {}
-        if few:
-            with _records(source, texts, [names[n] for n in few], spill) as connection:
-                lists = connection.execute(_levels([words[n] for n in few])).fetchone() or ()
-            levels = {
-                n: tuple(sorted(values or ()))
-                for n, values in zip(few, lists, strict=True)
-                if len(values or ()) <= max_levels
-            }
-    columns = tuple(
-        InferredColumn(
-            name=name,
-            records=row[0],
-            filled=part[0],
-            missing_words=tuple(sorted(part[1] or ())),
-            numbers=part[2],
-            whole=part[3],
-            padded=part[4],
-            dates=part[5],
-            minimum=part[6],
-            maximum=part[7],
-            distinct=len(levels[n]) if n in levels else part[8],
-            levels=levels.get(n),
-            commas=part[9],
-            kept=part[10],
-            iso_dates=part[11],
-            times=part[12],
-            dotted_dates=part[13],
-            first_year=None if part[14] is None else int(part[14]),
-            last_year=None if part[15] is None else int(part[15]),
-            codebook=codebooks.get(name, NO_CODEBOOK),
-        )
-        for n, (name, part) in enumerate(zip(names, parts, strict=True))
+        columns = [
+            _column(name, row[0], part, codebooks.get(name, NO_CODEBOOK), _decimal(source))
+            for name, part in zip(names, parts, strict=True)
+        ]
+        further = [
+            (n, column.distinct <= 2 * max_levels + 10, column.is_numeric)
+            for n, column in enumerate(columns)
+        ]
+        looked_at = [n for n, is_listed, is_measured in further if is_listed or is_measured]
+        if looked_at:
+            with _records(source, texts, [names[n] for n in looked_at], spill) as connection:
+                asked = [(words[n], columns[n].codes, *further[n][1:]) for n in looked_at]
+                answer = connection.execute(_second(asked, _decimal(source))).fetchone() or ()
+            for n, values, quantiles in zip(looked_at, answer[::2], answer[1::2], strict=True):
+                columns[n] = _completed(columns[n], values, quantiles, max_levels)
+        person = None
+        found_persons = persons(columns)
+        if found_persons:
+            with _records(source, texts, found_persons[:1], spill) as connection:
+                person = records_of_persons(connection, found_persons)
+    return InferredTable(tuple(columns), found.uncountable, found.repeated, source, person)
+
+
+def _column(
+    name: str, records: int, part: Sequence[Any], codebook: FileCodebook, decimal: str
+) -> InferredColumn:
+    """A column as the first pass over the records shows it."""
+    codes = {text: int(float(text.replace(decimal, "."))) for text in part[16] or {}}
+    times: Counter[int] = Counter()
+    for text, code in codes.items():
+        times[code] += part[16][text]
+    apart = missing_codes(times, low=part[17], high=part[18], distinct=part[8])
+    others = [float(code) for code in times if code not in apart]
+    low, high = (
+        pick([*others, *([] if bound is None else [bound])], default=None)
+        for pick, bound in ((min, part[17]), (max, part[18]))
     )
-    return InferredTable(columns, found.uncountable, found.repeated, source)
+    return InferredColumn(
+        name=name,
+        records=records,
+        filled=part[0],
+        missing_words=tuple(sorted(part[1] or ())),
+        numbers=part[2],
+        whole=part[3],
+        padded=part[4],
+        dates=part[5],
+        minimum=part[6] if low is None else low,
+        maximum=part[7] if high is None else high,
+        distinct=part[8],
+        levels=None,
+        codes=tuple(sorted(text for text, code in codes.items() if code in apart)),
+        commas=part[9],
+        kept=part[10],
+        iso_dates=part[11],
+        times=part[12],
+        dotted_dates=part[13],
+        first_year=None if part[14] is None else int(part[14]),
+        last_year=None if part[15] is None else int(part[15]),
+        codebook=codebook,
+    )
+
+
+def _completed(
+    column: InferredColumn,
+    values: list[str] | None,
+    quantiles: list[float] | None,
+    max_levels: int,
+) -> InferredColumn:
+    """The column with what the second pass shows of it: levels, and how numbers spread."""
+    spread = tuple(quantiles or ())
+    if values is None or len(values) > max_levels:
+        return replace(column, quantiles=spread)
+    return replace(column, levels=tuple(sorted(values)), distinct=len(values), quantiles=spread)
 
 
 @contextmanager
@@ -192,7 +255,7 @@ def _records(
     """A DuckDB with a view `records` whose columns c0, c1, ... are the named ones, as text."""
     place = source if isinstance(source, FileSource) else ELSEWHERE
     with duckdb_engine(place, (), spill) as engine, texts.streams(names) as readers:
-        streams = [f"stream_{number}" for number in range(len(readers))]
+        streams = {f"stream_{number}": each.schema for number, each in enumerate(readers)}
         for stream, reader in zip(streams, readers, strict=True):
             engine.stream(stream, reader)
         _create_view(engine, streams, names)
@@ -219,12 +282,24 @@ def counted_values(
     return tuple(int(value) for value in row or (0,) * 6)
 
 
-def _create_view(engine: DuckDBEngine, streams: Sequence[str], names: Sequence[str]) -> None:
-    columns = ", ".join(
-        f"CAST({_identifier(name)} AS VARCHAR) AS c{number}" for number, name in enumerate(names)
-    )
-    parts = " UNION ALL ".join(f"SELECT {columns} FROM {stream}" for stream in streams)
-    engine.connection.execute(f"CREATE TEMPORARY VIEW records AS {parts}")
+def _create_view(
+    engine: DuckDBEngine, streams: Mapping[str, pa.Schema], names: Sequence[str]
+) -> None:
+    parts = []
+    for stream, schema in streams.items():
+        texts = (_text(_identifier(name), schema.field(name).type) for name in names)
+        columns = ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts))
+        parts.append(f"SELECT {columns} FROM {stream}")
+    engine.connection.execute(f"CREATE TEMPORARY VIEW records AS {' UNION ALL '.join(parts)}")
+
+
+def _text(column: str, kind: pa.DataType) -> str:
+    """The text of a value as a run reads it: of a float that is whole, the whole number."""
+    text = f"CAST({column} AS VARCHAR)"
+    if not pa.types.is_floating(kind):
+        return text
+    whole = f"isfinite({column}) AND {column} = trunc({column}) AND abs({column}) < 2.0 ** 63"
+    return f"CASE WHEN {whole} THEN CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"
 
 
 def _identifier(name: str) -> str:
@@ -241,20 +316,16 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
-    """One row: the number of records, then sixteen values for every column.
+    """One row: the number of records, then nineteen values for every column.
 
     `missing` has the words for missing values of every column.
     """
     inner, outer = [], ["count(*)"]
-    for n, words in enumerate(map(_listed, missing)):
+    codes = ", ".join(map(str, CODES))
+    for n, words in enumerate(missing):
         c, v, x = f"c{n}", f"v{n}", f"x{n}"
-        value = f"CASE WHEN {c} = '' OR {c} IN ({words}) THEN NULL ELSE {c} END"
-        plain = f"NOT contains({c}, '_') AND length({c}) <= 1000"
-        marked = value
-        if decimal != ".":
-            plain += f" AND NOT contains({c}, '.')"
-            marked = f"replace({value}, '{decimal}', '.')"
-        number = f"CASE WHEN {plain} THEN TRY_CAST({marked} AS DOUBLE) END"
+        value, number = _value(c, words), _number(c, words, decimal)
+        words = _listed(words)
         inner += [f"{c}", f"{value} AS {v}", f"{number} AS {x}"]
         finite = f"CASE WHEN isfinite({x}) THEN {x} END"
         outer += [
@@ -278,15 +349,43 @@ def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
                 f"WHEN regexp_full_match({v}, '{DOTTED_DATE}') THEN right({v}, 4) END)"
                 for found in ("min", "max")
             ),
+            f"histogram({c}) FILTER (WHERE {x} IN ({codes}) AND length({c}) <= {LONGEST_CODE})",
+            *(f"{found}({finite}) FILTER (WHERE {x} NOT IN ({codes}))" for found in ("min", "max")),
         ]
     source = f"SELECT {', '.join(inner)} FROM records" if inner else "SELECT 1 FROM records"
     return f"SELECT {', '.join(outer)} FROM ({source})"
 
 
-def _levels(missing: Sequence[Sequence[str]]) -> str:
-    """One row: for every column, the list of its filled values."""
-    lists = [
-        f"list(DISTINCT c{n}) FILTER (WHERE c{n} <> '' AND c{n} NOT IN ({words}))"
-        for n, words in enumerate(map(_listed, missing))
-    ]
-    return f"SELECT {', '.join(lists)} FROM records"
+def _value(column: str, words: Sequence[str]) -> str:
+    """What is written in a column, null where that is a word for a missing value."""
+    return f"CASE WHEN {column} = '' OR {column} IN ({_listed(words)}) THEN NULL ELSE {column} END"
+
+
+def _number(column: str, words: Sequence[str], decimal: str) -> str:
+    """The number that is written in a column, or null."""
+    plain = f"NOT contains({column}, '_') AND length({column}) <= 1000"
+    marked = _value(column, words)
+    if decimal != ".":
+        plain += f" AND NOT contains({column}, '.')"
+        marked = f"replace({marked}, '{decimal}', '.')"
+    return f"CASE WHEN {plain} THEN TRY_CAST({marked} AS DOUBLE) END"
+
+
+def _second(asked: Sequence[tuple[Sequence[str], Sequence[str], bool, bool]], decimal: str) -> str:
+    """One row: for every column, its filled values, and quantiles of its numbers.
+
+    Of each column: words for missing values, codes for them, and which of the two is wanted.
+    """
+    ranks = ", ".join(str(rank / (QUANTILES - 1)) for rank in range(QUANTILES))
+    found = []
+    for n, (words, codes, is_listed, is_measured) in enumerate(asked):
+        values, quantiles = "NULL", "NULL"
+        if is_listed:
+            filled = f"c{n} <> '' AND c{n} NOT IN ({_listed(words)})"
+            values = f"coalesce(list(DISTINCT c{n}) FILTER (WHERE {filled}), [])"
+        if is_measured:
+            number = _number(f"c{n}", (*words, *codes), decimal)
+            finite = f"CASE WHEN isfinite({number}) THEN {number} END"
+            quantiles = f"approx_quantile({finite}, [{ranks}])"
+        found += [values, quantiles]
+    return f"SELECT {', '.join(found)} FROM records"
