@@ -14,16 +14,18 @@ from synth import errors
 if TYPE_CHECKING:
     from synth.config import load_config
     from synth.job.pipeline import run, verify
+    from synth.job.rehearsal import rehearse
     from synth.planning import forecast
     from synth.reading import Release, intervals
 
-__all__ = ["Release", "errors", "forecast", "intervals", "load_config", "run", "verify"]
+__all__ = ["Release", "errors", "forecast", "intervals", "load_config", "rehearse", "run", "verify"]
 
 _PLACES = {
     "Release": ("synth.reading", "Release"),
     "forecast": ("synth.planning", "forecast"),
     "intervals": ("synth.reading", "intervals"),
     "load_config": ("synth.config", "load_config"),
+    "rehearse": ("synth.job.rehearsal", "rehearse"),
     "run": ("synth.job.pipeline", "run"),
     "verify": ("synth.job.pipeline", "verify"),
 }

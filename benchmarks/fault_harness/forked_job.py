@@ -125,14 +125,14 @@ def become(arguments: Sequence[str], *, program: Callable[[], object] | None = N
 class _ForkedProcess:
     """As much of subprocess.Popen as the pipeline uses; forks instead of executing."""
 
-    def __init__(self, command: Sequence[str], **_: Any) -> None:
+    def __init__(self, command: Sequence[str], *, stdin: int, **_: Any) -> None:
         heard, said = os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             os.close(heard)
             nowhere = os.open(os.devnull, os.O_RDWR)
-            for descriptor, target in ((nowhere, 0), (said, 1), (nowhere, 2)):
+            for descriptor, target in ((stdin, 0), (said, 1), (nowhere, 2)):
                 os.dup2(descriptor, target)
             strike.enter_role("measure")
             become(command[command.index("synth") + 1 :])

@@ -22,7 +22,7 @@ from synth.cli.configuration_commands import (
 )
 from synth.cli.draft_command import draft
 from synth.cli.exit_code import Interruption, exit_code_of
-from synth.cli.job_commands import measure, publish, run
+from synth.cli.job_commands import measure, publish, rehearse, run
 from synth.cli.keeper_commands import evaluate, inspect
 from synth.cli.release_commands import errors, verify
 from synth.errors import DISTRIBUTION
@@ -38,7 +38,7 @@ app = typer.Typer(
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(draft, check, plan, explain, inspect, keygen, approve, audit),
-    *(run, measure, publish, verify, errors, evaluate, ledger, schema),
+    *(rehearse, run, measure, publish, verify, errors, evaluate, ledger, schema),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -33,6 +33,36 @@ def run(
     _print_outcome(outcome, as_json)
 
 
+def rehearse(
+    config: ConfigPath,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="The marked folder; else REHEARSAL-<id> beside the releases.",
+        ),
+    ] = None,
+    period: Period = None,
+    timeout: Timeout = None,
+    log_json: LogJson = False,
+    as_json: AsJson = False,
+) -> None:
+    """Do the whole job on made-up rows; opens no data, spends nothing, publishes nothing."""
+    log = command_log("rehearse", log_json=log_json)
+    time_limit.start(timeout)
+    from synth.job.rehearsal import rehearsal_lines
+    from synth.job.rehearsal import rehearse as rehearsed
+
+    found = rehearsed(config, output=output, period=period, log=log)
+    if as_json:
+        plain = {"path": str(found.path), "page": str(found.page), "rows": found.rows}
+        print_json({**plain, "plan_of_the_release": found.forecast.to_plain()})
+        return
+    print("\n".join(rehearsal_lines(found)))
+
+
 def measure(
     config: ConfigPath,
     period: Period = None,
@@ -55,8 +85,12 @@ def measure(
     time_limit.start(timeout)
     from synth.config import load_config
     from synth.job import pipeline
+    from synth.job.measuring_process import given_configuration
 
-    outcome = pipeline.measure(load_config(config, period=period), log=log, policy=policy)
+    accepted = (
+        given_configuration(sys.stdin.buffer) if within_run else load_config(config, period=period)
+    )
+    outcome = pipeline.measure(accepted, log=log, policy=policy)
     if not within_run:
         _print_outcome(outcome, as_json)
 

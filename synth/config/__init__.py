@@ -2,7 +2,7 @@
 
 from synth.config.config import Config
 from synth.config.guarantee import DisjointPart, LedgerConfig, PersonUnit, PrivacyConfig
-from synth.config.loader import config_from_public, json_schema, load_config, parse_epsilon
+from synth.config.loader import Given, config_from_public, json_schema, load_config, parse_epsilon
 from synth.config.release import Bins, Format, OutputConfig, ReleaseConfig
 from synth.config.source_files import (
     Dialect,
@@ -22,6 +22,7 @@ __all__ = [
     "DisjointPart",
     "FileSource",
     "Format",
+    "Given",
     "LedgerConfig",
     "OutputConfig",
     "PersonUnit",

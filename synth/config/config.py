@@ -28,7 +28,7 @@ from synth.config.schema.scalars import Whole
 from synth.config.schema.shapes import record
 from synth.config.schema.texts import PERIOD
 from synth.config.source import Source
-from synth.config.source_files import SourceConfig
+from synth.config.source_files import MADE_UP, SourceConfig
 from synth.config.strategy import (
     STRATEGY,
     MeasuredTables,
@@ -97,6 +97,11 @@ class Config:
     def hash(self) -> str:
         """The configuration hash: SHA-256 of the canonical JSON of `public`."""
         return canonical_hash(self.public)
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether the records are made up: nothing of them may be published."""
+        return bool(self.public["source"]["kind"] == MADE_UP)
 
 
 def build(values: dict[str, Any], report: Report, *, name: str) -> Config | None:

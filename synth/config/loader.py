@@ -37,31 +37,62 @@ _PACKED = "|".join(map(re.escape, PACKINGS))
 DATA_FILE = rf"(?i)(?:(?:{_NAMES})(?:{_PACKED})?|{_PACKED})$"
 """Names of files that are data, never a configuration: not opened."""
 
+Given = str | os.PathLike[str] | Mapping[str, Any] | Config
+"""A configuration: the path of its file, its keys and values, or accepted already."""
 
-def load_config(path: str | os.PathLike[str], *, period: str | None = None) -> Config:
-    """Read, check and freeze a configuration file.
+IN_MEMORY = "the configuration"
+"""What messages call one that came from no file."""
+
+_LATE_PERIOD = Problem(
+    None,
+    "--period",
+    "a period for a configuration that was accepted without it",
+    "the period where the configuration is loaded",
+    fix="write load_config(..., period=...)",
+)
+
+
+def load_config(config: Given, *, period: str | None = None) -> Config:
+    """Check and freeze a configuration: that of a file, or one whose keys stand in a mapping.
+
+    Paths are relative to the directory of the file, or to the current one. One that was accepted
+    before is given back.
 
     Ensures: opens no data; numbers are exact; paths are absolute.
     Raises: ConfigError with every problem of the file, in the order of its lines.
     Example: `load_config("configs/adult.yaml").universe.size` is 120960.
     """
-    name = os.fspath(path)
-    problems: list[Problem] = []
+    if isinstance(config, Config):
+        if period not in (None, config.period):
+            raise ConfigError(config.name, [_LATE_PERIOD])
+        return config
+    name = IN_MEMORY if isinstance(config, Mapping) else os.fspath(config)
     if period is not None and not re.fullmatch(PERIOD_PATTERN, period):
         expected = "small letters a-z, digits and hyphens, at most 40"
         raise ConfigError(name, [Problem(None, "--period", quoted(period), expected)])
+    if isinstance(config, Mapping):
+        node = _tree_of_values(config, name)
+        return _built(node, Report(base=Path.cwd(), period=period), name)
+    problems: list[Problem] = []
     if re.search(DATA_FILE, name):
         raise ConfigError(name, [_no_mapping("a data file, by its name")])
-    node = read_tree(path, problems)
+    node = read_tree(config, problems)
     unconfirmed = [problem for problem in problems if isinstance(problem, Unconfirmed)]
     if unconfirmed:  # and nothing else, because other messages quote values, which may be private
         raise ConfigError(name, unconfirmed)
     if not isinstance(node, MapNode) and not (isinstance(node, TextNode) and node.broken):
         kind = "a list" if isinstance(node, ListNode) else "text"
         raise ConfigError(name, [*problems, _no_mapping(f"{kind} that is no YAML mapping")])
-    base = Path(os.path.abspath(path)).parent  # noqa: PTH100 - keeps symbolic links
+    base = Path(os.path.abspath(config)).parent  # noqa: PTH100 - keeps symbolic links
     report = Report(problems, base=base, period=period)
     return _built(node, report, name)
+
+
+def _tree_of_values(values: Mapping[str, Any], name: str) -> Node:
+    try:
+        return from_json(values)
+    except RecursionError:
+        raise ConfigError(name, [Problem(None, "", "deep nesting", "a configuration")]) from None
 
 
 def _built(node: Node, report: Report, name: str) -> Config:
@@ -103,10 +134,7 @@ def config_from_public(public: Mapping[str, Any]) -> Config:
     the normal form that `Config.public` has.
     """
     name = "the configuration in the manifest"
-    try:
-        node = from_json(public)
-    except RecursionError:
-        raise ConfigError(name, [Problem(None, "", "deep nesting", "a configuration")]) from None
+    node = _tree_of_values(public, name)
     config = _built(node, Report(public=True), name)
     different = [key for key in config.public if config.public[key] != public.get(key)]
     if different or not _same_types(config.public, public):

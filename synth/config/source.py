@@ -25,6 +25,7 @@ from synth.config.source_files import (
     EXCEL,
     FILE_KINDS,
     JSON_LINES,
+    MADE_UP,
     PACKINGS,
     PARQUET,
     SAS,
@@ -178,8 +179,8 @@ class Source:
         Key(
             Choice(
                 "What the records come from: files of a kind, a table of PostgreSQL or of "
-                "Spark, or Parquet files that Spark reads",
-                (*FILE_KINDS, POSTGRESQL, SPARK_TABLE, SPARK_PARQUET),
+                "Spark, Parquet files that Spark reads, or nowhere: made up for a rehearsal",
+                (*FILE_KINDS, POSTGRESQL, SPARK_TABLE, SPARK_PARQUET, MADE_UP),
             ),
             required=True,
             derived=True,
@@ -458,6 +459,8 @@ def records_in_words(source: Mapping[str, Any]) -> str:
     if kind in FILES_IN_WORDS:
         sheet = source.get("sheet")
         return f"the rows of {FILES_IN_WORDS[kind]}" + (f", sheet {sheet}" if sheet else "")
+    if kind == MADE_UP:
+        return "rows that were made up for a rehearsal, about nobody"
     if kind == SPARK_PARQUET:
         return "the rows of Parquet files, read by Spark"
     delimiter, quote, encoding = source["delimiter"], source["quote"], source["encoding"]

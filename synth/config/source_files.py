@@ -91,6 +91,8 @@ SourceConfig = FileSource | PostgresSource | SparkSource
 CSV, JSON_LINES, EXCEL = "csv", "json-lines", "excel"
 PARQUET, ARROW = "parquet", "arrow"
 SPSS, STATA, SAS = "spss", "stata", "sas"
+MADE_UP = "made-up"
+"""The kind of records that were made up for a rehearsal. No configuration can ask for it."""
 
 FILE_KINDS = {
     CSV: (".csv", ".tsv", ".txt"),

@@ -1,15 +1,24 @@
-"""The measuring process: started by `synth run`, and heard through one pipe (`messages`)."""
+"""The measuring process: started by `synth run`, and heard through one pipe (`messages`).
+
+Through another pipe, its standard input, it gets the configuration as the run accepted it: so both
+carry out the same one, whether it came from a file or not, and whatever becomes of that file.
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from typing import BinaryIO
 
 from synth import progress
-from synth.errors import SynthError
+from synth.config import Config
+from synth.errors import BugError, SynthError
 from synth.job.log import Log
 from synth.job.messages import MeasuringProcessError, pass_on
 
@@ -17,9 +26,7 @@ SECONDS_TO_END = 10.0
 """How long the process may clean up after it was told to end."""
 
 
-def measure_in_own_process(
-    path: Path, *, period: str | None, policy: Path | None, log: Log
-) -> None:
+def measure_in_own_process(config: Config, *, policy: Path | None, log: Log) -> None:
     """Run `synth measure` as a child that dies with this process; pass on what it says.
 
     Requires: what must hold before anything is spent was found to hold.
@@ -29,14 +36,24 @@ def measure_in_own_process(
     be started, or failed without a word.
     """
     watcher = progress.current_watcher()
-    command = [sys.executable, "-m", "synth", "measure", str(path), "--within-run"]
-    command += [] if period is None else ["--period", period]
+    command = [sys.executable, "-m", "synth", "measure", "--within-run"]
     command += [] if policy is None else ["--policy", str(policy)]
     command += [] if watcher is None else ["--report-progress"]
+    command += ["--", config.name]
     unwanted = ("PYTHONFAULTHANDLER", "PYTHONINSPECT", "PYTHONDEVMODE", "PYTHONTRACEMALLOC")
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     failure: MeasuringProcessError | None = None
-    with _started(command, environment) as process:
+    given, giving = os.pipe()
+    try:
+        started = _started(command, environment, given)
+    except BaseException:
+        os.close(giving)
+        raise
+    finally:
+        os.close(given)
+    with started as process:
+        # In a thread, because a pipe holds little at once, and the child may speak meanwhile.
+        Thread(target=_hand_over, args=(config, giving), daemon=True).start()
         try:
             for line in process.stdout or ():
                 failure = pass_on(line, log, watcher) or failure
@@ -56,13 +73,36 @@ def measure_in_own_process(
         )
 
 
-def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def given_configuration(pipe: BinaryIO) -> Config:
+    """The configuration that the run which started this process hands over.
+
+    Requires: the other end of the pipe is `measure_in_own_process`, in a process of this user.
+    Raises: BugError if none comes, because the command was typed.
+    """
+    try:
+        given = pickle.load(pipe)  # noqa: S301 - written by the process that started this one
+    except (EOFError, pickle.UnpicklingError):
+        given = None
+    if not isinstance(given, Config):
+        raise BugError("--within-run is for the processes that synth run starts")
+    return given
+
+
+def _hand_over(config: Config, descriptor: int) -> None:
+    """Write what `given_configuration` reads; a child that ends early is no reason to fail."""
+    with suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as pipe:
+        pickle.dump(config, pipe)
+
+
+def _started(
+    command: Sequence[str], environment: Mapping[str, str], given: int
+) -> subprocess.Popen[bytes]:
     """The child; raises SynthError if the machine has no room for another process."""
     try:
         return subprocess.Popen(
             command,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )

@@ -28,7 +28,7 @@ from synth.bookkeeping.run_directory import (
     stays_reserved,
     write_receipt,
 )
-from synth.config import Config, LedgerConfig, SourceConfig, load_config
+from synth.config import Config, Given, LedgerConfig, SourceConfig, load_config
 from synth.config.source_files import source_files
 from synth.errors import BugError, PublishedDifferentlyError
 from synth.estimate.maximum_entropy import quick_guess
@@ -94,7 +94,7 @@ def verify(release: str | Path, *, keys: Sequence[Path] = ()) -> VerificationRep
 
 
 def run(
-    path: str | Path,
+    config: Given,
     *,
     period: str | None = None,
     log: Log | None = None,
@@ -103,14 +103,15 @@ def run(
 ) -> Outcome:
     """Publish a release: `measure` in a process of its own, then `publish` in this one.
 
-    `policy` and the policy that SYNTH_POLICY names must both allow it; `sign_key` signs it.
+    `config` is the path of a file, its keys and values, or what `load_config` gave. `policy` and
+    the policy that SYNTH_POLICY names must both allow it; `sign_key` signs it.
     Privacy: this process never opens the source.
     Ensures: nothing is done, and nothing spent, if the release is already published with the
     same configuration.
     Raises: SynthError with the exit code of the contract.
     """
-    path, log = Path(path), log or StageLog()
-    config = load_config(path, period=period)
+    log = log or StageLog()
+    config = load_config(config, period=period)
     log.release = config.release.id
     require_authorised(config, policy=policy)
     signer = signing_key(config, policy=policy, sign_key=sign_key)
@@ -121,7 +122,7 @@ def run(
     _require_room(config, log)
     try:
         with log.doing("measuring in a process of its own"):
-            measure_in_own_process(path, period=period, policy=policy, log=log)
+            measure_in_own_process(config, policy=policy, log=log)
     except BaseException:
         remove_spilled(config)
         raise

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from synth.config import Config, PrivacyConfig, load_config
+from synth.config import Config, Given, PrivacyConfig, load_config
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.planning.costs import Costs, forecast_costs
@@ -136,7 +135,7 @@ class Forecast:
 
 
 def forecast(
-    config: Config | str | Path,
+    config: Given,
     epsilon: Fraction | None = None,
     *,
     events: Sequence[TableEvent] | None = None,
@@ -145,15 +144,14 @@ def forecast(
 ) -> Forecast:
     """What a run would measure and how exact it would be, with its own epsilon or another one.
 
-    `config` may be a path. `events`: the tables that were measured, where some were chosen during
+    `events`: the tables that were measured, where some were chosen during
     the measurement. `noisy_counts`: those of the look that the tables were planned by.
 
     Privacy: reads the configuration only; opens no data and spends nothing.
     Raises: ConfigError for a file that is not accepted, and for an epsilon that no configuration
     with this unit and these neighbours may have; ValueError for one that is not positive.
     """
-    if isinstance(config, (str, Path)):
-        config = load_config(config)
+    config = load_config(config)
     if epsilon is not None:
         config = _with_epsilon(config, epsilon)
     look, problem = plan_look(config), problem_to_plan(config, noisy_counts)

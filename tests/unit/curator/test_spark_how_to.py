@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.cli import app
-from synth.config import load_config
 from synth.job import pipeline
 from tests.docs.carried_out import carry_out
 from tests.docs.test_how_to import INSTALL
@@ -26,8 +25,8 @@ def test_the_page_on_spark_is_carried_out(spark, tmp_path, monkeypatch, capfd):
         assert master == "local[2]"
         yield spark
 
-    def measure_here(path, period, log, **_ways_of_a_process):
-        pipeline.measure(load_config(path, period=period), log=log)
+    def measure_here(config, log, **_ways_of_a_process):
+        pipeline.measure(config, log=log)
 
     monkeypatch.setattr("synth.curator.spark.engine.spark_process", that_session)
     monkeypatch.setattr(pipeline, "measure_in_own_process", measure_here)

@@ -1,15 +1,19 @@
 """The measuring process speaks in JSON lines, and what is none of them reaches nobody."""
 
+import io
 import json
+import pickle
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from synth.errors import BudgetRefusedError, SynthError
+from synth.config import load_config
+from synth.errors import BudgetRefusedError, BugError, SynthError
 from synth.job import measuring_process
-from synth.job.measuring_process import measure_in_own_process
+from synth.job.measuring_process import given_configuration, measure_in_own_process
 from synth.job.messages import MeasuringProcessError
+from tests.conftest import SMALL
 
 LINES = """#!/bin/sh
 echo '{"line": {"release": "r", "stage": "reserved", "message": "reserved: epsilon 1"}}'
@@ -35,8 +39,20 @@ def _child(tmp_path, monkeypatch):
     return make
 
 
-def measured(path, log):
-    measure_in_own_process(path, period=None, policy=None, log=log)
+def measured(_child, log):
+    measure_in_own_process(load_config(SMALL), policy=None, log=log)
+
+
+def test_the_child_gets_the_configuration_that_was_accepted(child, tmp_path, log):
+    measured(child(f"#!/bin/sh\ncat > {tmp_path}/given\n"), log)
+    with (tmp_path / "given").open("rb") as given:
+        assert given_configuration(given) == load_config(SMALL)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", pickle.dumps(SMALL)])
+def test_what_is_no_configuration_is_refused(content):
+    with pytest.raises(BugError, match="within-run"):
+        given_configuration(io.BytesIO(content))
 
 
 def test_a_machine_without_room_for_a_process_is_an_expected_failure(child, log):
