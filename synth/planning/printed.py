@@ -17,6 +17,7 @@ from synth.config.strategy import number_of_cells
 from synth.domain import format_number
 from synth.planning.forecast import Forecast, QueryForecast
 from synth.planning.noise_sums import noise_variance
+from synth.planning.usefulness import in_one_sentence
 from synth.planning.weighing import Alternative
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN, PARTITION_SELECTION
@@ -54,25 +55,39 @@ def render(forecasts: Forecast | Sequence[Forecast], console: Console | None = N
         _print_queries(first, console)
         _print_phantoms(first, console)
         _print_alternatives(first, console)
-    _print_usefulness(several, console)
+        _print_usefulness(first, console)
     _say(console, "Nothing was read and nothing was spent.")
 
 
-def _print_usefulness(plans: Sequence[Forecast], console: Console) -> None:
-    """What it will be good for, in words; for one budget, also what would help."""
-    first = plans[0]
-    if not first.usefulness:
+def _print_usefulness(plan: Forecast, console: Console) -> None:
+    """What it will be good for, in words and shares, and what would help."""
+    if not plan.usefulness:
         return
-    known = ", which is assumed: see workload.expected_records" if first.records_are_assumed else ""
-    _say(console, f"What it will be good for, with {first.records:,} records{known}:")
-    for plan in plans:
-        budget = f"epsilon {format_number(plan.epsilon)}, " if len(plans) > 1 else ""
-        for each in plan.usefulness:
-            _say(console, f"- {budget}{each.sentence}")
-    if len(plans) == 1 and first.proposals:
+    _say(console, f"What it will be good for, with {_records(plan)}:")
+    for each in plan.usefulness:
+        _say(console, f"- {each.sentence}")
+    if plan.proposals:
         _say(console, "What would help, planned again with each change:")
-        for proposal in first.proposals:
+        for proposal in plan.proposals:
             _say(console, f"- {proposal.sentence}")
+
+
+def _print_verdict(plans: Sequence[Forecast], console: Console) -> None:
+    """What the figures of a table mean for the reader, in a sentence for each budget."""
+    if not plans[0].usefulness:
+        return
+    said = [in_one_sentence(plan.usefulness) for plan in plans]
+    if len(plans) == 1:
+        _say(console, f"That means, with {_records(plans[0])}: {said[0]}.")
+        return
+    _say(console, f"That means, with {_records(plans[0])}:")
+    for plan, sentence in zip(plans, said, strict=True):
+        _say(console, f"- epsilon {format_number(plan.epsilon)}: {sentence}.")
+
+
+def _records(plan: Forecast) -> str:
+    known = ", which is assumed: see workload.expected_records" if plan.records_are_assumed else ""
+    return f"{plan.records:,} records{known}"
 
 
 def _print_universe(plan: Forecast, console: Console) -> None:
@@ -81,11 +96,11 @@ def _print_universe(plan: Forecast, console: Console) -> None:
     rows = [
         (
             "universe",
-            f"{number_of_cells(plan.universe_size)} cells, {number_of_cells(impossible)} of them "
-            "impossible",
+            f"{number_of_cells(plan.universe_size)} combinations of values (cells), "
+            f"{number_of_cells(impossible)} of them impossible",
         ),
         ("mechanism", _mechanisms(plan)),
-        ("protects", f"unit: {plan.privacy_unit}; neighbours: {plan.neighbours}"),
+        ("protects", _protected(plan)),
         (
             "means",
             f"a suspicion of 10 % about one unit can grow to at most {_grown(plan)}; more: "
@@ -116,6 +131,12 @@ def _print_universe(plan: Forecast, console: Console) -> None:
     for label, text in rows:
         grid.add_row(label, text)
     console.print(grid)
+
+
+def _protected(plan: Forecast) -> str:
+    """As `adding or removing one record (neighbours: add-remove)`."""
+    verb = "adding or removing" if plan.neighbours == "add-remove" else "replacing"
+    return f"{verb} one {plan.privacy_unit} (neighbours: {plan.neighbours})"
 
 
 def _grown(plan: Forecast) -> str:
@@ -161,13 +182,14 @@ def _print_choices(plan: Forecast, console: Console) -> None:
 def _print_queries(plan: Forecast, console: Console) -> None:
     _say(
         console,
-        f"Errors at epsilon {format_number(plan.epsilon)}, in records per cell or interval, of "
-        f"{_estimate_of(plan)} as it is. 95 %: one cell. All: every cell of the query at once.",
+        f"Errors at epsilon {format_number(plan.epsilon)}, in records for one combination of "
+        f"values (cell) or interval, of {_estimate_of(plan)} before they are made whole and "
+        "non-negative. 95 %: one cell. All: every cell of the query at once.",
     )
     table = _table_of_figures("query", "cells", "sd", "mean error", "95 %", "all 95 %")
     single = plan.single_cell
     if single is not None:
-        table.add_row("one cell of the universe", f"{single.cells:,}", *_errors(single))
+        table.add_row("one combination (a cell)", f"{single.cells:,}", *_errors(single))
     for label, group in groups(plan.queries) + groups(plan.ranges):
         low, high = min(q.cells for q in group), max(q.cells for q in group)
         cells = f"{low:,}" if low == high else f"{low:,} to {high:,}"
@@ -194,14 +216,18 @@ def _print_queries(plan: Forecast, console: Console) -> None:
         names = "; ".join(" x ".join(query.attributes) for query in worst)
         least = f"Least accurate per cell: {names}. " if len(worst) <= 2 * _WORST else ""
         _say(console, f"{least}--json lists every query.")
+    _print_verdict([plan], console)
 
 
 def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:
-    _say(console, "Standard deviation in records per cell, for each epsilon:")
+    _say(
+        console,
+        "Standard deviation in records of one combination of values (cell), for each epsilon:",
+    )
     table = _table_of_figures("query", *(format_number(plan.epsilon) for plan in plans))
     cells = [plan.single_cell for plan in plans]
     table.add_row(
-        "one cell of the universe", *(_number(one.sd_records) if one else "-" for one in cells)
+        "one combination (a cell)", *(_number(one.sd_records) if one else "-" for one in cells)
     )
     grouped = [dict(groups(plan.queries) + groups(plan.ranges)) for plan in plans]
     for label in dict.fromkeys(label for each in grouped for label in each):
@@ -213,13 +239,16 @@ def _print_comparison(plans: Sequence[Forecast], console: Console) -> None:
         table.add_row(f"{label}{kind}", *figures)
     table.add_section()
     table.add_row("a suspicion of 10 % grows to at most", *(_grown(plan) for plan in plans))
-    table.add_row("one cell, 95 %", *(f"±{one.half_width_95:,}" if one else "-" for one in cells))
+    table.add_row(
+        "one combination, 95 %", *(f"±{one.half_width_95:,}" if one else "-" for one in cells)
+    )
     phantoms = [plan.phantom_records_if_clipped for plan in plans]
     table.add_row(
         "phantoms if clipped", *("-" if each is None else _number(each) for each in phantoms)
     )
     table.add_row("tables measured", *(f"{len(plan.tables):,}" for plan in plans))
     console.print(table)
+    _print_verdict(plans, console)
     _print_alternatives_by_budget(plans, console)
 
 
@@ -269,7 +298,7 @@ def _estimate_of(plan: Forecast) -> str:
     laws = {query.law for query in plan.queries + plan.ranges}
     if laws == {"exact"}:
         return "sums over the noisy table"
-    return "the least squares of all noisy tables (95 %: approximate)"
+    return "least squares sums of all noisy tables (95 %: approximate)"
 
 
 def _say(console: Console, sentence: str, *, style: str = "") -> None:
@@ -344,6 +373,7 @@ def _print_tables(plan: Forecast, console: Console) -> None:
             _span([math.sqrt(noise_variance(event)) for event in events], ".3g"),
         )
     console.print(table)
+    _say(console, "noise sd: how far one noisy count is typically off, in records.")
 
 
 def _print_alternatives(plan: Forecast, console: Console) -> None:
@@ -360,7 +390,11 @@ def _print_alternatives(plan: Forecast, console: Console) -> None:
             *(f"{error:.4f}" for _, error in each.errors),
         )
     console.print(table)
-    console.print("* is measured. (%): the part of epsilon for the tables beside the universe.")
+    _say(
+        console,
+        "* is measured: of all that could be, it is expected to answer best what the workload asks "
+        "for. (%): the part of epsilon for the tables beside the universe.",
+    )
 
 
 def _print_alternatives_by_budget(plans: Sequence[Forecast], console: Console) -> None:
@@ -382,8 +416,8 @@ def _print_alternatives_by_budget(plans: Sequence[Forecast], console: Console) -
 def _heading(plan: Forecast) -> str:
     known = "assumed" if plan.records_are_assumed else "declared or expected"
     return (
-        f"Mean total variation expected after the fit, for {plan.records:,} records ({known}), by "
-        "a rough model that only serves to choose:"
+        "Share of the records expected in the wrong place (mean total variation after the fit), "
+        f"for {plan.records:,} records ({known}), by a rough model that only serves to choose:"
     )
 
 

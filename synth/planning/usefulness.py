@@ -41,7 +41,8 @@ WORTH = 0.8
 
 Key = tuple[str, int]
 
-_ORDERS = {1: "1-way tables", 2: "pairs of columns"}
+_TABLES = {1: "tables of one column", 2: "pairs of columns", 3: "triples of columns"}
+_SUMS = {"prefix": "sums from the lowest value in ", "range": "sums over ranges in "}
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class Usefulness:
     def label(self) -> str:
         """The queries in words."""
         if self.kind == "cells":
-            return "single cells"
-        tables = _ORDERS.get(self.columns, f"{self.columns}-way tables")
-        return tables if self.kind == "marginal" else f"{self.kind} queries of {tables}"
+            return "single combinations of values (cells)"
+        tables = _TABLES.get(self.columns, f"tables of {self.columns} columns")
+        return _SUMS.get(self.kind, "") + tables
 
     @property
     def sentence(self) -> str:
@@ -116,6 +117,18 @@ def usefulness(
     return tuple(
         Usefulness(kind, columns, share, _verdict(kind, share, limit))
         for ((kind, columns), share), (_, limit) in zip(shares, limits, strict=True)
+    )
+
+
+def in_one_sentence(found: Sequence[Usefulness]) -> str:
+    """As `tables of one column and pairs of columns are usable; triples of columns are rough`."""
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in (*BELOW, NOISE)}
+    for each in found:
+        by_verdict[each.verdict].append(each.label)
+    return "; ".join(
+        f"{' and '.join(filter(None, [', '.join(labels[:-1]), labels[-1]]))} are {verdict}"
+        for verdict, labels in by_verdict.items()
+        if labels
     )
 
 

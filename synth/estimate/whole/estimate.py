@@ -106,7 +106,7 @@ def estimate_whole(measurements: Measurements, config: Config) -> WholeEstimate:
     if config.workload.cells:
         values = _sharpen(values, atoms, universe.shape, keep_sums=len(measurements.tables) > 1)
         steps.append(
-            {"step": "sharpen", "strength": STRENGTH, "block_records": BLOCK_RECORDS},
+            {"step": SHARPENING, "strength": STRENGTH, "block_records": BLOCK_RECORDS},
         )
     report = {"steps": steps, "residuals": _residuals(measurements, config, values)}
     return WholeEstimate(values, config, report)
@@ -307,6 +307,7 @@ def _residuals(measurements: Measurements, config: Config, values: Floats) -> li
 # Sharpening: gather the mass of tiny cells where it most likely belongs.
 
 
+SHARPENING = "move every count half-way to a whole number"
 STRENGTH = 0.5
 BLOCK_RECORDS = 16.0
 

@@ -43,6 +43,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
     text = _template().render(
         m=manifest,
         approximate=Fraction(delta["fraction"]) != 0,
+        add_remove=manifest["guarantee"]["neighbours"] == "add-remove",
         tables=[_table(n, event) for n, event in enumerate(manifest["accounting"]["events"])],
         shown_tables=SHOWN_TABLES,
         look=_look(manifest["accounting"].get("look")),

@@ -117,7 +117,7 @@ def build_security(release: ReleaseConfig, disposal: Disposal) -> dict[str, Any]
     remaining = "nothing that this program read or wrote; copies elsewhere are the curator's"
     retention = "none: removed after the measurement"
     if kept:
-        remaining = "the curator keeps the raw data, for the reason given"
+        remaining = "the curator keeps the raw data"
         retention = release.retention or CURATORS
     elif SOURCE_GONE_BEFORE in disposal.checks:
         remaining, retention = "not known: see the checks of the disposal", CURATORS

@@ -350,7 +350,7 @@ def build_guarantee(config: Config, measurements: Measurements) -> dict[str, Any
         "data_domain": "all tables with the declared columns, of any number of rows and any values",
         "neighbours": privacy.neighbours,
         "privacy_unit": unit_in_words,
-        "privacy_unit_details": f"Two data sets are neighbours if {change}. "
+        "privacy_unit_details": f"It compares two data sets of which {change} (neighbours). "
         + _records(config.public["source"]),
         "max_records_per_unit": most,
         "contributions_bounded_by": bounded,

@@ -152,11 +152,12 @@ def build_purpose(config: Config, measurements: Measurements) -> dict[str, Any]:
         "out_of_scope_use": [
             "looking for a particular person: no row describes one",
             "decisions about single persons",
-            "statements about combinations whose count is near the noise (see quality)",
+            "statements about combinations whose count is near the noise (see quality.parquet)",
             *config.release.out_of_scope_use,
         ],
         "limitations": [
-            "every count carries noise of known size (see quality); small counts are mostly noise",
+            "every count carries noise of known size (see quality.parquet); small counts are "
+            "mostly noise",
             "values exist only as the declared levels and bins; inside a bin they are made up",
             "relations that need more attributes than were declared are not in the data",
             *([] if finest in margins else [from_model]),

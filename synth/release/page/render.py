@@ -78,6 +78,7 @@ def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Fi
         more_columns=[column["name"] for column in columns[MOST_COLUMNS:]],
         associations=_associations(summary, columns),
         tables=_tables(manifest),
+        steps=dict.fromkeys(step["description"] for step in manifest["post_processing"]["steps"]),
         files=files,
     )
     return text.encode()

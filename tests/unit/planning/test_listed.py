@@ -183,7 +183,7 @@ def test_the_page_says_what_is_listed(configure, capsys):
     render(forecast(wide(configure)), Console(width=200))
     page = capsys.readouterr().out
     threshold = plan_events(wide(configure))[0].threshold
-    assert "about 10^30 cells" in page
+    assert "about 10^30 combinations of values (cells)" in page
     assert f"at least {threshold:,}" in page
 
 

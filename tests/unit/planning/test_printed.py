@@ -9,6 +9,7 @@ from rich.console import Console
 
 from synth.planning import compare, forecast
 from synth.planning.printed import render, to_json
+from synth.planning.usefulness import in_one_sentence
 
 ADULT = (2, 5, 7, 6, 2, 16, 9)
 
@@ -49,7 +50,7 @@ def test_json_holds_every_query_exactly(configure):
 
 def test_a_wide_workload_is_grouped_by_order(configure):
     text = rendered(forecast(configure(ADULT, total=48_842)))
-    assert "120,960 cells, 0 of them impossible" in text
+    assert "120,960 combinations of values (cells), 0 of them impossible" in text
     assert "1-way (7 tables)" in text
     assert "3-way (35 tables)" in text
     assert "1.36" in text
@@ -81,7 +82,7 @@ def test_budgets_stand_side_by_side(configure):
     )
     heading = next(line for line in text.splitlines() if line.startswith("query"))
     assert heading.split() == ["query", "0.1", "1", "10"]
-    cell = next(line for line in text.splitlines() if line.startswith("one cell of"))
+    cell = next(line for line in text.splitlines() if line.startswith("one combination"))
     assert cell.split()[-3:] == ["14.1", "1.36", "0.00953"]
 
 
@@ -131,7 +132,7 @@ def test_several_tables_and_what_they_do_not_answer_are_said(configure):
     assert "1-way           3" in text
     words = " ".join(text.split())
     assert "Not answered by sums of these tables: 4 of the workload" in words
-    assert "least squares of all noisy tables (95 %: approximate)" in words
+    assert "least squares sums of all noisy tables (95 %: approximate)" in words
     assert "in every empty cell" not in words
     plain = json.loads(to_json(forecast(configure((2, 5, 7), strategy=tables))))
     assert plain["unanswered"][0] == ["column-0", "column-1"]
@@ -147,3 +148,25 @@ def test_alternatives_are_compared_by_budget(configure):
     plain = json.loads(to_json(plans))
     errors = plain[0]["alternatives"][0]["expected_total_variation"]
     assert [(each["kind"], each["attributes"]) for each in errors][-1] == ("cells", 3)
+
+
+@pytest.mark.parametrize("epsilons", [["1"], ["1/10", "1"]])
+def test_a_table_of_errors_ends_with_what_it_means(configure, epsilons):
+    plans = compare(configure(ADULT, total=48_842), [Fraction(each) for each in epsilons])
+    words = " ".join(rendered(plans).split())
+    assert "That means, with 48,842 records: " in words
+    for plan in plans:
+        assert f"{in_one_sentence(plan.usefulness)}." in words
+    assert words.index("That means") > words.index("one combination (a cell)")
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "expected"),
+    [
+        ("add-remove", "adding or removing one record (neighbours: add-remove)"),
+        ("replace-one", "replacing one record (neighbours: replace-one)"),
+    ],
+)
+def test_who_is_protected_is_said_in_plain_words_first(configure, neighbours, expected):
+    config = configure((2, 3), neighbours=neighbours, total=100)
+    assert f"protects   {expected}" in rendered(forecast(config))

@@ -19,6 +19,7 @@ from synth.planning.usefulness import (
     ROUGH,
     WORTH,
     Usefulness,
+    in_one_sentence,
     mostly_noise,
     usefulness,
 )
@@ -49,7 +50,7 @@ def test_what_is_well_filled_is_usable_and_nothing_is_proposed(configure):
     assert plan.proposals == ()
     assert mostly_noise(plan.usefulness) is None
     text = rendered(plan)
-    assert "1-way tables: usable (less than 1 % of the records in the wrong place)" in text
+    assert "tables of one column: usable (less than 1 % of the records in the wrong place)" in text
     assert "What would help" not in text
 
 
@@ -61,12 +62,13 @@ def test_a_thin_universe_is_said_to_be_mostly_noise(configure, strategy):
     assert found["cells", 8] == NOISE
     assert found["marginal", 1] == (NOISE if strategy == "identity" else GOOD)
     text = rendered(plan)
-    assert "single cells: mostly noise (about 100 % of the records in the wrong place)" in text
-    assert text.index("single cells: mostly noise") > text.index("* is measured.")
+    said = "(cells): mostly noise (about 100 % of the records in the wrong place)"
+    assert f"single combinations of values {said}" in text
+    assert text.index("(cells): mostly noise") > text.index("* is measured:")
     line = mostly_noise(plan.usefulness)
     assert line.startswith("forecast: ")
-    assert "single cells" in line
-    assert ("1-way tables" in line) == (strategy == "identity")
+    assert "single combinations of values" in line
+    assert ("tables of one column" in line) == (strategy == "identity")
     plain = json.loads(to_json(plan))
     assert [each["verdict"] for each in plain["usefulness"]] == list(found.values())
     assert [each["sentence"] in text for each in plain["usefulness"]] == [True] * 3
@@ -128,7 +130,18 @@ def test_sentences_in_the_words_of_the_workload():
         "pairs of columns: mostly noise (about 60 % of the records in the wrong place)"
     )
     assert Usefulness("range", 1, 0.004, GOOD).sentence == (
-        "range queries of 1-way tables: usable (less than 1 % of the records off, one interval)"
+        "sums over ranges in tables of one column: usable "
+        "(less than 1 % of the records off, one interval)"
+    )
+
+
+def test_a_release_in_one_sentence():
+    found = [Usefulness("marginal", columns, 0, GOOD) for columns in (1, 2, 3)]
+    assert in_one_sentence(found[:1]) == "tables of one column are usable"
+    found = [*found, Usefulness("marginal", 4, 1, NOISE), Usefulness("cells", 9, 0.1, ROUGH)]
+    assert in_one_sentence(found) == (
+        "tables of one column, pairs of columns and triples of columns are usable; "
+        "single combinations of values (cells) are rough; tables of 4 columns are mostly noise"
     )
 
 

@@ -227,7 +227,7 @@ def test_words_of_the_configuration_cannot_bend_the_card(released):
 
 def test_the_card_names_guarantee_rules_and_totals(released, busy):
     card = card_of(released(**busy))
-    assert "Pure DP with epsilon = 1 for one" in card
+    assert "Pure DP with epsilon = 1 for adding or removing\none record; " in card
     assert "`age` = `18` with `town` = `x\\|y`" in card
     assert "- 40 rows with `town` = `<Other>` (a count from elsewhere)" in card
     assert "{{" not in card

@@ -344,7 +344,7 @@ def test_public_quantities_say_which_total_and_where_it_is_from(released, busy):
 
 def test_the_guarantee_says_what_a_record_is(released):
     details = manifest_of(released())["guarantee"]["privacy_unit_details"]
-    assert details.startswith("Two data sets are neighbours if one is the other with one record")
+    assert details.startswith("It compares two data sets of which one is the other with one record")
     assert "a quote that is never closed joins the lines after it" in details
 
 

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from synth.config import Config
 from synth.errors import BugError
 from synth.estimate import estimate_whole, required_atoms, round_counts
+from synth.estimate.whole.estimate import SHARPENING
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 
@@ -178,8 +179,8 @@ def test_sharpening_only_where_single_cells_matter(
         report = estimate_whole(make_measurements(config, noisy), config).report
         return [step["step"] for step in report["steps"]]
 
-    assert "sharpen" in steps(True)
-    assert "sharpen" not in steps(False)
+    assert SHARPENING in steps(True)
+    assert SHARPENING not in steps(False)
 
 
 def test_report_states_the_residuals_against_the_noisy_table(
