@@ -30,11 +30,11 @@ from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed
+from synth.measurements.combined_noise import CombinedNoise, summed_noise
 from synth.noise import noise_variance
 from synth.planning import plan_events
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer, Answering
-from synth.reading.combined_noise import CombinedNoise, summed_noise
 from synth.reading.queries import Query, query_of
 from synth.reading.simulated_errors import Redraw, Redrawing, draw_noise
 

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth.config import Config
-from synth.domain import Conjunction, Margin, Universe
+from synth.domain import Margin
 from synth.errors import QueryError
-from synth.reading.measured_counts import LIMITS_SHARE, Limits, MeasuredCounts
+from synth.measurements.intervals import Intervals, own_level
 from synth.reading.queries import Query, marginal_queries, parse_names, parse_query
 from synth.reading.release import Release
 from synth.reading.simulated_errors import DRAWS, SimulatedErrors, half_width
@@ -57,8 +56,7 @@ class Answering:
     def __init__(self, release: Release) -> None:
         """Read the measurements; simulate nothing before it is asked for."""
         self._release = release
-        self._measured = MeasuredCounts(release.measurements, release.config.universe)
-        self._limits = Limits(self._measured, release.config.universe)
+        self._intervals = Intervals(release.measurements, release.config)
         self._simulated = SimulatedErrors(release)
         self._tables: dict[tuple[str, ...], NDArray[np.int64]] = {}
 
@@ -69,34 +67,30 @@ class Answering:
 
         Raises: QueryError if a way that is asked for has no answer.
         """
-        published = self.published(query)
-        lowest, highest = public_bounds(query.where, self._release.config)
+        published, where = self.published(query), query.where
         found: list[Answer] = []
-
-        least, most = self._limits.of(query, miss=LIMITS_SHARE * (1 - level))
-        own_level = 1 - (1 - LIMITS_SHARE) * (1 - level) if query.columns else level
-
-        def add(estimate: float, low: int, high: int, way: Any, sd: float) -> None:
-            if max(low, least) <= (high if most is None else min(high, most)):
-                low, high = max(low, least), high if most is None else min(high, most)
-            top = high if highest is None else max(min(high, highest), lowest)
-            bottom = min(max(low, lowest), top)
-            found.append(Answer(query.text, estimate, published, bottom, top, way, sd))
-
-        counted = self._measured.count(query) if method != "simulated" else None
-        if counted is not None:
-            add(counted.estimate, *counted.interval(own_level), "measured", counted.sd)
+        known = None
+        if method != "simulated":
+            known = self._intervals.measured(where, level=level)
+        if known is not None:
+            counted, (low, high) = known
+            found.append(
+                Answer(query.text, counted.estimate, published, low, high, "measured", counted.sd)
+            )
         elif method == "measured":
             raise QueryError(
                 f"no sum over one noisy table answers `{query.text}`",
                 why="tables with a threshold, and tables of other or coarser columns, do not",
                 fix="ask with method `simulated`, or for the columns of a measured table",
             )
-        if method in ("simulated", "both") or (method == "auto" and counted is None):
+        if method in ("simulated", "both") or (method == "auto" and known is None):
             sd = self._simulated.sd(query, draws=draws)
-            width = half_width(sd, level=own_level, draws=draws)
-            low, high = math.ceil(published - width), math.floor(published + width)
-            add(float(published), max(low, 0), max(high, 0), "simulated", sd)
+            width = half_width(sd, level=own_level(where, level), draws=draws)
+            ends = max(math.ceil(published - width), 0), max(math.floor(published + width), 0)
+            low, high = self._intervals.cut(where, ends, level=level)
+            found.append(
+                Answer(query.text, float(published), published, low, high, "simulated", sd)
+            )
         return found
 
     def published(self, query: Query) -> int:
@@ -179,27 +173,3 @@ def intervals(
     index = pd.Index([answer.query for answer in found], name="query", dtype="object")
     plain = [answer.to_plain() for answer in found]
     return pd.DataFrame(plain, index=index, columns=list(COLUMNS))
-
-
-def public_bounds(where: Conjunction, config: Config) -> tuple[int, int | None]:
-    """The smallest and the largest count that public totals and impossible cells leave.
-
-    A total over cells that hold those of the query bounds it above; one over some of them below.
-    None: no upper bound. As true as the totals are, which come from public sources.
-    """
-    universe = config.universe
-    if any(_contains(rule, where, universe) for rule in universe.impossible):
-        return 0, 0
-    totals = config.public_totals
-    above = [total.total for total in totals if _contains(total.where, where, universe)]
-    below = [total.total for total in totals if _contains(where, total.where, universe)]
-    return max(below, default=0), min(above, default=None)
-
-
-def _contains(outer: Conjunction, inner: Conjunction, universe: Universe) -> bool:
-    """Whether every cell of the inner set is in the outer one."""
-    for name, codes in outer.codes.items():
-        every = range(universe.attribute(name).size)
-        if not set(inner.codes.get(name, every)) <= set(codes):
-            return False
-    return True

@@ -8,7 +8,7 @@ import pytest
 
 import synth
 from synth.errors import QueryError, VerificationError
-from synth.reading.answers import public_bounds
+from synth.measurements.intervals import public_bounds
 from synth.reading.queries import parse_query
 from tests.unit.release.conftest import BUSY, stand_in
 

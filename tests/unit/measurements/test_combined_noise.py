@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from synth.reading.combined_noise import LARGEST_GRID, CombinedNoise, SummedNoise
+from synth.measurements.combined_noise import LARGEST_GRID, CombinedNoise, SummedNoise
 
 
 def pmf_of(part, reach):

@@ -8,10 +8,11 @@ import pytest
 from synth.cli.release_commands import _render
 from synth.domain import Attribute, Margin, Universe
 from synth.measurements import MeasuredTable, Measurements
+from synth.measurements.intervals import LIMITS_SHARE, Limits
+from synth.measurements.measured_counts import MeasuredCounts
 from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer
-from synth.reading.measured_counts import LIMITS_SHARE, Limits, MeasuredCounts
 from synth.reading.queries import query_of
 from synth.reading.simulated_errors import draw_noise
 
@@ -39,12 +40,12 @@ def measured(seed, noise=draw_noise, events=(ROUGH, FINE)):
 
 def count_of(query):
     table = TRUTH.reshape(UNIVERSE.shape)
-    return int(table[np.ix_(*(query.where.codes.get(n, range(s)) for n, s in SIZES))].sum())
+    return int(table[np.ix_(*(query.codes.get(n, range(s)) for n, s in SIZES))].sum())
 
 
 SIZES = tuple(zip(UNIVERSE.names, UNIVERSE.shape, strict=True))
-PART = query_of("", {"sex": (0,), "survived": (0,)}, UNIVERSE)
-WHOLE = query_of("", {"sex": (0,)}, UNIVERSE)
+PART = query_of("", {"sex": (0,), "survived": (0,)}, UNIVERSE).where
+WHOLE = query_of("", {"sex": (0,)}, UNIVERSE).where
 
 
 def test_a_part_is_cut_off_by_its_whole():
@@ -67,7 +68,7 @@ def test_a_part_is_what_the_rest_leaves_of_the_whole():
     both = TableEvent(("sex", "survived"), 4, 1, Fraction(1))
     known = measured(0, lambda *of: np.zeros(of[2], dtype=np.int64), events=(both,))
     least, most = Limits(known, UNIVERSE).of(PART, miss=0.005)
-    rest = known.count(query_of("", {"sex": (0,), "survived": (1,)}, UNIVERSE))
+    rest = known.count(query_of("", {"sex": (0,), "survived": (1,)}, UNIVERSE).where)
     whole = known.count(WHOLE)
     share = 0.005 / 5  # all records, two wholes, and two rests
     assert most == whole.interval(1 - share)[1] - rest.interval(1 - share)[0]
@@ -75,13 +76,18 @@ def test_a_part_is_what_the_rest_leaves_of_the_whole():
 
 
 def test_all_records_have_no_whole():
-    assert Limits(measured(0), UNIVERSE).of(query_of("", {}, UNIVERSE), miss=0.01) == (0, None)
+    assert Limits(measured(0), UNIVERSE).of(query_of("", {}, UNIVERSE).where, miss=0.01) == (
+        0,
+        None,
+    )
 
 
 @pytest.mark.parametrize("miss", [0.05, 0.3])
 def test_the_stated_level_holds_with_the_limits(miss):
     queries = [
-        query_of("", {"sex": (i,), "survived": (j,)}, UNIVERSE) for i in (0, 1) for j in (0, 1)
+        query_of("", {"sex": (i,), "survived": (j,)}, UNIVERSE).where
+        for i in (0, 1)
+        for j in (0, 1)
     ]
     draws, cut = 300, 0
     failed = np.zeros(len(queries))

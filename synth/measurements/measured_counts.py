@@ -1,6 +1,6 @@
 """What the noisy tables say of a query by addition alone: an unbiased count and its exact law.
 
-Other counts set limits to it: a part is no larger than the whole that it lies in.
+A query is a conjunction: how many records have one of the named codes in each named column.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Conjunction, Margin, Universe
-from synth.measurements import MeasuredTable, Measurements
+from synth.measurements.combined_noise import CombinedNoise, summed_noise
+from synth.measurements.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
-from synth.reading.combined_noise import CombinedNoise, summed_noise
-from synth.reading.queries import Query
 
 WEIGHTS = 256
 """Weights are whole parts of this. Rounding them costs next to nothing: the best are flat."""
@@ -29,10 +28,8 @@ MOST_COLUMNS = 6
 LARGEST_MASK_CELLS = 1 << 24
 """In larger universes the noise of impossible cells is added as well."""
 
-LIMITS_SHARE = 0.1
-"""The part of the allowed miss of an interval that its limits get; its own ends get the rest."""
-
-Interval = tuple[int, int]
+SURE_DIGITS = 9
+"""Digits of a weight that are the same whatever processor solves for it."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +87,17 @@ class MeasuredCounts:
         self._tables = [t for t in measurements.tables if t.event.threshold is None]
         self._summed = lru_cache(maxsize=256)(self._sum_to)
 
-    def count(self, query: Query) -> MeasuredCount | None:
+    def count(self, where: Conjunction) -> MeasuredCount | None:
         """The least squares estimate from sums over all tables; None if no table answers alone.
 
         Every table is summed to the codes of the query and the others, column by column: 2^k sums
         for the k columns that it holds. Of all unbiased weighted sums of these, the one of least
         variance is taken, but for the rounding of its weights.
+        Requires: no column of which all codes are taken.
         Ensures: unbiased; the weights depend on the noise of the tables, never on their counts.
         """
-        rows = [row for number in range(len(self._tables)) for row in self._rows(number, query)]
-        wanted = (True,) * len(query.columns)
+        rows = [row for number in range(len(self._tables)) for row in self._rows(number, where)]
+        wanted = (True,) * len(where.codes)
         alone = [row for row in rows if row.inside == wanted]
         if not alone:
             return None
@@ -116,12 +114,10 @@ class MeasuredCounts:
         noises = (summed_noise(event, cells, weight) for (event, weight), cells in counts.items())
         return MeasuredCount(total, CombinedNoise(tuple(noises), divisor))
 
-    def _rows(self, number: int, query: Query) -> Iterator[_Row]:
+    def _rows(self, number: int, where: Conjunction) -> Iterator[_Row]:
         """The sums of one table; columns that it does not hold, or cuts, are summed out."""
         table = self._tables[number]
-        groups = {
-            name: self._groups(name, codes, table) for name, codes in query.where.codes.items()
-        }
+        groups = {name: self._groups(name, codes, table) for name, codes in where.codes.items()}
         held = tuple(name for name, inside in groups.items() if inside is not None)
         sums, cells = self._summed(number, held)
         for axis, name in enumerate(held):
@@ -134,7 +130,7 @@ class MeasuredCounts:
         for place in np.ndindex(sums.shape):
             sides = dict(zip(held, map(bool, place), strict=True))
             yield _Row(
-                int(sums[place]), int(cells[place]), table, tuple(map(sides.get, query.columns))
+                int(sums[place]), int(cells[place]), table, tuple(map(sides.get, where.codes))
             )
 
     def _groups(self, name: str, codes: Sequence[int], table: MeasuredTable) -> list[int] | None:
@@ -193,7 +189,8 @@ def _whole_weights(
     target = np.array([place == wanted for place in places], dtype=np.float64)
     best = precise @ np.linalg.solve(design.T @ precise, target)
     own = np.array([row.table is base.table for row in rows])
-    weights = np.where(own, 0, np.rint(WEIGHTS * best)).astype(np.int64)
+    sure = np.round(WEIGHTS * best, SURE_DIGITS)
+    weights = np.where(own, 0, np.rint(sure)).astype(np.int64)
     given = holds.T.astype(np.int64) @ weights
     for index in map(int, np.flatnonzero(own)):
         place = places.index(tuple(bool(side) for side in rows[index].inside))
@@ -205,67 +202,3 @@ def _whole_weights(
 def _holds(inside: tuple[bool | None, ...], place: tuple[bool, ...]) -> bool:
     """Whether a row sums the cells of this combination."""
     return all(side is None or side == here for side, here in zip(inside, place, strict=True))
-
-
-class Limits:
-    """What the measured wholes of a query, and the rest of these wholes, say of it."""
-
-    def __init__(self, measured: MeasuredCounts, universe: Universe) -> None:
-        """Nothing is summed before it is asked for."""
-        self._measured, self._universe = measured, universe
-        self._known: dict[tuple[object, float], Interval | None] = {}
-
-    def of(self, query: Query, *, miss: float) -> tuple[int, int | None]:
-        """A smallest and a largest count that hold with all but this probability together.
-
-        For each proper subset of the columns, the query over these columns alone is a whole: it
-        has at least as many records. Where one column is left out, what the whole has outside of
-        the query's codes is the rest of it: whole less rest is the query. The intervals of all
-        share the miss evenly, whatever the noisy counts say (a union bound).
-        """
-        wholes = list(self._wholes(query))
-        asked = len(wholes) + sum(rest is not None for _, rest in wholes)
-        if not asked:
-            return 0, None
-        each = miss / asked
-        least, most = 0, None
-        for whole, rest in wholes:
-            outer = self._interval(whole, each)
-            if outer is None:
-                continue
-            low, high = outer
-            inner = None if rest is None else self._interval(rest, each)
-            if inner is not None:
-                least = max(least, low - inner[1])
-                high = max(0, high - inner[0])
-            most = high if most is None else min(most, high)
-        return least, most
-
-    def _wholes(self, query: Query) -> Iterator[tuple[Query, Query | None]]:
-        codes = query.where.codes
-        if len(codes) > MOST_COLUMNS:
-            return
-        for order in range(len(codes)):
-            for names in combinations(codes, order):
-                kept = {name: codes[name] for name in names}
-                rest = None
-                if order == len(codes) - 1:
-                    (left,) = set(codes) - set(names)
-                    others = tuple(
-                        code
-                        for code in range(self._universe.attribute(left).size)
-                        if code not in codes[left]
-                    )
-                    if others:
-                        where = {n: others if n == left else c for n, c in codes.items()}
-                        rest = Query(query.text, Conjunction(where))
-                yield Query(query.text, Conjunction(kept)), rest
-
-    def _interval(self, query: Query, miss: float) -> Interval | None:
-        key = tuple(query.where.codes.items()), miss
-        if key not in self._known:
-            if len(self._known) > 4096:
-                self._known.clear()
-            counted = self._measured.count(query)
-            self._known[key] = None if counted is None else counted.interval(1 - miss)
-        return self._known[key]
