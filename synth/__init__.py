@@ -12,31 +12,53 @@ from typing import TYPE_CHECKING, Any
 from synth import errors
 
 if TYPE_CHECKING:
+    from synth.api.configuration import check, explain, ledger, plan
+    from synth.api.keeper import draft, evaluate, inspect
     from synth.config import load_config
     from synth.job.pipeline import run, verify
     from synth.job.rehearsal import rehearse
-    from synth.planning import forecast
     from synth.reading import Release, intervals
 
-__all__ = ["Release", "errors", "forecast", "intervals", "load_config", "rehearse", "run", "verify"]
+__all__ = [
+    "Release",
+    "check",
+    "draft",
+    "errors",
+    "evaluate",
+    "explain",
+    "inspect",
+    "intervals",
+    "ledger",
+    "load_config",
+    "plan",
+    "rehearse",
+    "run",
+    "verify",
+]
 
 _PLACES = {
-    "Release": ("synth.reading", "Release"),
-    "forecast": ("synth.planning", "forecast"),
-    "intervals": ("synth.reading", "intervals"),
-    "load_config": ("synth.config", "load_config"),
-    "rehearse": ("synth.job.rehearsal", "rehearse"),
-    "run": ("synth.job.pipeline", "run"),
-    "verify": ("synth.job.pipeline", "verify"),
+    "Release": "synth.reading",
+    "check": "synth.api.configuration",
+    "draft": "synth.api.keeper",
+    "evaluate": "synth.api.keeper",
+    "explain": "synth.api.configuration",
+    "inspect": "synth.api.keeper",
+    "intervals": "synth.reading",
+    "ledger": "synth.api.configuration",
+    "load_config": "synth.config",
+    "plan": "synth.api.configuration",
+    "rehearse": "synth.job.rehearsal",
+    "run": "synth.job.pipeline",
+    "verify": "synth.job.pipeline",
 }
+"""In which module each public name is."""
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name not in _PLACES:
         raise AttributeError(f"module 'synth' has no attribute {name!r}")
-    module, attribute = _PLACES[name]
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(_PLACES[name]), name)
 
 
 def __dir__() -> list[str]:

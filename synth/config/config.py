@@ -44,7 +44,7 @@ from synth.config.workload import (
     build_workload,
     check_expected_records,
 )
-from synth.domain import PublicTotal, Universe
+from synth.domain import PublicTotal, Universe, format_number
 from synth.strict_json import canonical_hash
 
 
@@ -68,7 +68,7 @@ class Sections:
 CONFIGURATION = record(Sections)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Config:
     """One accepted configuration.
 
@@ -92,6 +92,10 @@ class Config:
     output: OutputConfig
     public: dict[str, Any]
     period: str | None = None
+
+    def __repr__(self) -> str:
+        epsilon = format_number(self.privacy.epsilon)
+        return f"Config({self.release.id}: {self.universe.size:,} cells, epsilon {epsilon})"
 
     @property
     def hash(self) -> str:

@@ -31,7 +31,7 @@ from synth.reading import Release
 ORDERS = (1, 2, 3)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """All that was found. Private: computed from raw data without noise."""
 
@@ -49,6 +49,12 @@ class Evaluation:
     left_out: tuple[str, ...]
     not_arrived: tuple[str, ...] = ()
     """A sentence for every column of which more values fit nowhere than could be slips."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation(NOT PRIVATE: {self.release_id}, {self.raw_records:,} records, "
+            f"{self.release_rows:,} rows)"
+        )
 
 
 def evaluate(

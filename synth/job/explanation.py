@@ -42,7 +42,7 @@ class Spending:
     """What everybody and each part were charged, where parts are disjoint and a ledger is there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """What one configuration promises: its budget, what that means, and the population's."""
 
@@ -51,6 +51,12 @@ class Explanation:
     meaning: dict[str, Any]
     spending: Spending | None
     meaning_of_cap: dict[str, Any] | None
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.config!r})"
+
+    def __str__(self) -> str:
+        return render_explanation(self)
 
     def to_plain(self) -> dict[str, Any]:
         """The same in JSON values; budgets are exact fractions in text."""

@@ -16,9 +16,9 @@ import os
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
-from synth import progress
+from synth import errors, progress
 from synth.errors import SynthError
 from synth.job.log import Log, Record
 from synth.progress import Stage, Step, Unit, Watcher
@@ -31,7 +31,7 @@ class MeasuringProcessError(SynthError):
 
     def __init__(self, text: str, plain: dict[str, Any]) -> None:
         """Keep the text of the error, and the error in JSON values."""
-        super().__init__(plain["sentence"], why=plain["why"], fix=plain["fix"])
+        SynthError.__init__(self, plain["sentence"], why=plain["why"], fix=plain["fix"])
         self.exit_code = plain["exit_code"]
         self._text, self._plain = text, plain
 
@@ -41,6 +41,15 @@ class MeasuringProcessError(SynthError):
     def to_plain(self) -> dict[str, Any]:
         """As the process itself would have said it."""
         return self._plain
+
+
+def told_error(text: str, plain: dict[str, Any]) -> MeasuringProcessError:
+    """The error, of the class that it had there as well: who catches that one catches it."""
+    kind = getattr(errors, str(plain["error"]), None)
+    if not isinstance(kind, type) or not issubclass(kind, SynthError):
+        return MeasuringProcessError(text, plain)
+    told = type(kind.__name__, (MeasuringProcessError, kind), {})
+    return cast("MeasuringProcessError", told(text, plain))
 
 
 class ToldParent(Log):
@@ -99,7 +108,7 @@ def pass_on(line: bytes, log: Log, watcher: Watcher | None) -> MeasuringProcessE
         case {"line": {"stage": str(), "message": str()} as fields}:
             log.write(Record(**fields))
         case {"failed": [str(text), dict(plain)]}:
-            return MeasuringProcessError(text, plain)
+            return told_error(text, plain)
         case {"entered": None} if watcher:
             watcher.entered(None)
         case {"entered": [str(name), int(part), int(parts)]} if watcher:

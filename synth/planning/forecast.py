@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from synth.config import Config, Given, PrivacyConfig, load_config
+from synth.domain import format_number
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
 from synth.planning.costs import Costs, forecast_costs
@@ -33,7 +34,7 @@ from synth.privacy.meaning import posteriors
 __all__ = ["MISS", "Forecast", "QueryForecast", "compare", "forecast"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """What one budget buys; computed from the configuration alone.
 
@@ -87,6 +88,14 @@ class Forecast:
     noisy counts of a look were given."""
     after_look: tuple[tuple[int, Alternative], ...] = ()
     """What the look would lead to for some numbers of records; with the alternatives."""
+
+    def __repr__(self) -> str:
+        useful = "".join(f"; {each.label}: {each.verdict}" for each in self.usefulness)
+        return f"Forecast({self.release_id} at epsilon {format_number(self.epsilon)}{useful})"
+
+    def __str__(self) -> str:
+        lines = [repr(self), *(f"- {each.sentence}" for each in self.usefulness)]
+        return "\n".join([*lines, *(f"- {each.sentence}" for each in self.proposals)])
 
     def to_plain(self) -> dict[str, Any]:
         """The forecast in JSON values; budgets are exact fractions in text."""

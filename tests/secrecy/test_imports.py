@@ -29,6 +29,7 @@ ORDER = [
     ["evaluation"],
     ["bookkeeping"],
     ["job"],
+    ["api"],
     ["cli"],
     ["__main__", "__init__"],
 ]

@@ -6,29 +6,161 @@ import sys
 import pytest
 
 import synth
+from synth.bookkeeping import Ledger
+from synth.job import pipeline
+from tests.conftest import SMALL, merged
 
 
 def test_the_public_names_are_functions_after_everything_was_imported():
     code = (
-        "import synth, synth.cli, synth.planning.forecast, synth.release.write\n"
-        "import synth.drafting.records, synth.bookkeeping, synth.job.pipeline\n"
-        "from synth.planning import forecast\n"
+        "import importlib, pkgutil, synth\n"
+        "for module in pkgutil.walk_packages(synth.__path__, 'synth.'):\n"
+        "    if not module.name.endswith('__main__'):\n"
+        "        importlib.import_module(module.name)\n"
         "assert all(callable(getattr(synth, n)) for n in synth.__all__ if n != 'errors')\n"
+        "assert all(getattr(synth, n).__name__ == n for n in synth.__all__ if n != 'errors')\n"
         "assert synth.errors.SynthError.exit_code == 1\n"
+        "assert dir(synth) == sorted(synth.__all__)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_only_the_public_names_are_shown():
+    assert dir(synth) == [
+        "Release", "check", "draft", "errors", "evaluate", "explain", "inspect", "intervals",
+        "ledger", "load_config", "plan", "rehearse", "run", "verify",
+    ]  # fmt: skip
+    with pytest.raises(AttributeError, match="forecast"):
+        _ = synth.forecast
 
 
 def test_load_plan_run_verify(project, capsys):
     path = project()
     config = synth.load_config(path)
-    assert synth.forecast(config).noise_sd_per_cell == pytest.approx(1.357, abs=1e-3)
-    assert synth.forecast(path) == synth.forecast(str(path)) == synth.forecast(config)
+    assert synth.plan(config).noise_sd_per_cell == pytest.approx(1.357, abs=1e-3)
+    assert synth.plan(path) == synth.plan(str(path)) == synth.plan(config)
+    assert synth.plan(path, 0.5) == synth.plan(path, "1/2") != synth.plan(path)
     folder = synth.run(path).path
     assert folder == path.parent / "outputs" / "small"
     assert synth.verify(folder).checks
     assert synth.run(path).was_there
     assert "nothing spent" in capsys.readouterr().err
+
+
+def test_a_configuration_may_be_a_dict_whose_paths_start_where_the_program_runs(
+    project, monkeypatch, capsys
+):
+    path = project()
+    monkeypatch.chdir(path.parent)
+    assert synth.load_config(SMALL).hash == synth.load_config(path).hash
+    assert synth.run(SMALL).path == path.parent / "outputs" / "small"
+    assert synth.run(path).was_there
+    assert synth.load_config(synth.load_config(path)).hash == synth.load_config(path).hash
+    assert synth.ledger(SMALL).spent.epsilon == 1
+    capsys.readouterr()
+
+
+def test_a_dict_with_problems_names_all_of_them_as_a_file_does(project):
+    changes = {"privacy": {"epsilon": 0}, "release": {"contact": None}, "domains": []}
+    with pytest.raises(synth.errors.ConfigError) as of_file:
+        synth.check(project(**changes))
+    with pytest.raises(synth.errors.ConfigError) as of_dict:
+        synth.check(merged(SMALL, changes))
+    assert {(p.path, p.expected) for p in of_file.value.problems} == {
+        (p.path, p.expected) for p in of_dict.value.problems
+    }
+    assert len(of_dict.value.problems) == 3
+    deep: dict[str, object] = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+    with pytest.raises(synth.errors.ConfigError, match="deep nesting"):
+        synth.check(deep)
+
+
+def test_a_period_is_given_where_a_configuration_is_loaded():
+    dated = merged(SMALL, {"release": {"id": "small-{period}"}})
+    config = synth.load_config(dated, period="2024")
+    assert config.release.id == "small-2024"
+    assert synth.load_config(config, period="2024") is config
+    with pytest.raises(synth.errors.ConfigError, match="where the configuration is loaded"):
+        synth.load_config(config, period="2025")
+
+
+def test_what_is_given_shows_itself_in_one_short_line_and_prints_the_rest(project, capsys):
+    path = project()
+    outcome, spent = synth.run(path), synth.ledger(path)
+    found = [
+        synth.check(path), synth.plan(path), synth.inspect(path), synth.explain(path), spent,
+        synth.evaluate(path, outcome.path), synth.rehearse(path), synth.load_config(path),
+    ]  # fmt: skip
+    for each in found:
+        assert "\n" not in repr(each)
+        assert len(repr(each)) < 400, repr(each)
+        assert type(each).__name__ in repr(each)
+    said = capsys.readouterr().err
+    assert said.count("WARNING: this command reads raw data") == 2
+    check, plan, inspected, explained, *_ = map(str, found)
+    assert "universe  5 x 3 x 3 = 45 cells" in check
+    assert "pairs of columns: " in plan
+    assert "No trouble was found" in inspected
+    assert inspected.startswith("PRIVATE")
+    assert "small" in explained
+    assert "1 spent of 2, 1 left" in str(spent)
+    assert "PRIVATE" in repr(found[2])
+    assert "PRIVATE" in repr(found[5])
+
+
+def test_inspect_tells_of_trouble(project):
+    report = synth.inspect(project(people="age,sex,town\n1,F,Nord\nx,Male,Nord\n"))
+    assert report.records == 2
+    assert [column.nowhere for column in report.columns] == [1, 1, 0]
+    assert len(report.troubles) == 2
+    assert report.to_plain()["records"] == 2
+
+
+def test_evaluate_writes_its_page_outside_of_releases_alone(project, tmp_path):
+    path = project()
+    outcome = synth.run(path)
+    page = tmp_path / "evaluation.html"
+    assert synth.evaluate(path, outcome.path, output=page, targets=["sex"]).predictions
+    assert page.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(synth.errors.SynthError):
+        synth.evaluate(path, outcome.path, output=page)
+    with pytest.raises(synth.errors.SynthError):
+        synth.evaluate(path, outcome.path, output=outcome.path / "evaluation.html")
+
+
+def test_a_draft_is_marked_whatever_describes_the_data(project, tmp_path, capsys):
+    path = project()
+    drafted = synth.draft(path.parent / "people.csv", tmp_path / "one.yaml", levels=10)
+    assert drafted.path.stat().st_mode & 0o777 == 0o600
+    text = drafted.path.read_text(encoding="utf-8")
+    assert "!CONFIRM" in text
+    assert "Nord" in text
+    with pytest.raises(synth.errors.ConfigError, match="CONFIRM"):
+        synth.check(drafted.path)
+    with pytest.raises(synth.errors.OutputError):
+        synth.draft(path.parent / "people.csv", tmp_path / "one.yaml")
+    source = {"path": str(path.parent / "people.csv"), "delimiter": ";"}
+    other = synth.draft(source, tmp_path / "two.yaml", header=False)
+    assert "c1" in other.path.read_text(encoding="utf-8")
+    assert capsys.readouterr().err.count("PRIVATE until") == 2
+
+
+def test_a_charge_that_was_never_used_is_freed(project, capsys):
+    path = project(source={"path": "one.csv"})
+    with pytest.raises(synth.errors.LedgerError):
+        synth.ledger(path)
+    with pytest.raises(synth.errors.SourceError, match="names no file"):
+        synth.run(path)
+    config = synth.load_config(path)
+    with Ledger.open(config.ledger.path) as opened:
+        opened.reserve(**pipeline._Planned.of(config).charge)
+    assert synth.ledger(path).spent.epsilon == 1
+    freed = synth.ledger(path, void="small", reason="a test")
+    assert (freed.spent.epsilon, freed.left.epsilon) == (0, 2)
+    assert "small was voided: a test" in str(freed)
+    capsys.readouterr()
 
 
 def test_errors_carry_their_exit_code(project):

@@ -12,7 +12,7 @@ from synth.config import load_config
 from synth.errors import BudgetRefusedError, BugError, SynthError
 from synth.job import measuring_process
 from synth.job.measuring_process import given_configuration, measure_in_own_process
-from synth.job.messages import MeasuringProcessError
+from synth.job.messages import MeasuringProcessError, told_error
 from tests.conftest import SMALL
 
 LINES = """#!/bin/sh
@@ -77,6 +77,14 @@ def test_the_error_of_the_child_is_that_of_the_run(child, log):
     assert str(caught.value) == str(refused)
     assert caught.value.to_plain() == refused.to_plain()
     assert caught.value.exit_code == 4
+    assert isinstance(caught.value, BudgetRefusedError)
+    assert type(caught.value).__name__ == "BudgetRefusedError"
+
+
+@pytest.mark.parametrize("kind", ["of no such name", "Problem", "annotations"])
+def test_an_error_of_an_unknown_class_is_passed_on_too(kind):
+    plain = SynthError("no").to_plain() | {"error": kind}
+    assert type(told_error("no", plain)) is MeasuringProcessError
 
 
 def test_a_child_that_fails_without_a_word_is_told_of(child, log):
