@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
+from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.tables import SumTable, noisy_total, one_way
 from synth.measurements import Measurements
+from synth.planning.costs import HELD_CELLS
 from synth.privacy import TableEvent
 
 Floats = NDArray[np.float64]
@@ -32,16 +34,21 @@ def quick_guess(measurements: Measurements, universe: Universe) -> Callable[[Mar
     """The counts of any table, at the resolution of the codes, as far as noisy tables tell.
 
     Where these are all of single columns it is the product of what is known of each. Otherwise it
-    is `maximum_entropy`, which passes over every cell of the universe.
+    is `maximum_entropy`, which passes over every cell of the universe up to `HELD_CELLS`; beyond
+    them it would take minutes to hours, and latent classes say as much.
 
     Privacy: post-processing of the measurements.
     Shapes and units: float64, flat in C order over the table, records.
     """
-    if any(len(table.event.table) > 1 for table in measurements.tables):
+    several = any(len(table.event.table) > 1 for table in measurements.tables)
+    if several and universe.size <= HELD_CELLS:
         cells = maximum_entropy(measurements, universe)
         return lambda margin: margin.sums(universe, cells)
     tables = [SumTable.of(table, universe) for table in measurements.tables]
     records = max(noisy_total(tables) or 0.0, 0.0)
+    if several:
+        classes = fit_classes(tables, universe, records)
+        return lambda margin: records * classes.table(universe.axes(margin.names))
     shares = [each.shares for each in one_way(tables, universe, records)]
 
     def product(margin: Margin) -> Floats:

@@ -112,3 +112,30 @@ def test_coarser_tables_are_refused():
     table = MeasuredTable(event, np.zeros(3, dtype=np.int64), 1.0)
     with pytest.raises(ValueError, match="resolution of the codes"):
         maximum_entropy(Measurements("small", "0" * 64, (table,)), universe())
+
+
+def test_no_pass_over_cells_that_are_too_many_to_be_held(monkeypatch):
+    """Pairs that were measured, and what follows of others, are told by the latent classes."""
+    monkeypatch.setattr(module, "maximum_entropy", None)
+    sizes = {"a": 100, "b": 100, "c": 2, "d": 30}
+    attributes = (
+        Attribute(name, "categorical", tuple(map(str, range(size)))) for name, size in sizes.items()
+    )
+    large, generator = Universe(tuple(attributes)), np.random.default_rng(5)
+    kind = generator.integers(0, 2, 100_000)
+    columns = [(kind + 2 * generator.integers(0, size // 2, kind.size)) for size in sizes.values()]
+    tables = []
+    for first, second in ((0, 2), (1, 2), (2, 3)):
+        names = tuple(sizes)[first], tuple(sizes)[second]
+        counts = np.bincount(
+            columns[first] * large.shape[second] + columns[second],
+            minlength=large.shape[first] * large.shape[second],
+        )
+        event = TableEvent(names, counts.size, 1, Fraction(1))
+        tables.append(MeasuredTable(event, counts, 1.0))
+    guess = module.quick_guess(Measurements("large", "0" * 64, tuple(tables)), large)
+    measured_pair = guess(Margin(("a", "c"), (0, 0)))
+    assert np.abs(measured_pair - tables[0].noisy_counts).sum() < 0.05 * kind.size
+    other = guess(Margin(("a", "d"), (0, 0))).reshape(100, 30)
+    unlike = np.add.outer(np.arange(100), np.arange(30)) % 2 == 1
+    assert other[unlike].sum() < 0.05 * kind.size  # columns of one parity go together
