@@ -488,6 +488,15 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
+        "synth/curator/files/json_lines.py",
+        (
+            "an object that is nested deeply stops the run",
+            "except (ValueError, RecursionError):",
+            "except ValueError:",
+        ),
+        by=("engines/test_office_files.py::test_no_depth_of_an_object_stops_a_run",),
+    ),
+    *broken(
         "synth/curator/files/statistics_file.py",
         (
             "a byte that an encoding does not have stops the run",
@@ -497,6 +506,18 @@ MUTANTS: tuple[Mutant, ...] = (
         by=(
             "engines/test_office_files.py::"
             "test_texts_keep_their_bytes_whatever_the_encoding_that_a_file_states",
+        ),
+    ),
+    *broken(
+        "synth/curator/files/statistics_file.py",
+        (
+            "a text that its library decodes stops the run",
+            "if is_stata and widths[name] == 0]",
+            "if is_stata and widths[name] < 0]",
+        ),
+        by=(
+            "engines/test_office_files.py::"
+            "test_texts_of_any_length_in_a_file_of_stata_are_refused_by_their_type",
         ),
     ),
     *broken(
@@ -512,10 +533,28 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/curator/files/arrow_file.py",
         (
             "places outside of a text are read",
-            "    array.validate(full=True)",
+            "    array.validate(full=not is_any_number)",
             "    array.validate(full=False)",
         ),
         by=("engines/test_office_files.py::test_places_of_an_arrow_file_are_checked",),
+    ),
+    *broken(
+        "synth/curator/files/arrow_file.py",
+        (
+            "a date with hours stops the run",
+            "    array.validate(full=not is_any_number)",
+            "    array.validate(full=True)",
+        ),
+        by=("engines/test_office_files.py::test_no_value_of_an_arrow_file_stops_a_run",),
+    ),
+    *broken(
+        "synth/curator/files/workbook.py",
+        (
+            "a cell that is not what it says stops the run",
+            "except (ValueError, IndexError, OverflowError):",
+            "except OverflowError:",
+        ),
+        by=("engines/test_office_files.py::test_no_value_of_a_cell_stops_a_run",),
     ),
     *broken(
         "synth/curator/files/readable_texts.py",

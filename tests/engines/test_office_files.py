@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import gzip
 import importlib.util
 import json
@@ -148,6 +149,67 @@ def test_what_a_sheet_says_of_its_size_decides_nothing(project, tmp_path):
     assert counts[1, 0, 0] == counts.sum() == 2000
 
 
+CELLS = {
+    "<c r='B{}'><v>nan</v></c>": "nan",
+    "<c r='B{}'><v>1e999</v></c>": "inf",
+    "<c r='B{}'><v>" + "9" * 5000 + "</v></c>": "9" * 1000,
+    "<c r='B{}'><v>-1234567890123456789</v></c>": "-1234567890123456789",
+    "<c r='B{}' s='1'><v>1000000000</v></c>": "1000000000",
+    "<c r='B{}' s='x'><v>7.0</v></c>": "7.0",
+    "<c r='B{}' t='d'><v>2021-02-30</v></c>": "2021-02-30",
+    "<c r='B{}' t='d'><v>2021-02-28</v></c>": "2021-02-28",
+    "<c r='B{}' t='b'><v>true</v></c>": "true",
+    "<c r='B{}' t='e'><v>#REF!</v></c>": "#REF!",
+    "<c r='B{}' t='s'><v>99</v></c>": "99",
+    "<c r='B{}' t='str'><f>A1</f><v>x</v></c>": "x",
+    "<c r='B{}'><f>A1</f></c>": None,
+    "<c r='A{0}' t='inlineStr'><is><r><rPr><family val='99'/></rPr><t>a</t></r><r><t>b</t></r>"
+    "<rPh><t>c</t></rPh></is></c><c><v>5</v></c><c r='ZZZZZZZZZZZZZZZ{0}'><v>6</v></c>": "5",
+}
+
+
+def changed_sheet(path, rows, old, new):
+    """A workbook whose sheet has another text in place of one."""
+    openpyxl_book(rows).save(path.parent / "whole.xlsx")
+    with (
+        zipfile.ZipFile(path.parent / "whole.xlsx") as whole,
+        zipfile.ZipFile(path, "w") as changed,
+    ):
+        for name in whole.namelist():
+            content = whole.read(name).decode()
+            assert name != "xl/worksheets/sheet1.xml" or old in content
+            changed.writestr(name, content.replace(old, new))
+
+
+def test_no_value_of_a_cell_stops_a_run(tmp_path):
+    """What stands behind the cells does not either."""
+    rows = "".join(
+        f'<row r="{number}">{cell.format(number)}</row>' for number, cell in enumerate(CELLS, 2)
+    )
+    behind = "<hyperlinks><hyperlink ref='B3' of='x'/></hyperlinks><mergeCells count='x'/>"
+    path = tmp_path / "people.xlsx"
+    moments = [["a", "b"], [datetime(2020, 1, 31)] * 2]
+    changed_sheet(path, moments, "</sheetData>", f"{rows}</sheetData>{behind}")
+    (batch,) = workbook(path).batches(["b"])
+    found = [text and text[:1000] for text in batch[0].to_pylist()]
+    expected = [text for text in CELLS.values() if text is not None]
+    assert found == ["2020-01-31", *expected]
+
+
+def workbook(path):
+    from synth.curator.files.workbook import Workbook
+
+    return Workbook(path, None)
+
+
+def test_columns_of_a_workbook_are_found_without_a_record(tmp_path):
+    path = tmp_path / "people.xlsx"
+    changed_sheet(path, [["a", "b"], ["x", "y"]], '<row r="2">', '<row r="2"><<')
+    assert workbook(path).names() == ["a", "b"]
+    with pytest.raises(SyntaxError):
+        list(workbook(path).batches(["a"]))
+
+
 @pytest.mark.parametrize("sheet", ["people", "2", "2025"])
 def test_a_sheet_is_named_by_its_title_or_its_number(project, tmp_path, sheet):
     book = openpyxl_book([["nothing"]], "people", "2025")
@@ -182,6 +244,16 @@ def test_a_line_that_is_no_object_is_left_out_and_touches_no_other(project, tmp_
     found = json.loads(synth("inspect", path, "--json").stdout)
     assert found["left_out"]["unreadable"] == 6
     assert CANARY not in synth("measure", path).stderr
+
+
+def test_no_depth_of_an_object_stops_a_run(tmp_path):
+    """What can just be read may be nested too deeply to be written."""
+    deep = "".join('{"a": ' + "[" * n + "]" * n + ', "b": 1}\n' for n in range(900, 1010))
+    (tmp_path / "people.jsonl").write_text(deep)
+    table = JsonLines(tmp_path / "people.jsonl")
+    read = sum(len(batch[0]) for batch in table.batches(["a"]))
+    assert 0 < read < 110
+    assert read + table.left_out == 110
 
 
 def test_a_key_that_no_line_has_is_told_to_the_keeper(project, tmp_path):
@@ -340,6 +412,42 @@ def test_a_file_is_read_piece_by_piece(tmp_path, monkeypatch, ending, rows):
     found = [batch[1].to_pylist() for batch in table.batches(["t", "n"])]
     assert [len(part) for part in found] == [4] * (rows // 4) + [rows % 4] * (rows % 4 > 0)
     assert [value for part in found for value in part] == values
+
+
+def test_texts_of_any_length_in_a_file_of_stata_are_refused_by_their_type(project, tmp_path):
+    """Its library decodes them whatever it is told, so that a text could stop a run."""
+    frame = pd.DataFrame({"age": [34.0], "sex": ["Male"], "town": ["Łódź"]})
+    frame.to_stata(tmp_path / "people.dta", version=118, convert_strl=["town"])
+    path = project(people=None, source={"path": "people.dta"})
+    finished = synth("run", path)
+    assert finished.returncode == 1
+    assert "holds 'town' as texts of any length (strL)" in finished.stderr
+    assert "nothing was charged" in finished.stderr
+    drafted = synth("draft", tmp_path / "people.dta", "-o", tmp_path / "draft.yaml")
+    assert drafted.returncode == 0, drafted.stderr
+    frame.to_stata(tmp_path / "people.dta", version=118)
+    assert counts_of(path).sum() == 1
+
+
+def test_no_value_of_an_arrow_file_stops_a_run(project, tmp_path):
+    """Dates of milliseconds may have hours, and decimals more digits than are declared."""
+    hours = [0, 86_399_999, -1, -86_400_000, -86_400_001, 2**62, None]
+    digits = pa.array([decimal.Decimal("99999.00")] * 7, pa.decimal128(7, 2))
+    table = pa.table(
+        {
+            "day": pa.array(hours, pa.int64()).view(pa.date64()),
+            "n": pa.Array.from_buffers(pa.decimal128(3, 2), 7, digits.buffers()),
+        }
+    )
+    with pa.ipc.new_file(str(tmp_path / "people.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    rest = {"out_of_domain": "missing", "source": "test"}
+    days = {"name": "day", "type": "date", "first": "1969-12-30", "last": "1970-01-01"}
+    levels = {"name": "n", "type": "categorical", "levels": ["99999.00"]}
+    days |= {"resolution": "day", "missing": [""]}
+    domain = [days | rest, levels | {"missing": [""]} | rest]
+    counts = counts_of(project(people=None, source={"path": "people.arrow"}, domain=domain))
+    assert counts.tolist() == [[1, 0], [2, 0], [2, 0], [2, 0]]
 
 
 def test_places_of_an_arrow_file_are_checked(project, tmp_path):

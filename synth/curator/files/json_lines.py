@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -37,9 +37,13 @@ class JsonLines:
     def names(self) -> list[str]:
         """The keys of the first records, in the order in which they come up."""
         found: dict[str, None] = {}
-        for record in islice(self._records(), LOOKED_AT):
-            found |= dict.fromkeys(record)
+        for keys in islice(self._records(list), LOOKED_AT):
+            found |= dict.fromkeys(keys)
         return list(found)
+
+    def uncountable(self) -> list[str]:
+        """See `TextTable.uncountable`: such a file declares no types."""
+        return []
 
     def codebook(self) -> dict[str, FileCodebook]:
         """See `TextTable.codebook`: such a file has none."""
@@ -48,23 +52,29 @@ class JsonLines:
     def batches(self, columns: Sequence[str]) -> Iterator[list[pa.Array]]:
         """See `TextTable.batches`."""
         self.left_out = 0
-        records = self._records()
+        records = self._records(lambda record: [_plain(record.get(column)) for column in columns])
         while rows := list(islice(records, BATCH_RECORDS)):
-            yield [texts(_plain(row.get(column)) for row in rows) for column in columns]
+            yield [texts(row[place] for row in rows) for place in range(len(columns))]
 
-    def _records(self) -> Iterator[dict[str, Any]]:
+    def _records(self, take: Callable[[dict[str, Any]], list[Any]]) -> Iterator[list[Any]]:
+        """What is taken out of every object.
+
+        An object is read and taken from at once: one that is nested too deeply for either is none.
+        """
         for line in self._lines():
             if not line.strip():
                 continue
+            taken = None
             try:
                 text = line.decode()
                 found = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+                taken = take(found) if isinstance(found, dict) else None
             except (ValueError, RecursionError):
-                found = None
-            if isinstance(found, dict):
-                yield found
-            else:
+                pass
+            if taken is None:
                 self.left_out += 1
+            else:
+                yield taken
 
     def _lines(self) -> Iterator[bytes]:
         """The lines; of one that is too long the first bytes, which are no object."""

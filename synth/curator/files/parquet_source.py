@@ -240,6 +240,9 @@ def _as_declared(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return pa.array(texts, kind)
     if kinds.is_timestamp(values.type):
         return _texts_of_instants(values)
+    if kinds.is_date64(values.type):  # may hold hours, of which Arrow makes days before 1970 longer
+        instants = _texts_of_instants(values.view(pa.timestamp("ms")))
+        return pc.utf8_slice_codeunits(instants, 0, len("2020-01-31"))
     return values if values.type == kind else values.cast(kind, safe=False)
 
 

@@ -73,6 +73,16 @@ class StatisticsFile:
         """The variables, in their order."""
         return list(self._declared.column_names)
 
+    def uncountable(self) -> list[str]:
+        """See `TextTable.uncountable`: texts of any length (strL of Stata), which take no place.
+
+        Their bytes are decoded by the library, whatever encoding is asked for: one of them that is
+        no UTF-8 ends the reading.
+        """
+        widths = self._declared.variable_storage_width
+        is_stata = file_kind(self.path) == STATA
+        return [name for name in self.names() if is_stata and widths[name] == 0]
+
     def batches(self, columns: Sequence[str]) -> Iterator[list[pa.Array]]:
         """See `TextTable.batches`. Every batch is found anew from the beginning of the file."""
         rows = max(1, min(MOST_BATCH_ROWS, BATCH_VALUES // max(1, len(columns))))

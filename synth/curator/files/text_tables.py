@@ -42,6 +42,9 @@ class TextTable(Protocol):
     def names(self) -> list[str]:
         """The columns in their order; where a file does not state them, of its first records."""
 
+    def uncountable(self) -> list[str]:
+        """Columns in a type of which a value could stop a run, by what the file says of them."""
+
     def batches(self, columns: Sequence[str]) -> Iterator[list[pa.Array]]:
         """The named columns as large strings, in batches of bounded size, from the beginning."""
 
@@ -84,12 +87,20 @@ def open_text_tables(
 ) -> TextTables:
     """The named columns of every file; no record is read.
 
-    Raises: SourceError if a file is none of its kind, or lacks a column.
+    Raises: SourceError if a file is none of its kind, lacks a column, or has one that cannot be
+    counted.
     """
     tables = tuple(text_table(source, path) for path in files)
     for table in tables:
         if table.states_its_columns:
             require_columns(columns, columns, names_of(table, source), source=source.shown)
+        refused = [repr(name) for name in table.uncountable() if name in columns]
+        if refused:
+            raise SourceError(
+                f"the source {source.shown} holds {', '.join(refused)} as texts of any length "
+                "(strL), which cannot be counted",
+                fix="make them texts of a fixed length in Stata: compress, or recast str100 NAME",
+            )
     return TextTables(tables, tuple(columns))
 
 

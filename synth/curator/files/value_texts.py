@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from synth.curator.files.readable_texts import readable_texts
 
-WHOLE_DIGITS_UP_TO = 10.0**15
-"""Whole floats below it are written without an exponent."""
+WHOLE_DIGITS_UP_TO = 2.0**63
+"""Whole floats below it are written as whole numbers, as `encode.is_float` takes those of Parquet.
+
+So a number that is an id has one text, of whatever type a program makes it."""
 
 
 def texts(values: Iterable[Any]) -> pa.Array:

@@ -122,7 +122,7 @@ class FileTexts:
         found = self._names()
         repeated = tuple(dict.fromkeys(name for name in found if found.count(name) > 1))
         single = [name for name in found if name not in repeated]
-        uncountable = tuple(name for name in single if not self._is_countable(name))
+        uncountable = self._uncountable(single)
         names = tuple(name for name in single if name not in uncountable)
         return FoundColumns(names, uncountable, repeated)
 
@@ -182,10 +182,17 @@ class FileTexts:
             )
         return found
 
-    def _is_countable(self, name: str) -> bool:
+    def _uncountable(self, names: Sequence[str]) -> tuple[str, ...]:
         if self._is_typed:
-            try:
-                open_parquet(self._source.shown, self._files[:1], [name], person_column=None)
-            except SourceError:
-                return False
+            return tuple(name for name in names if not self._is_countable(name))
+        if self._source.kind == CSV:
+            return ()
+        refused = text_table(self._source, self._files[0]).uncountable()
+        return tuple(name for name in names if name in refused)
+
+    def _is_countable(self, name: str) -> bool:
+        try:
+            open_parquet(self._source.shown, self._files[:1], [name], person_column=None)
+        except SourceError:
+            return False
         return True
