@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from math import log10, prod
@@ -12,12 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.dpbench.flat import discrete_laplace, variance
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from accuracy import as_a_run
+
 from synth import load_config
 from synth.config import Config, OutputConfig, RangeQueries, WorkloadConfig
+from synth.curator.sensitive import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements
-from synth.planning import plan_events
 from synth.privacy import TableEvent, sensitivity_l1
 from synth.privacy.accounting import LAPLACE
 
@@ -112,16 +118,19 @@ def synth_counts(
     kind: Kind = "range",
     branching: int = 16,
     levels: bool = False,
+    told: bool = False,
 ) -> Ints:
-    """Whole counts, flat in cell order: plan, measure, estimate, round.
+    """Whole counts, flat in cell order: look, plan, measure, estimate, round.
 
-    The planner is told the number of records to the nearest power of ten, as a publisher would
-    guess it. `levels` measures every level of the hierarchies equally instead of what it says.
+    `told`: the planner is told the number of records to the nearest power of ten, as a publisher
+    would guess it. `levels` measures every level of the hierarchies equally instead.
     """
     if truth.size != prod(shape):
         raise ValueError("the counts do not have that shape")
-    records = 10 ** round(log10(max(1, int(truth.sum()))))
+    records = 10 ** round(log10(max(1, int(truth.sum())))) if told else None
     config = range_config(shape, epsilon=epsilon, kind=kind, branching=branching, records=records)
-    events = level_events(config) if levels else plan_events(config)
-    measurements = measure(truth, config, events, seed)
+    if levels:
+        measurements = measure(truth, config, level_events(config), seed)
+    else:
+        measurements = as_a_run(config, Sensitive(truth.reshape(shape).copy()), seed)
     return round_counts(estimate_whole(measurements, config).values, required_atoms(config), seed)

@@ -8,7 +8,8 @@ the others in bold, and in the last column the error of `synth` divided by it (l
 is better). All are pure epsilon, neighbours add or remove one record. `synth` is the *published
 whole counts*, never negative; identity, HB, the trees and DAWA are real numbers, mostly signed,
 which no table of records has. DAWA and `synth` are told whether prefixes or ranges matter; the
-grids are told the number of records, `synth` its nearest power of ten.
+grids are told the number of records, `synth` is told nothing, or with --told its nearest power of
+ten.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def draws(
                 kind="prefix" if workload.name == "prefixes" else "range",
                 branching=arguments.branching or BRANCHING[truth.ndim],
                 levels=arguments.levels,
+                told=arguments.told,
             )
         elif method == "DAWA":
             estimate = dawa.dawa(truth, float(epsilon), workload, generator)
@@ -130,6 +132,7 @@ def main() -> None:
     parser.add_argument(
         "--branching", type=int, help="of synth's hierarchies; else 16, or 4 of two"
     )
+    parser.add_argument("--told", action="store_true", help="tell synth the number of records")
     parser.add_argument("--levels", action="store_true", help="measure every level, unplanned")
     parser.add_argument("--verbose", action="store_true", help="seconds, on standard error")
     arguments = parser.parse_args()
