@@ -132,5 +132,5 @@ def synth_counts(
     if levels:
         measurements = measure(truth, config, level_events(config), seed)
     else:
-        measurements = as_a_run(config, Sensitive(truth.reshape(shape).copy()), seed)
+        measurements = as_a_run(config, Sensitive(truth.reshape(-1).copy()), seed)
     return round_counts(estimate_whole(measurements, config).values, required_atoms(config), seed)
