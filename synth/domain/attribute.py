@@ -54,6 +54,12 @@ def shorten(texts: Iterable[str], limit: int) -> list[str]:
     return first if len(first) <= limit + 1 else [*first[:limit], "..."]
 
 
+def written(text: str, *, ordered: bool = False) -> str:
+    """A name or label as queries spell it: in double quotes where signs would be misread."""
+    plain = text == text.strip() and text and not set(text) & set(',"={}')
+    return text if ordered or plain else '"' + text.replace('"', '""') + '"'
+
+
 def with_value_label(value: str, label: str) -> str:
     """A value, and what it means where that is said: `1 (Yes)`."""
     return f"{value} ({label})" if label else value

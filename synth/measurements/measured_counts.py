@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import product
 
 import numpy as np
@@ -86,6 +86,7 @@ class MeasuredCounts:
         self._universe = universe
         self._tables = [t for t in measurements.tables if t.event.threshold is None]
         self._summed = lru_cache(maxsize=256)(self._sum_to)
+        self._whole = cache(self._whole_table)
 
     def count(self, where: Conjunction) -> MeasuredCount | None:
         """The least squares estimate from sums over all tables; None if no table answers alone.
@@ -119,6 +120,10 @@ class MeasuredCounts:
         table = self._tables[number]
         groups = {name: self._groups(name, codes, table) for name, codes in where.codes.items()}
         held = tuple(name for name, inside in groups.items() if inside is not None)
+        if not held:
+            total, noisy_cells = self._whole(number)
+            yield _Row(total, noisy_cells, table, (None,) * len(groups))
+            return
         sums, cells = self._summed(number, held)
         for axis, name in enumerate(held):
             inside = np.zeros(sums.shape[axis], dtype=np.int64)
@@ -143,6 +148,11 @@ class MeasuredCounts:
         if sum(group in inside for group in group_of) != len(codes):
             return None
         return sorted(inside)
+
+    def _whole_table(self, number: int) -> tuple[int, int]:
+        """The sum of a table, and the noisy cells behind it."""
+        total, cells = self._sum_to(number, ())
+        return int(total), int(cells)
 
     def _sum_to(
         self, number: int, names: tuple[str, ...]

@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import product
 
 from synth.domain import Attribute, Conjunction, Universe, format_number
-from synth.domain.attribute import shorten
+from synth.domain.attribute import shorten, written
 from synth.domain.periods import read_period
 from synth.errors import QueryError
 
@@ -365,12 +365,6 @@ def check_columns(names: Sequence[str], universe: Universe) -> None:
         raise QueryError(
             "a marginal needs one column or more, each once", fix="name the columns, as `sex,race`"
         )
-
-
-def written(text: str, *, ordered: bool = False) -> str:
-    """A name or label as the grammar reads it back: in quotes where signs would be misread."""
-    plain = text == text.strip() and text and not set(text) & set(',"={}')
-    return text if ordered or plain else '"' + text.replace('"', '""') + '"'
 
 
 def _written(attribute: Attribute, code: int) -> str:

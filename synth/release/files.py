@@ -26,6 +26,7 @@ from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.figures import COLUMNS, Figures, write_figures
+from synth.release.page.crosstabs import crosstabs
 from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
@@ -82,7 +83,14 @@ def documents(
         SCHEMA_FILE: schema_file(listing["manifest_version"]),
     }
     files += [_entry(name, FileFacts.of(content), derived) for name, content in made.items()]
-    made[PAGE] = render_page(listing, derived.summary, figures)
+    tabs = crosstabs(
+        derived.config,
+        derived.measurements,
+        derived.counts,
+        summary=derived.summary,
+        figures=figures,
+    )
+    made[PAGE] = render_page(listing, derived.summary, figures, tabs)
     files.append(_entry(PAGE, FileFacts.of(made[PAGE]), derived))
     return made, listing
 

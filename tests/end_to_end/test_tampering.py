@@ -18,13 +18,15 @@ import pytest
 import yaml
 
 from synth.domain.counts import Counts
-from synth.errors import VerificationError
+from synth.errors import SynthError, VerificationError
+from synth.reading import Release
 from synth.release import verify_release
 from synth.release.contents import METADATA
 from synth.release.derivation import derive
 from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.figures import read_figures, write_figures
+from synth.release.page.crosstabs import crosstabs
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification.manifest_check import ATTESTED_NOTE, ATTESTED_ONLY
@@ -136,19 +138,36 @@ def summary_of(folder):
 
 @functools.cache
 def summary_of_rows(content):
+    return summarise(counts_of_rows(content), (3, 3))
+
+
+@functools.cache
+def counts_of_rows(content):
     rows = pq.read_table(pa.BufferReader(content)).to_pydict()
     age, sex = (
         [(age >= 18) + (age >= 65) for age in rows["age"]],
         [("Female", "Male", None).index(sex) for sex in rows["sex"]],
     )
     counts = np.bincount(np.asarray(age, dtype=np.int64) * 3 + sex, minlength=9)
-    return summarise(Counts.of_all(counts, (3, 3)), (3, 3))
+    return Counts.of_all(counts, (3, 3))
 
 
 def figures_of(folder):
     """The figures of the accuracy as published."""
     with (folder / "quality.parquet").open("rb") as file:
         return read_figures(file)
+
+
+def crosstabs_of(folder):
+    """The tables with intervals, of the rows and of the measurements as published."""
+    opened = Release(folder)
+    return crosstabs(
+        opened.config,
+        opened.measurements,
+        counts_of_rows((folder / "synthetic.parquet").read_bytes()),
+        summary=summary_of(folder),
+        figures=figures_of(folder),
+    )
 
 
 def reseal(folder, manifest, *, card=True):
@@ -163,8 +182,9 @@ def reseal(folder, manifest, *, card=True):
             if entry["path"] in documents:
                 (folder / entry["path"]).write_bytes(documents[entry["path"]])
             if entry["path"] == "index.html":
-                with suppress(LookupError, ValueError, ArithmeticError):
-                    page = render_page(manifest, summary_of(folder), figures_of(folder))
+                with suppress(LookupError, ValueError, ArithmeticError, SynthError):
+                    summary, figures = summary_of(folder), figures_of(folder)
+                    page = render_page(manifest, summary, figures, crosstabs_of(folder))
                     (folder / "index.html").write_bytes(page)
             content = (folder / entry["path"]).read_bytes()
             entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()

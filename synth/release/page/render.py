@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -13,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from synth.domain.attribute import written
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.documents.data_card import MECHANISMS, exact
@@ -27,15 +29,15 @@ from synth.release.page.accuracy import (
     single_half_widths,
     table_errors,
 )
-from synth.release.page.column_plot import plot_column, shorten
+from synth.release.page.column_plot import plot_column, shorten, shown_labels
+from synth.release.page.crosstabs import Crosstab
+from synth.release.page.pairs import CLEAR, compared_pairs, each_pair, states
 from synth.release.page.summary import Summary
 
 TEMPLATE = "index.html.jinja"
 STYLE = "style.css"
 MOST_COLUMNS = 40
 """Columns that are drawn; of the others the page gives the names."""
-
-SHADES = 10
 
 MOST_DIGITS = 15
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -44,8 +46,13 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 ADDRESS = re.compile(r"[A-Za-z0-9.+_-]+@[A-Za-z0-9.-]+")
 
 
-def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Figures]) -> bytes:
-    """Render the page from the manifest, a summary of the published rows, and the figures.
+def render_page(
+    manifest: dict[str, Any],
+    summary: Summary,
+    figures: Sequence[Figures],
+    crosstabs: Sequence[Crosstab],
+) -> bytes:
+    """Render the page from the manifest, a summary of the published rows, figures and crosstabs.
 
     Privacy: a function of what is published beside it.
     Requires: the manifest has its section `files`; the entry of the page itself is not read.
@@ -60,6 +67,7 @@ def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Fi
         plot_column(column, counts, half_width=widths.get(column["name"]))
         for column, counts in zip(columns[:MOST_COLUMNS], summary.singles, strict=False)
     ]
+    pairs = compared_pairs(summary, [column["name"] for column in columns], figures)
     files = [entry for entry in manifest["files"] if entry["path"] != PAGE]
     text = _template().render(
         m=manifest,
@@ -76,7 +84,13 @@ def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Fi
         is_warning=is_warning(manifest),
         plots=plots,
         more_columns=[column["name"] for column in columns[MOST_COLUMNS:]],
-        associations=_associations(summary, columns),
+        names=[shorten(column["name"]) for column in columns[: summary.compared]],
+        pairs=pairs,
+        states=states(pairs),
+        clear=CLEAR,
+        knows_pairs=any(pair.half_width is not None for pair in each_pair(pairs)),
+        crosstabs=[_named(crosstab, columns) for crosstab in crosstabs],
+        example=_example(crosstabs, columns),
         tables=_tables(manifest),
         steps=dict.fromkeys(step["description"] for step in manifest["post_processing"]["steps"]),
         files=files,
@@ -84,18 +98,27 @@ def render_page(manifest: dict[str, Any], summary: Summary, figures: Sequence[Fi
     return text.encode()
 
 
-def _associations(summary: Summary, columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines of the heat map: the name of a column, and its cells up to the diagonal."""
-    return [
-        {
-            "name": shorten(columns[number]["name"]),
-            "cells": [
-                None if v is None else {"text": f"{v:.2f}", "shade": min(SHADES - 1, int(10 * v))}
-                for v in line
-            ],
-        }
-        for number, line in enumerate(summary.associations)
-    ]
+def _named(crosstab: Crosstab, columns: list[dict[str, Any]]) -> dict[str, Any]:
+    """A crosstab with the names of its columns and values."""
+    down, across = columns[crosstab.down], columns[crosstab.across]
+    return {
+        "down": shorten(down["title"] or down["name"]),
+        "across": shorten(across["title"] or across["name"]),
+        "heads": shown_labels(across),
+        "lines": list(zip(shown_labels(down), crosstab.lines, strict=True)),
+        "asked": _asked([across["name"], down["name"]]),
+    }
+
+
+def _example(crosstabs: Sequence[Crosstab], columns: list[dict[str, Any]]) -> str:
+    """Columns to ask `synth errors` about, as it takes them on a command line."""
+    if crosstabs:
+        return _asked([columns[crosstabs[0].across]["name"], columns[crosstabs[0].down]["name"]])
+    return _asked([columns[0]["name"]])
+
+
+def _asked(names: Sequence[str]) -> str:
+    return shlex.quote(",".join(map(written, names)))
 
 
 def _tables(manifest: dict[str, Any]) -> list[tuple[str, int]]:

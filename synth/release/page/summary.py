@@ -1,4 +1,8 @@
-"""What the page shows of the rows: counts of every column, and how columns go together."""
+"""What the page shows of the rows: counts of every column, and how columns go together.
+
+Of two columns that is Cramer's V, and the typical count of their table: half of all rows have a
+combination of values that at least so many rows have. Empty combinations do not count in it.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +36,28 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
+class PairSummary:
+    """Two columns: Cramer's V, from 0 to 1 or None if undefined, and a typical count in records."""
+
+    association: float | None
+    typical_count: int
+
+
+@dataclass(frozen=True)
 class Summary:
-    """Counts by column, and associations of the first columns.
+    """Counts by column, and the pairs of the first columns.
 
     Shapes and units: `singles[i]` has one count per code of column i, in records;
-    `associations[i][j]`, j < i, is Cramer's V, from 0 to 1, or None where it is not defined.
+    `pairs[i][j]`, j < i, is about the columns j and i.
     """
 
     singles: tuple[tuple[int, ...], ...]
-    associations: tuple[tuple[float | None, ...], ...]
+    pairs: tuple[tuple[PairSummary, ...], ...]
 
     @property
     def compared(self) -> int:
         """How many columns, from the first, were compared with one another."""
-        return len(self.associations)
+        return len(self.pairs)
 
 
 def summarise(counts: Counts, shape: tuple[int, ...]) -> Summary:
@@ -58,13 +70,13 @@ def summarise(counts: Counts, shape: tuple[int, ...]) -> Summary:
     compared = min(len(shape), MOST_COMPARED)
     while passes(shape[:compared]) * len(counts.values) > MOST_VISITS and compared > 1:
         compared -= 1
-    associations = listed_associations(counts, shape, compared)
+    pairs = listed_pairs(counts, shape, compared)
     return Summary(
         tuple(
             tuple(sums_by_code(column, counts.values, size).tolist())
             for column, size in zip(counts.columns, shape, strict=True)
         ),
-        tuple(tuple(associations[low, high] for low in range(high)) for high in range(compared)),
+        tuple(tuple(pairs[low, high] for low in range(high)) for high in range(compared)),
     )
 
 
@@ -91,21 +103,32 @@ def cramers_v(rows: NDArray[Any], columns: NDArray[Any], counts: NDArray[np.int6
     return min(1.0, math.sqrt(max(0.0, phi_squared) / smaller))
 
 
-def association(table: NDArray[np.int64]) -> float | None:
-    """Cramer's V of a whole table of two columns; None if undefined."""
+def typical_count(counts: NDArray[np.int64]) -> int:
+    """The largest count such that half of all records are in cells of at least that count.
+
+    0 where there are none. An average cell would be nearly empty where levels are rare.
+    """
+    descending = np.sort(counts)[::-1]
+    sums = np.cumsum(descending)
+    if not len(sums) or not sums[-1]:
+        return 0
+    return int(descending[np.searchsorted(sums, (sums[-1] + 1) // 2)])
+
+
+def pair_summary(table: NDArray[np.int64]) -> PairSummary:
+    """Of a whole table of two columns."""
     rows, columns = np.nonzero(table)
-    return cramers_v(rows, columns, table[rows, columns])
+    counts = table[rows, columns]
+    return PairSummary(cramers_v(rows, columns, counts), typical_count(counts))
 
 
-def listed_associations(
-    counts: Counts, shape: tuple[int, ...], compared: int
-) -> dict[Pair, float | None]:
-    """Cramer's V of all pairs (low, high) of the first `compared` columns."""
+def listed_pairs(counts: Counts, shape: tuple[int, ...], compared: int) -> dict[Pair, PairSummary]:
+    """All pairs (low, high) of the first `compared` columns."""
     groups = _groups(shape[:compared])
     codes = [_group_codes(counts, shape, group) for group in groups]
     weights = _weights(counts.values)
     sizes = [math.prod(shape[axis] for axis in group) for group in groups]
-    found: dict[Pair, float | None] = {}
+    found: dict[Pair, PairSummary] = {}
     for second, columns in enumerate(groups):
         table = _sums(codes[second : second + 1], sizes[second : second + 1], weights)
         found.update(_within(table, columns, shape))
@@ -124,7 +147,7 @@ def listed_associations(
 
 
 def passes(shape: Sequence[int]) -> int:
-    """How often `listed_associations` looks at every cell."""
+    """How often `listed_pairs` looks at every cell."""
     groups = _groups(shape)
     found = len(groups)
     for first, second in combinations(groups, 2):
@@ -187,18 +210,19 @@ def _group_codes(
 
 def _within(
     table: NDArray[np.int64], axes: tuple[int, ...], shape: tuple[int, ...]
-) -> Iterator[tuple[Pair, float | None]]:
+) -> Iterator[tuple[Pair, PairSummary]]:
     """The pairs of the axes of a table."""
     whole = table.reshape([shape[axis] for axis in axes])
     for second, high in enumerate(axes):
         for first, low in enumerate(axes[:second]):
             rest = tuple(set(range(len(axes))) - {first, second})
-            yield (low, high), association(whole.sum(axis=rest))
+            yield (low, high), pair_summary(whole.sum(axis=rest))
 
 
-def _of_cells(counts: Counts, low: int, high: int, width: int) -> float | None:
-    """The association of two columns from the occupied cells of their table."""
+def _of_cells(counts: Counts, low: int, high: int, width: int) -> PairSummary:
+    """Two columns, from the occupied cells of their table."""
     cells = counts.columns[low].astype(np.int64) * width + counts.columns[high]
     occupied, places = np.unique(cells, return_inverse=True)
     sums = sums_by_code(places, counts.values, len(occupied))
-    return cramers_v(occupied // width, occupied % width, sums)
+    association = cramers_v(occupied // width, occupied % width, sums)
+    return PairSummary(association, typical_count(sums))

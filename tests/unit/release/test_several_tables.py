@@ -33,6 +33,7 @@ from synth.release.manifest.figures import build_figures, read_figures
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
 from synth.release.manifest.quality import build_prediction
+from synth.release.page.crosstabs import crosstabs
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
@@ -49,13 +50,16 @@ def reseal(made, manifest, derived=None):
     (made.folder / "README.md").write_bytes(render_data_card(manifest))
     derived = derived or made.derive(made.measurements, made.config)
     summary = summarise(derived.counts, made.config.universe.shape)
+    tabs = crosstabs(
+        made.config, made.measurements, derived.counts, summary=summary, figures=derived.figures
+    )
     documents = metadata_documents(manifest)
     for entry in manifest["files"]:
         if entry["path"] in METADATA:
             (made.folder / entry["path"]).write_bytes(documents[entry["path"]])
         if entry["path"] == "index.html":
             (made.folder / "index.html").write_bytes(
-                render_page(manifest, summary, derived.figures)
+                render_page(manifest, summary, derived.figures, tabs)
             )
         content = (made.folder / entry["path"]).read_bytes()
         entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
@@ -377,7 +381,7 @@ def test_other_events_than_planned_are_found(several, monkeypatch):
 
 def test_the_card_lists_the_tables_with_their_noise(several):
     card = (several.folder / "README.md").read_text(encoding="utf-8")
-    assert "Approximate DP with epsilon = 1 and delta = 0.000000001 for one" in card
+    assert "with epsilon = 1 and delta = 0.000000001 for adding or removing\none" in card
     assert "The exception: for any two neighbouring data sets" in card
     assert "| 0 | `age`, `sex`, `town` | 72 | discrete Laplace, epsilon 0.6 | " in card
     coarse = "| 1 | `age` by `half`, `town` by `line` | 6 | discrete Gaussian, rho 0.001 | 22.4 |"

@@ -1,19 +1,25 @@
 """Plots of single columns: what is drawn, what is added up, and where noise is warned of."""
 
+from fractions import Fraction
+
 import pytest
 
 from synth.release.page.column_plot import (
+    BY_AREA,
     LONGEST_LABEL,
     MOST_BARS,
     MOST_LEVELS,
     MOST_STEPS,
+    UNEQUAL_BARS,
+    bin_widths,
     plot_column,
 )
 
 
-def column(labels, edges=(), *, missing=False):
+def column(labels, edges=(), *, missing=False, kind="number"):
     return {
         "name": "c",
+        "kind": kind,
         "title": "",
         "description": "",
         "labels": list(labels),
@@ -80,7 +86,7 @@ def test_many_bins_are_a_histogram_with_missing_values_apart():
     counts = [*range(bins), 12]
     plot = plot_column(column(labels, edges, missing=True), counts, half_width=3)
     assert not plot.bars
-    assert [bar.count for bar in plot.steps] == list(range(bins))
+    assert [step.bar.count for step in plot.steps] == list(range(bins))
     assert plot.ends == ("0", str(bins))
     assert plot.half_width == 3
     assert plot.note == "12 rows have no value (missing)."
@@ -91,9 +97,9 @@ def test_neighbouring_bins_are_added_up_and_then_no_noise_is_claimed():
     labels = [str(number) for number in range(bins)]
     edges = [str(number) for number in range(bins + 1)]
     plot = plot_column(column(labels, edges), list(range(bins)), half_width=3)
-    assert sum(bar.count for bar in plot.steps) == sum(range(bins))
-    assert [bar.label for bar in plot.steps[:2]] == ["0 to 2", "3 to 5"]
-    assert plot.steps[-1].label == "120"
+    assert sum(step.bar.count for step in plot.steps) == sum(range(bins))
+    assert [step.bar.label for step in plot.steps[:2]] == ["0 to 2", "3 to 5"]
+    assert plot.steps[-1].bar.label == "120"
     assert len(plot.steps) <= MOST_STEPS
     assert plot.half_width is None
     assert plot.note == "3 neighbouring bins are drawn as one."
@@ -102,3 +108,45 @@ def test_neighbouring_bins_are_added_up_and_then_no_noise_is_claimed():
 def test_long_labels_are_cut():
     plot = plot_column(column(["x" * 500, "y"]), [1, 2], half_width=None)
     assert plot.bars[0].label == "x" * (LONGEST_LABEL - 1) + "…"
+
+
+def test_bins_of_unequal_width_are_drawn_by_their_area():
+    plot = plot_column(column("abc", ["0", "10", "30", "40"]), [10, 40, 5], half_width=10)
+    assert [(step.left, step.width) for step in plot.steps] == [
+        ("0.00", "25.00"),
+        ("25.00", "50.00"),
+        ("75.00", "25.00"),
+    ]
+    # counts per unit of width: 1, 2 and 0.5, with noise of 1, 0.5 and 1; the scale ends at 2.5
+    assert [step.height for step in plot.steps] == ["40.00", "80.00", "20.00"]
+    assert [(step.low, step.high) for step in plot.steps] == [
+        ("0.00", "80.00"),
+        ("60.00", "100.00"),
+        ("0.00", "60.00"),
+    ]
+    assert plot.note == BY_AREA
+    assert plot.ends == ("0", "40")
+
+
+@pytest.mark.parametrize(
+    ("edges", "by_area", "note"),
+    [
+        (["0", "10", "20", "25"], False, ""),  # a last bin that is cut off
+        (["0", "10", "24"], False, ""),
+        (["0", "10", "26"], True, BY_AREA),
+        (["0", "1", "10", "1000"], False, UNEQUAL_BARS),  # nobody would see the first bin
+    ],
+)
+def test_bins_nearly_equal_or_too_narrow_stay_a_list(edges, by_area, note):
+    labels = "abc"[: len(edges) - 1]
+    plot = plot_column(column(labels, edges), [5] * len(labels), half_width=1)
+    assert (bool(plot.steps), plot.note) == (by_area, note)
+
+
+def test_widths_count_what_a_bin_holds():
+    """Of whole numbers and periods the last edge belongs to the last bin."""
+    assert bin_widths(column("ab", ["1", "2", "3.5"])) == [1, Fraction(3, 2)]
+    assert bin_widths(column("abc", ["1", "2", "3", "3"], kind="integer")) == [1, 1, 1]
+    months = column("ab", ["2020-01", "2020-04", "2021-12"], kind="date")
+    assert bin_widths(months | {"resolution": "month"}) == [3, 21]
+    assert bin_widths(column("ab", kind="categorical")) == []

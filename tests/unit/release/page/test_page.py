@@ -15,6 +15,7 @@ from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import checksum_lines
+from synth.release.page.crosstabs import crosstabs
 from synth.release.page.render import MOST_COLUMNS, is_address, render_page, size, whole
 from synth.release.page.summary import MOST_COMPARED, summarise
 from synth.release.verification import verify_folder
@@ -34,6 +35,17 @@ def parsed(page):
 
 def text_of(element):
     return " ".join("".join(element.itertext()).split())
+
+
+def rendered(manifest, derived):
+    tabs = crosstabs(
+        derived.config,
+        derived.measurements,
+        derived.counts,
+        summary=derived.summary,
+        figures=derived.figures,
+    )
+    return render_page(manifest, derived.summary, derived.figures, tabs)
 
 
 def page_of(made):
@@ -103,6 +115,23 @@ def test_every_drawing_has_words_beside_it_or_a_name(made):
         assert drawing.get("aria-hidden") == "true" or drawing.get("aria-label")
 
 
+def test_every_table_says_what_it_shows(made):
+    for table in parsed(page_of(made)).iter(f"{HTML}table"):
+        assert table[0].tag == f"{HTML}caption"
+        assert text_of(table[0])
+
+
+def test_no_step_of_the_making_is_told_twice(released, manifest_of):
+    made = released()
+    manifest = manifest_of(made)
+    steps = manifest["post_processing"]["steps"]
+    steps[:0] = [steps[0]] * 2
+    derived = made.derive(made.measurements, made.config)
+    tree = parsed(render_page(manifest, derived.summary, derived.figures, ()))
+    told = [text_of(item) for item in tree.iter(f"{HTML}li")]
+    assert told.count(steps[0]["description"]) == 1
+
+
 def test_whoever_has_only_a_keyboard_reaches_what_scrolls(made):
     for element in parsed(page_of(made)).iter(f"{HTML}div"):
         if element.get("class") == "scroll":
@@ -153,7 +182,7 @@ def test_characters_that_no_page_may_hold_are_replaced(released, manifest_of):
     manifest = manifest_of(made)
     manifest["identity"]["name"] = "a\x00b\x1bc"
     derived = made.derive(made.measurements, made.config)
-    page = render_page(manifest, derived.summary, derived.figures)
+    page = render_page(manifest, derived.summary, derived.figures, ())
     assert text_of(next(parsed(page).iter(f"{HTML}h1"))) == "a\ufffdb\ufffdc"
 
 
@@ -190,7 +219,7 @@ def test_the_bounds_of_delta_are_told_where_there_is_one(several):
 def test_the_same_release_gives_the_same_bytes_and_verify_compares_them(released, manifest_of):
     made = released()
     derived = made.derive(made.measurements, made.config)
-    assert render_page(manifest_of(made), derived.summary, derived.figures) == page_of(made)
+    assert rendered(manifest_of(made), derived) == page_of(made)
     changed = page_of(made).replace(b"synthetic", b"authentic", 1)
     (made.folder / "index.html").write_bytes(changed)
     with pytest.raises(VerificationError) as caught:
@@ -204,7 +233,7 @@ def test_the_page_depends_on_the_rows(released, manifest_of):
     values = derived.counts.values.copy()
     values[0] += 1
     other = replace(derived, counts=Counts(derived.counts.columns, values))
-    assert render_page(manifest_of(made), other.summary, derived.figures) != page_of(made)
+    assert rendered(manifest_of(made), other) != page_of(made)
 
 
 def widened(manifest, columns, codes):
@@ -237,7 +266,7 @@ def test_any_number_of_columns_and_any_universe(released, manifest_of, columns, 
         tuple(codes_.astype(np.uint32) for codes_ in columns_of_cells),
         np.ones(len(columns_of_cells[0]), dtype=np.int64),
     )
-    page = render_page(manifest, summarise(counts, (codes,) * columns), [])
+    page = render_page(manifest, summarise(counts, (codes,) * columns), [], ())
     tree = parsed(page)
     assert len(page) < MOST_BYTES
     drawn_columns = sum(1 for _ in tree.iter(f"{HTML}article"))
@@ -285,7 +314,7 @@ def test_a_page_without_predictions_says_so(released, manifest_of):
     manifest = manifest_of(made)
     manifest["quality"]["prediction"] |= {"queries": [], "unanswered": 2}
     summary = made.derive(made.measurements, made.config).summary
-    text = text_of(parsed(render_page(manifest, summary, [])))
+    text = text_of(parsed(render_page(manifest, summary, [], ())))
     assert "No table has a predicted error." in text
     assert "Of 2 tables that were asked for, no noisy table gives a figure" in text
 

@@ -9,7 +9,13 @@ import pytest
 
 from synth.domain.counts import Counts
 from synth.release.page import summary
-from synth.release.page.summary import MOST_COMPARED, cramers_v, summarise
+from synth.release.page.summary import (
+    MOST_COMPARED,
+    PairSummary,
+    cramers_v,
+    summarise,
+    typical_count,
+)
 
 SHAPE = (3, 1, 4, 2)
 
@@ -42,6 +48,20 @@ def slow_association(pairs):
     return math.sqrt(min(Fraction(1), phi / smaller))
 
 
+def slow_typical(values):
+    """The count of the record in the middle, when all stand in line by the size of their cell."""
+    line = sorted((value for value in values for _ in range(value)), reverse=True)
+    return line[(len(line) - 1) // 2]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [([], 0), ([0, 0], 0), ([1], 1), ([5, 5], 5), ([9, 1, 1, 1], 9), ([2, 1, 1, 1], 1)],
+)
+def test_half_of_all_records_are_in_cells_of_the_typical_count(counts, expected):
+    assert typical_count(np.array(counts, dtype=np.int64)) == expected
+
+
 def pairs_of(counts, low, high):
     found = {}
     for codes, count in zip(product(*map(range, SHAPE)), counts.tolist(), strict=True):
@@ -65,8 +85,10 @@ def test_columns_and_pairs_are_those_of_the_rows_one_by_one(monkeypatch, limit, 
         assert found.singles[axis] == tuple(slow)
     for high, low in ((2, 0), (3, 0), (3, 2)):
         expected = slow_association(pairs_of(counts, low, high))
-        assert found.associations[high][low] == pytest.approx(expected, abs=1e-12)
-    assert found.associations[1] == (None,)
+        assert found.pairs[high][low].association == pytest.approx(expected, abs=1e-12)
+        typical = slow_typical(pairs_of(counts, low, high).values())
+        assert found.pairs[high][low].typical_count == typical
+    assert found.pairs[1][0].association is None
 
 
 def test_a_universe_of_any_size_is_summed_from_its_listed_cells():
@@ -75,7 +97,8 @@ def test_a_universe_of_any_size_is_summed_from_its_listed_cells():
     found = summarise(sparse, shape)
     assert found.singles[5][99_999] == 5
     assert sum(found.singles[0]) == 15
-    assert found.associations[5] == (1.0,) * 5
+    assert [pair.association for pair in found.pairs[5]] == [1.0] * 5
+    assert [pair.typical_count for pair in found.pairs[5]] == [5] * 5
 
 
 def test_many_columns_are_compared_up_to_a_limit():
@@ -95,7 +118,7 @@ def test_fewer_columns_are_compared_where_that_is_much_work(monkeypatch):
 def test_no_rows_at_all():
     found = summarise(Counts.of_all(np.zeros(6, dtype=np.int64), (2, 3)), (2, 3))
     assert found.singles == ((0, 0), (0, 0, 0))
-    assert found.associations == ((), (None,))
+    assert found.pairs == ((), (PairSummary(None, 0),))
 
 
 @pytest.mark.parametrize(
