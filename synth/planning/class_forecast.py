@@ -112,8 +112,9 @@ class ErrorsOfClasses:
     """The expected total variation of every question, after the fit of the model to some tables.
 
     For ranges it is the mean absolute error as a share of the records. A list of cells tells about
-    single cells only, and single cells are told at all where records share them. What does not
-    depend on the number of records is worked out once.
+    single cells only, and single cells are told at all where records share them. Columns of one
+    code tell nothing and miss nothing, and do not count. What does not depend on the number of
+    records is worked out once.
     Requires: the questions were made for these axes.
     """
 
@@ -130,19 +131,21 @@ class ErrorsOfClasses:
         """
         events = events if schedule is None else schedule.first
         self._questions = questions
-        self._groups = _groups_of(questions)
         self._cells = math.prod(axis.groups[-1] for axis in axes)
         self._lists = [event for event in events if event.threshold is not None]
-        self._sizes = np.array([axis.groups[-1] for axis in axes], dtype=np.float64)
-        columns = len(axes)
-        place = {axis.name: number for number, axis in enumerate(axes)}
+        varied = tuple(i for i, axis in enumerate(axes) if axis.groups[-1] > 1) or (0,)
+        self._groups = _groups_of(questions, varied)
+        kept = [axes[i] for i in varied]
+        self._sizes = np.array([axis.groups[-1] for axis in kept], dtype=np.float64)
+        columns = len(kept)
+        place = {axis.name: number for number, axis in enumerate(kept)}
         alone = np.zeros(columns)
         self._own = np.zeros((columns, columns))
         self._measured = np.zeros((columns, columns))
         finest = np.zeros(columns)
-        for alike in _by_order(events).values():
-            places = np.array([[place[name] for name in event.table] for event in alike])
-            groups = np.array([_groups(axes, place, event) for event in alike])
+        for alike in _by_order(events, place).values():
+            places = np.array([[place[n] for n in each.table if n in place] for each in alike])
+            groups = np.array([_groups(kept, place, event) for event in alike])
             told = _told(groups, self._sizes[places])
             precision = _precisions(alike)
             cells = np.array([float(event.cells) for event in alike])
@@ -160,7 +163,7 @@ class ErrorsOfClasses:
             several = ~np.eye(columns, dtype=bool)
             self._own[several] = _precisions(chosen).mean() / math.sqrt(part)
             self._measured[several] = part**CHOSEN
-        held = sum(len(alike) for order, alike in _by_order(events).items() if order > 2)
+        held = sum(len(alike) for order, alike in _by_order(events, place).items() if order > 2)
         self._codes = float(np.where(finest, finest, self._sizes).sum())
         self._triples = min(1.0, held / max(1, math.comb(columns, 3)))
         self._pairs = columns * (columns - 1) / 2
@@ -197,6 +200,8 @@ class ErrorsOfClasses:
 
     def _of_order(self, order: int, places: Ints, ones: Floats, records: int) -> Floats:
         """The errors of tables of so many columns each: one row of `places` for every table."""
+        if not order:
+            return np.zeros(len(places))
         if order == 1:
             signal = np.array([records * math.sqrt(self._pool / self._codes)])
             pairs = self._mixed(2, signal, np.array([self._share]), np.array([ones.mean()]))
@@ -242,21 +247,22 @@ def errors_after_fit(
     return ErrorsAfterFit(problem.axes, events, questions)
 
 
-def _by_order(events: Sequence[TableEvent]) -> dict[int, list[TableEvent]]:
-    """The tables that are no lists, by number of columns."""
+def _by_order(events: Sequence[TableEvent], place: dict[str, int]) -> dict[int, list[TableEvent]]:
+    """The tables that are no lists, by how many of these columns they have."""
     found: dict[int, list[TableEvent]] = {}
     for event in events:
-        if event.threshold is None and event.table:
-            found.setdefault(len(event.table), []).append(event)
+        order = sum(name in place for name in event.table)
+        if event.threshold is None and order:
+            found.setdefault(order, []).append(event)
     return found
 
 
-def _groups(axes: tuple[Axis, ...], place: dict[str, int], event: TableEvent) -> list[float]:
-    """The groups of every column of a table, at its resolution."""
-    held = [axes[place[name]] for name in event.table]
+def _groups(axes: Sequence[Axis], place: dict[str, int], event: TableEvent) -> list[float]:
+    """The groups of those columns of a table that have a place, at its resolution."""
     return [
-        float(axis.groups[axis.measured[-1 - steps]])
-        for axis, steps in zip(held, event.coarsening, strict=True)
+        float(axes[place[name]].groups[axes[place[name]].measured[-1 - steps]])
+        for name, steps in zip(event.table, event.coarsening, strict=True)
+        if name in place
     ]
 
 
@@ -272,17 +278,20 @@ def _precisions(events: Sequence[TableEvent]) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _groups_of(questions: tuple[Question, ...]) -> dict[int, tuple[Ints, Ints, Floats]]:
+def _groups_of(
+    questions: tuple[Question, ...], varied: tuple[int, ...]
+) -> dict[int, tuple[Ints, Ints, Floats]]:
     """By number of columns: the questions' numbers, their axes, and what part of a table counts.
 
-    Single cells of the universe are left out.
+    Columns are those at the axes `varied`, and called by their place in it. Single cells of the
+    universe are left out.
     """
     found: dict[int, list[tuple[int, list[int], float]]] = {}
     for number, question in enumerate(questions):
         if question.kind != "cells":
-            order = len(question.energy)
+            places = [place for place, axis in enumerate(varied) if axis in question.energy]
             factor = 1.0 if question.is_table else OF_RANGES
-            found.setdefault(order, []).append((number, sorted(question.energy), factor))
+            found.setdefault(len(places), []).append((number, places, factor))
     return {
         order: (
             np.array([number for number, _, _ in alike]),

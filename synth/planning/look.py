@@ -137,14 +137,15 @@ def is_modelled(problem: Problem) -> bool:
     """Whether small tables are planned for one model of all columns, as above the dense limit.
 
     It is where noise hides most records: a look tells, or in a universe too large to be held so
-    many cells for every record that it is thin. Not for three columns or fewer, of which the
-    forecast knows nothing, nor with hierarchies in a universe that is held.
+    many cells for every record that it is thin. Not for three columns of several codes or fewer, of
+    which the forecast knows nothing, nor with hierarchies in a universe that is held.
 
     Privacy: a function of the public problem and of noisy counts.
     """
     universe, seen = problem.universe, problem.seen
     has_levels = any(attribute.hierarchy for attribute in problem.attributes)
-    if len(problem.attributes) < FEWEST_MODELLED or (has_levels and is_held(universe)):
+    varied = sum(attribute.size > 1 for attribute in problem.attributes)
+    if varied < FEWEST_MODELLED or (has_levels and is_held(universe)):
         return False
     if seen is not None and seen.visible is not None:
         return seen.visible <= TOGETHER

@@ -217,3 +217,31 @@ def test_chosen_pairs_stand_for_more_than_as_many_others(configure):
         for records in (10**4, 10**6):
             better, worse = (np.array(each.at(records))[pairs].mean() for each in (chosen, others))
             assert better < worse
+
+
+def test_columns_of_one_code_change_neither_pairs_nor_errors(configure):
+    """They stand in no pair, so that the others keep their noise, and count nowhere."""
+
+    def weighed(sizes):
+        problem = problem_of(configure(sizes, strategy="auto", cells=False, total=10**5, order=3))
+        ways = [way for way in wide_ways(problem) if way.tables == "1-way + all pairs"]
+        several = [attribute.name for attribute in problem.attributes if attribute.size > 1]
+        questions = asked(problem, several[:1], several[:2], several[:3])
+        found = [errors_after_fit(problem, way.events, questions).at(10**5) for way in ways]
+        return [sum(len(event.table) == 2 for event in way.events) for way in ways], found
+
+    pairs, errors = weighed(SIZES)
+    more_pairs, more_errors = weighed((1, *SIZES, 1, 1))
+    assert more_pairs == pairs == [math.comb(len(SIZES), 2)] * len(pairs)
+    assert np.array(more_errors) == pytest.approx(np.array(errors), rel=0.05)
+
+
+def test_a_table_of_columns_of_one_code_is_never_off(configure):
+    problem = problem_of(configure((1, *SIZES), strategy="auto", cells=False, total=10**5, order=1))
+    constant, other = problem.universe.names[:2]
+    events = events_of(problem, [(name,) for name in problem.universe.names])
+    alone, both, single = ErrorsOfClasses(
+        problem.axes, events, asked(problem, (constant,), (constant, other), (other,))
+    ).at(10**5)
+    assert alone == 0.0
+    assert both == single > 0.0
