@@ -20,6 +20,7 @@ from synth.cli.configuration_commands import (
     plan,
     schema,
 )
+from synth.cli.confirm_command import confirm
 from synth.cli.draft_command import draft
 from synth.cli.exit_code import Interruption, exit_code_of
 from synth.cli.job_commands import measure, publish, rehearse, run
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(draft, check, plan, explain, inspect, keygen, approve, audit),
+    *(draft, confirm, check, plan, explain, inspect, keygen, approve, audit),
     *(rehearse, run, measure, publish, verify, errors, evaluate, ledger, schema),
 )
 for command in COMMANDS:

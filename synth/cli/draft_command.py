@@ -106,6 +106,7 @@ def draft(
     )
     write_private(output, text)
     print(output)
+    print(f"Next: synth confirm {output}", file=sys.stderr)
 
 
 def _from_records(

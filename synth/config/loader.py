@@ -115,6 +115,32 @@ def read_tree(path: str | os.PathLike[str], problems: list[Problem]) -> Node:
         raise ConfigError(os.fspath(path), [*problems, error.problem]) from None
 
 
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a configuration file. Raises: ConfigError if it cannot be read."""
+    try:
+        return _read_text(Path(path))
+    except UnreadableTextError as error:
+        raise ConfigError(os.fspath(path), [error.problem]) from None
+
+
+def find_problems(text: str, *, base: Path) -> tuple[Problem, ...]:
+    """Every problem of a configuration that is given as text, with some period if it asks for one.
+
+    `base` is the directory that files are relative to. Ensures: opens no file.
+    """
+    problems: list[Problem] = []
+    try:
+        node = parse(text, problems)
+    except UnreadableTextError as error:
+        return (*problems, error.problem)
+    period = "2000" if re.search(r"^ +id:.*\{period\}", text, re.MULTILINE) else None
+    try:
+        _built(node, Report(problems, base=base, period=period), "")
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
 def _no_mapping(found: str) -> Problem:
     """The problem of a file that is no configuration at all; quotes nothing, it may be data."""
     return Problem(

@@ -20,12 +20,13 @@ PRIVATE = f"""\
 # Every entry marked {TAG} is refused by `synth check`, `synth run` and all the others. Compare it
 # with a PUBLIC source (a codebook, a questionnaire, a law), correct it, and then remove the mark:
 # a level that nobody has belongs in, a level that only the data show does not. Name that source
-# under `source`. Remove these comments before anybody else sees the file.
+# under `source`. `synth confirm` asks for all of it on a terminal. Remove these comments before
+# anybody else sees the file.
 """
 
 PUBLIC = f"""\
 # Drafted from a public codebook; no data were opened. Entries marked {TAG} are not in it. Every
-# command refuses them until somebody gives a value and removes the mark.
+# command refuses them until somebody gives a value and removes the mark: `synth confirm` asks.
 """
 
 HEAD = f"""\

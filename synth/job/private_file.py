@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -67,3 +68,30 @@ def write_private(path: Path, content: str) -> None:
                 fix="choose a directory that exists and has room",
             ) from None
         raise
+
+
+def replace_private(path: Path, content: str, *, before: str) -> None:
+    """Put other content into a file, in one step and with mode 0600.
+
+    Ensures: the file holds all of either content, whatever happens; nothing else is left.
+    Raises: OutputError if the file no longer holds `before`, or cannot be written.
+    """
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.answered")
+    try:
+        if target.read_bytes().removeprefix(codecs.BOM_UTF8) != before.encode():
+            raise OutputError(
+                f"{path.name} was changed by somebody else meanwhile, so nothing was written",
+                fix="start the same command again; what was answered before is kept",
+            )
+        beside.unlink(missing_ok=True)
+        try:
+            write_private(beside, content)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{path.name} cannot be written: {error.strerror}",
+            fix="make file and directory writable for this user, and start the same command again",
+        ) from None
