@@ -83,7 +83,7 @@ def test_every_other_command_works_on_that_release(clone):
 def test_a_file_of_ones_own_goes_from_a_draft_to_a_release(tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
     draft, *later = (line.split("#")[0] for line in block("commands: own").splitlines())
-    assert [words_of(line)[0] for line in later] == ["inspect", "plan", "run"]
+    assert [words_of(line)[0] for line in later] == ["inspect", "plan", "rehearse", "run"]
     drafted = synth(*words_of(draft), cwd=tmp_path)
     assert drafted.returncode == 0, drafted.stderr
     config = tmp_path / "people.yaml"
