@@ -115,6 +115,87 @@ def test_dates_of_every_kind_of_file_are_written_in_iso(tmp_path):
     assert found == [["2020-01-31"], ["2020-01-31T12:30:00"], ["07:05:00"]]
 
 
+TYPED = [
+    ("flag", [1, 0, 9, None, 2]),
+    ("code", [1, -3, 99, None, 7]),
+    ("real", [-1.5, -0.0, 0.1, 100, None, 1e22, 2.5]),
+    ("day", ["1959-12-31", "1960-01-01", "2000-02-29", "2024-12-31", "2025-01-01", None]),
+    ("at", ["2020-02-29T23:59:59", "2020-03-01T00:00:00", "2020-11-30T23:59:59", None]),
+]  # fmt: skip
+"""Columns, and some values of each: whole numbers that are missing codes, and ends of periods."""
+
+
+def typed_domain():
+    kinds = [
+        {"type": "boolean", "missing": ["", "9"]},
+        {"type": "categorical", "levels": ["1", "-3"], "missing": ["", "99"]},
+        {"type": "number", "edges": [-1.5, 0, 0.1, 100], "missing": [""]},
+        {"type": "date", "first": "1960", "last": "2024", "resolution": "year", "missing": [""]},
+        {"type": "datetime", "first": "2020-03", "last": "2020-11", "resolution": "month"}
+        | {"missing": [""]},
+    ]
+    rest = {"out_of_domain": "missing", "source": "test"}
+    return [{"name": name} | kind | rest for (name, _), kind in zip(TYPED, kinds, strict=True)]
+
+
+def typed_frame(rows, **formats):
+    """The rows as columns of numbers: of days and moments since an origin, in some unit."""
+    frame = pd.DataFrame(rows, columns=[name for name, _ in TYPED])
+    for name, (origin, unit) in formats.items():
+        since = [
+            None if at is None else (datetime.fromisoformat(at) - origin).total_seconds() / unit
+            for at in (dict(zip(frame, row, strict=True))[name] for row in rows)
+        ]
+        frame[name] = pd.Series(since, dtype=float)
+    return frame.astype(float)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "xlsx", "arrow", "sav", "zsav", "dta", "xpt"])
+def test_columns_of_every_type_have_the_counts_of_the_same_table_as_csv(project, tmp_path, ending):
+    import pyreadstat
+
+    rng = np.random.default_rng(3)
+    rows = [[values[rng.integers(len(values))] for _, values in TYPED] for _ in range(300)]
+    names = [name for name, _ in TYPED]
+    path = tmp_path / f"people.{ending}"
+    spss, other = datetime(1582, 10, 14), datetime(1960, 1, 1)
+    if ending == "jsonl":
+        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+        path.write_text("\n".join(lines))
+    elif ending == "xlsx":
+        moments = [[*row[:3], *(at and datetime.fromisoformat(at) for at in row[3:])]
+                   for row in rows]  # fmt: skip
+        openpyxl_book([names, *moments]).save(path)
+    elif ending == "arrow":
+        columns = list(zip(*rows, strict=True))
+        kinds = [pa.int8(), pa.float64(), pa.float64(), pa.date64(), pa.timestamp("ms")]
+        days = [at and date.fromisoformat(at) for at in columns[3]]
+        moments = [at and datetime.fromisoformat(at) for at in columns[4]]
+        values = [*columns[:3], days, moments]
+        table = pa.table(dict(zip(names, map(pa.array, values, kinds), strict=True)))
+        with pa.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table, max_chunksize=37)
+    elif ending == "dta":
+        frame = typed_frame(rows, day=(other, 86_400), at=(other, 0.001))
+        pyreadstat.write_dta(frame, path, variable_format={"day": "%tdCCYY", "at": "%tc"})
+    elif ending == "xpt":
+        frame = typed_frame(rows, day=(other, 86_400), at=(other, 1))
+        forms = {"day": "YYMMDD10.", "at": "DATETIME20."}
+        pyreadstat.write_xport(frame, path, variable_format=forms)
+    else:
+        frame = typed_frame(rows, day=(spss, 1), at=(spss, 1))
+        forms = {"day": "EDATE10", "at": "DATETIME20"}
+        pyreadstat.write_sav(frame, path, variable_format=forms, compress=ending == "zsav")
+    texts = [["" if value is None else str(value) for value in row] for row in rows]
+    content = "\n".join(",".join(row) for row in [names, *texts])
+    expected = counts_of(project(people=content, domain=typed_domain()))
+    found = counts_of(project(people=None, source={"path": path.name}, domain=typed_domain()))
+    for place in range(found.ndim):
+        others = tuple(axis for axis in range(found.ndim) if axis != place)
+        assert np.count_nonzero(found.sum(others)) >= 3
+    assert np.array_equal(found, expected)
+
+
 def openpyxl_book(rows, *others):
     import openpyxl
 
