@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from synth.config import Given, load_config
+from synth.config import Config, FrameSource, Given, SourceConfig, load_config
 from synth.config.source import parse_source
 from synth.config.source_files import source_files
+from synth.curator.files.frames import records_of
 from synth.curator.not_private.inspection import InspectedColumn, Inspection
 from synth.curator.not_private.inspection_text import (
     inspect_source,
@@ -28,6 +29,7 @@ from synth.evaluation.evaluate import Evaluation
 from synth.evaluation.evaluate import evaluate as compare_with_raw_data
 from synth.evaluation.page import render_page
 from synth.job.log import StageLog
+from synth.job.measuring_process import with_table
 from synth.job.private_file import require_new, require_outside_releases, write_private
 
 DRAFT_WARNING = """\
@@ -55,7 +57,7 @@ class Draft:
 
 
 def draft(
-    data: str | Path | Mapping[str, Any],
+    data: object,
     output: str | Path = "config.yaml",
     *,
     levels: int = 50,
@@ -63,18 +65,15 @@ def draft(
 ) -> Draft:
     """Draft a configuration FROM RAW DATA into a new file of mode 0600, to be confirmed.
 
-    `data` is a file or glob, or the keys of the section `source` (`{"url": ..., "table": ...}`,
-    `{"path": ..., "delimiter": ";"}`). The levels of a column are listed up to `levels`; without a
-    `header` the columns of CSV are called c1, c2, ...
+    `data` is a file or glob, a table of pandas, polars or Arrow, or the keys of the section
+    `source` (`{"url": ..., "table": ...}`, `{"path": ..., "delimiter": ";"}`). The levels of a
+    column are listed up to `levels`; without a `header` the columns of CSV are called c1, c2, ...
     Privacy: none. Every entry that comes from the data is marked, and no run accepts a mark.
     Raises: ConfigError, SourceError, OutputError.
     """
     path = Path(output)
     require_new(path)
-    written = dict(data) if isinstance(data, Mapping) else {"path": str(data)}
-    if str(written.get("path", "")).lower().endswith(".tsv"):
-        written.setdefault("delimiter", "tab")
-    source = parse_source({"disposal": "keep", "disposal_reason": "a draft", **written})
+    source = _described(data)
     print(DRAFT_WARNING, file=sys.stderr, flush=True)
     with StageLog().doing("reading"):
         found = from_records(
@@ -95,6 +94,22 @@ def draft(
     )
     write_private(path, text)
     return Draft(path, found.hints)
+
+
+def _described(data: object) -> SourceConfig:
+    """The source that the first argument of `draft` names."""
+    if not isinstance(data, str | Path | Mapping):
+        return FrameSource("keep", "", records_of(data))
+    written = dict(data) if isinstance(data, Mapping) else {"path": str(data)}
+    if str(written.get("path", "")).lower().endswith(".tsv"):
+        written.setdefault("delimiter", "tab")
+    return parse_source({"disposal": "keep", "disposal_reason": "a draft", **written})
+
+
+def _accepted(config: Given, source: object | None, period: str | None) -> Config:
+    """The configuration, with the table that holds its records where there is one."""
+    accepted = load_config(config, period=period, in_memory=source is not None)
+    return accepted if source is None else with_table(accepted, records_of(source))
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,15 +148,21 @@ class InspectionReport:
 
 
 def inspect(
-    config: Given, *, period: str | None = None, directory: Path | None = None
+    config: Given,
+    source: object | None = None,
+    *,
+    period: str | None = None,
+    directory: Path | None = None,
 ) -> InspectionReport:
     """How RAW DATA fit the domain, before a run; charges and changes nothing.
+
+    `source` is a table of pandas, polars or Arrow, where the records are in memory.
 
     Privacy: none. For the keeper of the raw data alone. What spills goes to a private directory
     under `directory`, or where temporary files go, and is gone in the end.
     Raises: ConfigError, SourceError.
     """
-    accepted = load_config(config, period=period)
+    accepted = _accepted(config, source, period)
     if accepted.source is None:
         raise SourceError("a configuration without a source cannot be inspected")
     print(INSPECTION_WARNING, file=sys.stderr, flush=True)
@@ -154,6 +175,7 @@ def inspect(
 def evaluate(
     config: Given,
     release: str | Path,
+    source: object | None = None,
     *,
     output: str | Path | None = None,
     targets: Sequence[str] = (),
@@ -161,12 +183,13 @@ def evaluate(
 ) -> Evaluation:
     """Compare a release WITH THE RAW DATA, before they go.
 
+    `source` is the table of pandas, polars or Arrow, where the records are in memory.
     `targets`: the columns to predict from all others, else every column. `output`: a new file of
     mode 0600 for the page, outside every release.
     Privacy: none. For the keeper of the raw data alone.
     Raises: ConfigError, VerificationError, PublishedDifferentlyError, SourceError, OutputError.
     """
-    accepted = load_config(config, period=period)
+    accepted = _accepted(config, source, period)
     page = None if output is None else Path(output)
     if page is not None:
         require_outside_releases(page, Path(release))

@@ -35,6 +35,7 @@ AWKWARD = (
     "e\N{COMBINING ACUTE ACCENT} \N{LINE SEPARATOR}\N{GRINNING FACE}", "x" * 5_000,
 )  # fmt: skip
 """Values that are in no domain, or are only just."""
+IN_WORDS = {"Postgres": "PostgreSQL", "Frame": "a table in memory"}
 AWKWARD_SHARE = 0.4
 LONG_ID = "y" * 1_100
 """Longer than what the bounding of contributions hashes."""
@@ -64,7 +65,7 @@ class MadeUpSource:
         if isinstance(source, FileSource):
             return cls(stand_in, columns, FILES_IN_WORDS[source.kind], ordered)
         kind = type(source).__name__.removesuffix("Source") if source else "an unnamed source"
-        return cls(stand_in, columns, {"Postgres": "PostgreSQL"}.get(kind, kind), ordered)
+        return cls(stand_in, columns, IN_WORDS.get(kind, kind), ordered)
 
     @cached_property
     def format(self) -> str:

@@ -7,6 +7,7 @@ from synth.config.release import Bins, Format, OutputConfig, ReleaseConfig
 from synth.config.source_files import (
     Dialect,
     FileSource,
+    FrameSource,
     PostgresSource,
     SourceConfig,
     SparkSource,
@@ -22,6 +23,7 @@ __all__ = [
     "DisjointPart",
     "FileSource",
     "Format",
+    "FrameSource",
     "Given",
     "LedgerConfig",
     "OutputConfig",

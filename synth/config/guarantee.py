@@ -235,6 +235,8 @@ def _place_of_records(source: Source) -> tuple[tuple[str, ...], bool]:
     """The key that says which records are measured, and whether it names files."""
     if source.path is not None:
         return ("path",), True
+    if source.frame:
+        return ("frame",), False
     if source.spark is not None:
         return ("spark", "table"), PARQUET_FILES.fullmatch(source.spark.table) is not None
     return ("table",), False

@@ -14,6 +14,7 @@ from synth.config.config import CONFIGURATION, Config, build
 from synth.config.guarantee import EPSILON
 from synth.config.schema.problems import Refused, Report, quoted
 from synth.config.schema.yaml_tree import (
+    Entry,
     ListNode,
     MapNode,
     Node,
@@ -23,7 +24,7 @@ from synth.config.schema.yaml_tree import (
     from_json,
     parse,
 )
-from synth.config.source_files import FILE_KINDS, PACKINGS
+from synth.config.source_files import FILE_KINDS, PACKINGS, FrameSource
 from synth.errors import ConfigError, Problem
 
 MAX_BYTES = 2**22
@@ -40,6 +41,14 @@ DATA_FILE = rf"(?i)(?:(?:{_NAMES})(?:{_PACKED})?|{_PACKED})$"
 Given = str | os.PathLike[str] | Mapping[str, Any] | Config
 """A configuration: the path of its file, its keys and values, or accepted already."""
 
+IN_MEMORY_SOURCE = {
+    "frame": True,
+    "disposal": "keep",
+    "disposal_reason": "The table was in the memory of the program that published it, which keeps "
+    "or forgets it.",
+}
+"""The section `source`, where it is left out because a table is handed over."""
+
 IN_MEMORY = "the configuration"
 """What messages call one that came from no file."""
 
@@ -52,11 +61,12 @@ _LATE_PERIOD = Problem(
 )
 
 
-def load_config(config: Given, *, period: str | None = None) -> Config:
+def load_config(config: Given, *, period: str | None = None, in_memory: bool = False) -> Config:
     """Check and freeze a configuration: that of a file, or one whose keys stand in a mapping.
 
     Paths are relative to the directory of the file, or to the current one. One that was accepted
-    before is given back.
+    before is given back. With `in_memory` the records are a table that is handed over, and the
+    section `source` says so, or is left out.
 
     Ensures: opens no data; numbers are exact; paths are absolute.
     Raises: ConfigError with every problem of the file, in the order of its lines.
@@ -65,14 +75,15 @@ def load_config(config: Given, *, period: str | None = None) -> Config:
     if isinstance(config, Config):
         if period not in (None, config.period):
             raise ConfigError(config.name, [_LATE_PERIOD])
-        return config
+        return _with_source_in_memory(config) if in_memory else config
     name = IN_MEMORY if isinstance(config, Mapping) else os.fspath(config)
     if period is not None and not re.fullmatch(PERIOD_PATTERN, period):
         expected = "small letters a-z, digits and hyphens, at most 40"
         raise ConfigError(name, [Problem(None, "--period", quoted(period), expected)])
     if isinstance(config, Mapping):
         node = _tree_of_values(config, name)
-        return _built(node, Report(base=Path.cwd(), period=period), name)
+        report = Report(base=Path.cwd(), period=period)
+        return _accepted(node, report, name, in_memory=in_memory)
     problems: list[Problem] = []
     if re.search(DATA_FILE, name):
         raise ConfigError(name, [_no_mapping("a data file, by its name")])
@@ -85,7 +96,31 @@ def load_config(config: Given, *, period: str | None = None) -> Config:
         raise ConfigError(name, [*problems, _no_mapping(f"{kind} that is no YAML mapping")])
     base = Path(os.path.abspath(config)).parent  # noqa: PTH100 - keeps symbolic links
     report = Report(problems, base=base, period=period)
-    return _built(node, report, name)
+    return _accepted(node, report, name, in_memory=in_memory)
+
+
+def _accepted(node: Node, report: Report, name: str, *, in_memory: bool) -> Config:
+    if not in_memory:
+        return _built(node, report, name)
+    if isinstance(node, MapNode) and all(entry.key != "source" for entry in node.entries):
+        source = Entry("source", None, from_json(IN_MEMORY_SOURCE))
+        node = MapNode((*node.entries, source), node.line)
+    return _with_source_in_memory(_built(node, report, name))
+
+
+def _with_source_in_memory(config: Config) -> Config:
+    """The configuration, if its records come from a program; raises ConfigError if not."""
+    if isinstance(config.source, FrameSource):
+        return config
+    problem = Problem(
+        None,
+        "source",
+        "another place of the records",
+        "frame: true, because a table was handed over",
+        why="the release says where its records come from, and they come from one place",
+        fix="leave `source` out, or write {frame: true, disposal: keep, disposal_reason: ...}",
+    )
+    raise ConfigError(config.name, [problem])
 
 
 def _tree_of_values(values: Mapping[str, Any], name: str) -> Node:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from synth.config.schema.problems import Place, Refused, Report
-from synth.config.schema.scalars import Choice, named
+from synth.config.schema.scalars import Choice, Flag, named
 from synth.config.schema.shapes import Key, ListOf, record
 from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Rule, Text, prose
 from synth.config.schema.yaml_tree import from_json
@@ -24,6 +24,7 @@ from synth.config.source_files import (
     CSV,
     EXCEL,
     FILE_KINDS,
+    FRAME,
     JSON_LINES,
     MADE_UP,
     PACKINGS,
@@ -33,6 +34,7 @@ from synth.config.source_files import (
     STATA,
     Dialect,
     FileSource,
+    FrameSource,
     PostgresSource,
     SourceConfig,
     SparkSource,
@@ -40,7 +42,7 @@ from synth.config.source_files import (
 )
 from synth.errors import ConfigError
 
-PLACES = ("path", "url", "spark")
+PLACES = ("path", "url", "spark", "frame")
 """The keys of which a source has exactly one."""
 
 POSTGRESQL = "postgresql"
@@ -179,8 +181,9 @@ class Source:
         Key(
             Choice(
                 "What the records come from: files of a kind, a table of PostgreSQL or of "
-                "Spark, Parquet files that Spark reads, or nowhere: made up for a rehearsal",
-                (*FILE_KINDS, POSTGRESQL, SPARK_TABLE, SPARK_PARQUET, MADE_UP),
+                "Spark, Parquet files that Spark reads, a table in memory, or nowhere: made up "
+                "for a rehearsal",
+                (*FILE_KINDS, POSTGRESQL, SPARK_TABLE, SPARK_PARQUET, FRAME, MADE_UP),
             ),
             required=True,
             derived=True,
@@ -197,7 +200,7 @@ class Source:
             ),
             required=True,
             private=True,
-            unless=("url", "spark"),
+            unless=("url", "spark", "frame"),
         ),
     ] = None
     url: Annotated[
@@ -227,6 +230,13 @@ class Source:
         ),
     ] = None
     spark: Annotated[SparkTable | None, record(SparkTable)] = None
+    frame: Annotated[
+        bool | None,
+        Key(
+            Flag("true: a program hands a table over, by synth.run(config, source=table)"),
+            private=True,
+        ),
+    ] = None
     delimiter: Annotated[
         str | None,
         named(
@@ -334,6 +344,8 @@ class Source:
             )
             return
         (place,) = places
+        if self.frame is False:
+            report.add((*path, "frame"), expected="true, or another place of the records")
         if place == "url":
             self._check_table(path, report)
         else:
@@ -399,6 +411,8 @@ class Source:
             return FileSource(self.path, self.dialect, disposal, reason, self.sheet)
         if self.spark is not None:
             return SparkSource(self.spark.table, self.spark.master, "keep", reason)
+        if self.frame:
+            return FrameSource("keep", reason)
         return PostgresSource(self.url or "", self.table or "", "keep", reason, self.view_reason)
 
     @property
@@ -434,6 +448,8 @@ class Source:
             return file_kind(self.path)
         if self.spark is not None:
             return SPARK_PARQUET if PARQUET_FILES.fullmatch(self.spark.table) else SPARK_TABLE
+        if self.frame:
+            return FRAME
         return POSTGRESQL
 
 
@@ -459,6 +475,8 @@ def records_in_words(source: Mapping[str, Any]) -> str:
     if kind in FILES_IN_WORDS:
         sheet = source.get("sheet")
         return f"the rows of {FILES_IN_WORDS[kind]}" + (f", sheet {sheet}" if sheet else "")
+    if kind == FRAME:
+        return "the rows of a table that a program held in memory"
     if kind == MADE_UP:
         return "rows that were made up for a rehearsal, about nobody"
     if kind == SPARK_PARQUET:

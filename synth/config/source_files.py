@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import glob
 import importlib.util
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from synth.errors import DISTRIBUTION, SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,39 @@ class SparkSource:
         return self.table
 
 
-SourceConfig = FileSource | PostgresSource | SparkSource
+class RecordsInMemory(Protocol):
+    """A table that a program handed over, or that arrives through a pipe."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of its columns; no record is read for it."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All records, with these columns in this order, in bounded batches."""
+
+
+@dataclass(frozen=True)
+class FrameSource:
+    """The raw data are a table in the memory of the program that publishes."""
+
+    disposal: Literal["keep"]
+    disposal_reason: str
+    records: RecordsInMemory | None = field(default=None, compare=False, repr=False)
+    """No part of a configuration: attached where they are read, and nowhere else."""
+
+    kind: ClassVar[str] = "frame"
+    shown: ClassVar[str] = "in memory"
+    """What messages call the source."""
+
+
+SourceConfig = FileSource | PostgresSource | SparkSource | FrameSource
 """Where the raw data are and what happens to them after the measurement."""
 
 
 CSV, JSON_LINES, EXCEL = "csv", "json-lines", "excel"
 PARQUET, ARROW = "parquet", "arrow"
 SPSS, STATA, SAS = "spss", "stata", "sas"
+FRAME = FrameSource.kind
 MADE_UP = "made-up"
 """The kind of records that were made up for a rehearsal. No configuration can ask for it."""
 
@@ -138,6 +167,14 @@ def source_files(source: SourceConfig) -> tuple[Path, ...]:
     Raises: SourceError if a path or glob names none, or one of them by two names, or a directory
     may not be looked into, or if the library that a database or a cluster needs is not installed.
     """
+    if isinstance(source, FrameSource):
+        if source.records is None:
+            raise SourceError(
+                "the records of this configuration come from a program, and none were handed over",
+                why="`source` says frame: true, so no file or database is named",
+                fix="publish from Python: synth.run(config, source=table)",
+            )
+        return ()
     _require_library(source)
     if not isinstance(source, FileSource):
         return ()
@@ -180,7 +217,7 @@ def named_twice(files: Sequence[Path]) -> tuple[Path, Path] | None:
     return None
 
 
-def _require_library(source: SourceConfig) -> None:
+def _require_library(source: FileSource | PostgresSource | SparkSource) -> None:
     """Refuse a source whose library is not installed, with the extra that brings it."""
     if isinstance(source, FileSource):
         library, extra = FILES_LIBRARIES.get(source.kind), "files"

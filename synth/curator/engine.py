@@ -30,7 +30,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from synth.config import FileSource, PostgresSource, SourceConfig
+from synth.config import FileSource, FrameSource, PostgresSource, SourceConfig
 from synth.domain import Universe
 from synth.errors import SourceError
 
@@ -110,7 +110,7 @@ def open_engine(
     Where it is quicker, columns come as codes of the universe. An engine is loaded when a source
     needs it: psycopg and pyspark are extras that need not be installed.
     """
-    if isinstance(source, FileSource):
+    if isinstance(source, FileSource | FrameSource):
         from synth.curator.counting.lookup import codes_of_texts
         from synth.curator.files.duckdb_engine import duckdb_engine
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from synth.config import PostgresSource, SourceConfig, SparkSource
+from synth.config import FrameSource, PostgresSource, SourceConfig, SparkSource
 from synth.config.schema.yaml_tree import TAG
 from synth.drafting.column import DraftColumn, DraftUnit, flow_list, yaml_text
 
@@ -93,6 +93,7 @@ class Place:
     decimal: str = "."
     header: tuple[str, ...] | None = None
     sheet: str | None = None
+    in_memory: bool = False
     home: str = ".."
     """The directory that is to hold ledger and releases, as seen from the draft."""
 
@@ -103,6 +104,8 @@ class Place:
         home = os.path.relpath(Path.cwd(), beside)
         if isinstance(described, PostgresSource):
             return cls(None, url=described.url, table=described.table, home=home)
+        if isinstance(described, FrameSource):
+            return cls(None, in_memory=True, home=home)
         if isinstance(described, SparkSource):
             master = described.master
             return cls(None, spark_table=described.table, spark_master=master, home=home)
@@ -127,6 +130,8 @@ class Place:
             lines = ["  spark:", f"    table: {yaml_text(self.spark_table)}"]
             if self.spark_master is not None:
                 lines.append(f"    master: {yaml_text(self.spark_master)}")
+        elif self.in_memory:
+            lines = ["  frame: true"]
         elif self.path is None:
             lines = [f"  path: {TAG}                   # csv, xlsx, sav, parquet, ..."]
         else:

@@ -12,12 +12,15 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import BinaryIO
 
 from synth import progress
-from synth.config import Config
+from synth.config import Config, FrameSource, PersonUnit
+from synth.config.source_files import RecordsInMemory
+from synth.curator.files.frames import ArrivingTable, send
 from synth.errors import BugError, SynthError
 from synth.job.log import Log
 from synth.job.messages import MeasuringProcessError, pass_on
@@ -26,8 +29,12 @@ SECONDS_TO_END = 10.0
 """How long the process may clean up after it was told to end."""
 
 
-def measure_in_own_process(config: Config, *, policy: Path | None, log: Log) -> None:
+def measure_in_own_process(
+    config: Config, *, policy: Path | None, log: Log, table: RecordsInMemory | None = None
+) -> None:
     """Run `synth measure` as a child that dies with this process; pass on what it says.
+
+    A `table` in the memory of this process goes through the pipe, behind the configuration.
 
     Requires: what must hold before anything is spent was found to hold.
     Ensures: the child has ended when this returns or raises. One that is told to end and does
@@ -53,7 +60,7 @@ def measure_in_own_process(config: Config, *, policy: Path | None, log: Log) -> 
         os.close(given)
     with started as process:
         # In a thread, because a pipe holds little at once, and the child may speak meanwhile.
-        Thread(target=_hand_over, args=(config, giving), daemon=True).start()
+        Thread(target=_hand_over, args=(config, table, giving), daemon=True).start()
         try:
             for line in process.stdout or ():
                 failure = pass_on(line, log, watcher) or failure
@@ -76,6 +83,8 @@ def measure_in_own_process(config: Config, *, policy: Path | None, log: Log) -> 
 def given_configuration(pipe: BinaryIO) -> Config:
     """The configuration that the run which started this process hands over.
 
+    A table that comes behind it is attached to its source; nothing of it is read here.
+
     Requires: the other end of the pipe is `measure_in_own_process`, in a process of this user.
     Raises: BugError if none comes, because the command was typed.
     """
@@ -83,15 +92,36 @@ def given_configuration(pipe: BinaryIO) -> Config:
         given = pickle.load(pipe)  # noqa: S301 - written by the process that started this one
     except (EOFError, pickle.UnpicklingError):
         given = None
-    if not isinstance(given, Config):
-        raise BugError("--within-run is for the processes that synth run starts")
-    return given
+    match given:
+        case Config() as config, bool() as has_table:
+            return with_table(config, ArrivingTable(pipe)) if has_table else config
+    raise BugError("--within-run is for the processes that synth run starts")
 
 
-def _hand_over(config: Config, descriptor: int) -> None:
-    """Write what `given_configuration` reads; a child that ends early is no reason to fail."""
-    with suppress(BrokenPipeError), os.fdopen(descriptor, "wb") as pipe:
-        pickle.dump(config, pipe)
+def with_table(config: Config, table: RecordsInMemory) -> Config:
+    """The configuration with the records that it is about. Requires: they come from memory."""
+    if not isinstance(config.source, FrameSource):
+        raise BugError("a table was handed over for records that are elsewhere")
+    return replace(config, source=replace(config.source, records=table))
+
+
+def needed_columns(config: Config) -> list[str]:
+    """The columns of the source that are counted, and that of the persons."""
+    unit = config.privacy.unit
+    person = [unit.column] if isinstance(unit, PersonUnit) else []
+    return list(dict.fromkeys([*config.universe.names, *person]))
+
+
+def _hand_over(config: Config, table: RecordsInMemory | None, descriptor: int) -> None:
+    """Write what `given_configuration` reads; a child that ends early is no reason to fail.
+
+    Privacy: whatever goes wrong with a table is told by the child, which misses the rest of it: an
+    exception could show a value.
+    """
+    with suppress(Exception), os.fdopen(descriptor, "wb") as pipe:
+        pickle.dump((config, table is not None), pipe)
+        if table is not None:
+            send(table, needed_columns(config), pipe)
 
 
 def _started(

@@ -30,6 +30,7 @@ from synth.bookkeeping.run_directory import (
 )
 from synth.config import Config, Given, LedgerConfig, SourceConfig, load_config
 from synth.config.source_files import source_files
+from synth.curator.files.frames import records_of
 from synth.errors import BugError, PublishedDifferentlyError
 from synth.estimate.maximum_entropy import quick_guess
 from synth.job.account import ledger_of, mark_published, remove_spilled, state_of
@@ -95,6 +96,7 @@ def verify(release: str | Path, *, keys: Sequence[Path] = ()) -> VerificationRep
 
 def run(
     config: Given,
+    source: object | None = None,
     *,
     period: str | None = None,
     log: Log | None = None,
@@ -103,15 +105,18 @@ def run(
 ) -> Outcome:
     """Publish a release: `measure` in a process of its own, then `publish` in this one.
 
-    `config` is the path of a file, its keys and values, or what `load_config` gave. `policy` and
-    the policy that SYNTH_POLICY names must both allow it; `sign_key` signs it.
-    Privacy: this process never opens the source.
+    `config` is the path of a file, its keys and values, or what `load_config` gave. `source` is a
+    table of pandas, polars or Arrow, where the records are in memory. `policy` and the policy that
+    SYNTH_POLICY names must both allow it; `sign_key` signs it.
+    Privacy: this process never opens the source. A table is handed over through a pipe, and is
+    no part of what this process publishes.
     Ensures: nothing is done, and nothing spent, if the release is already published with the
     same configuration.
     Raises: SynthError with the exit code of the contract.
     """
     log = log or StageLog()
-    config = load_config(config, period=period)
+    config = load_config(config, period=period, in_memory=source is not None)
+    table = None if source is None else records_of(source)
     log.release = config.release.id
     require_authorised(config, policy=policy)
     signer = signing_key(config, policy=policy, sign_key=sign_key)
@@ -122,7 +127,7 @@ def run(
     _require_room(config, log)
     try:
         with log.doing("measuring in a process of its own"):
-            measure_in_own_process(config, policy=policy, log=log)
+            measure_in_own_process(config, policy=policy, log=log, table=table)
     except BaseException:
         remove_spilled(config)
         raise

@@ -310,7 +310,7 @@ TOGETHER = {
 }
 """Keys that no other value fits alone: what else the configuration becomes."""
 
-WITHOUT_OTHER = {"schema_version"}
+WITHOUT_OTHER = {"schema_version", "source.frame"}
 """Keys with one possible value."""
 
 
@@ -373,7 +373,7 @@ def test_the_version_of_the_format_has_one_value_which_is_published(tmp_path: Pa
     assert config.hash != canonical_hash({**config.public, "schema_version": 2})
 
 
-PLACES = ["source.path", "source.url", "source.spark.master"]
+PLACES = ["source.path", "source.url", "source.spark.master", "source.frame"]
 PLACES += ["ledger.path", "output.directory", "output.signing_key"]
 
 
@@ -412,6 +412,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "postgresql": TABLE,
     "spark": SPARK,
     "spark-parquet": {"source": {"spark": {"table": "parquet.`/data/people`"}, "path": None}},
+    "frame": {"source": {"frame": True, "path": None}},
 }
 
 
@@ -431,6 +432,7 @@ def test_every_kind_of_source_is_published_and_hashed(tmp_path: Path) -> None:
         "postgresql": {"table"},
         "spark": {"spark"},
         "spark-parquet": set(),
+        "frame": set(),
     }
 
 

@@ -14,12 +14,12 @@ import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from synth.config import FileSource
+from synth.config import FileSource, FrameSource
 from synth.config.source_files import ARROW, CSV, PARQUET
 from synth.curator.counting.lookup import TextCodes
 from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.files.csv_source import open_csv, require_whole
-from synth.curator.files.parquet_source import open_parquet
+from synth.curator.files.parquet_source import ParquetStream, open_frame, open_parquet
 from synth.curator.files.text_tables import open_text_tables, require_whole_tables
 from synth.errors import BugError, SourceError, SynthError
 
@@ -39,7 +39,7 @@ class DuckDBEngine:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        source: FileSource,
+        source: FileSource | FrameSource,
         files: Sequence[Path],
         codes: Mapping[str, TextCodes] | None = None,
     ) -> None:
@@ -81,12 +81,16 @@ class DuckDBEngine:
         Ensures: no value of a record can stop the run; what becomes of it depends on it alone.
         Raises: SourceError, in words of the configuration, for what concerns a whole file.
         """
+        if isinstance(self._source, FrameSource):
+            return self._open_frame(self._source, columns, person_column)
         if not self._files:
             raise BugError("no file was handed over to be counted")
         kind = self._source.kind
         if kind in (PARQUET, ARROW):
             return self._open_parquet(columns, person_column)
-        return self._open_csv(columns) if kind == CSV else self._open_texts(columns)
+        if kind == CSV:
+            return self._open_csv(self._source, columns)
+        return self._open_texts(self._source, columns)
 
     def lookup(self, codes: Mapping[Key, int]) -> ibis.Table:
         """The codes as an Arrow table beside the records."""
@@ -112,6 +116,23 @@ class DuckDBEngine:
             person_column=person_column,
             codes=self._codes,
         )
+        return self._opened(streams, columns)
+
+    def _open_frame(
+        self, source: FrameSource, columns: Sequence[str], person_column: str | None
+    ) -> list[Records]:
+        if source.records is None:
+            raise BugError("no table was handed over to be counted")
+        stream = open_frame(
+            source.shown,
+            source.records,
+            columns,
+            person_column=person_column,
+            codes=self._codes,
+        )
+        return self._opened([stream], columns)
+
+    def _opened(self, streams: Sequence[ParquetStream], columns: Sequence[str]) -> list[Records]:
         opened = []
         for number, stream in enumerate(streams):
             name = f"parquet_{number}"
@@ -125,17 +146,16 @@ class DuckDBEngine:
             opened.append(Records(table, partial(as_number, table), frozenset(stream.codes)))
         return opened
 
-    def _open_csv(self, columns: Sequence[str]) -> list[Records]:
-        source = self._source
+    def _open_csv(self, source: FileSource, columns: Sequence[str]) -> list[Records]:
         stream = open_csv(source.shown, self._files, columns, source.dialect)
         self._sent = partial(require_whole, stream.files, source.shown)
         self.stream("csv", stream.reader())
         table = ibis.table(dict.fromkeys(columns, "string"), name="csv")
         return [Records(table, partial(as_number, table, decimal=source.dialect.decimal))]
 
-    def _open_texts(self, columns: Sequence[str]) -> list[Records]:
-        stream = open_text_tables(self._source, self._files, columns)
-        self._sent = partial(require_whole_tables, stream, self._source.shown)
+    def _open_texts(self, source: FileSource, columns: Sequence[str]) -> list[Records]:
+        stream = open_text_tables(source, self._files, columns)
+        self._sent = partial(require_whole_tables, stream, source.shown)
         self.stream("texts", stream.reader())
         table = ibis.table(dict.fromkeys(columns, "string"), name="texts")
         return [Records(table, partial(as_number, table))]
@@ -149,7 +169,7 @@ def _statement(expression: ops.Node) -> str:
 
 @contextmanager
 def duckdb_engine(
-    source: FileSource,
+    source: FileSource | FrameSource,
     files: Sequence[Path],
     spill: Path,
     codes: Mapping[str, TextCodes] | None = None,

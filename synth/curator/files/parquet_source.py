@@ -1,9 +1,9 @@
-"""Parquet and Arrow files as streams of numbers and text; no value can make reading fail."""
+"""Parquet, Arrow and tables in memory as streams of numbers and text; no value makes them fail."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
-from synth.config.source_files import ARROW, file_kind
+from synth.config.source_files import ARROW, RecordsInMemory, file_kind
 from synth.curator.counting.lookup import TextCodes
 from synth.curator.engine import require_columns
 from synth.curator.files.arrow_file import arrow_batches, arrow_schema
@@ -59,12 +59,16 @@ class ParquetStream:
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        for batch in self.read():
+            yield self._streamed_batch(batch)
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The needed columns as they are in the files."""
         schema = self.schema
         texts = [each.name for each in self.read_as if _is_dictionary(each.type)]
         for path in self.files:
             if file_kind(path) == ARROW:
-                for batch in arrow_batches(path, schema.names, BATCH_ROWS):
-                    yield self._streamed_batch(batch)
+                yield from arrow_batches(path, schema.names, BATCH_ROWS)
                 continue
             footer = _footer(path)
             once = _read_once(footer, texts)
@@ -77,8 +81,7 @@ class ParquetStream:
                 pre_buffer=False,
                 coerce_int96_timestamp_unit="us",
             ) as file:
-                for batch in file.iter_batches(rows, columns=schema.names):
-                    yield self._streamed_batch(batch)
+                yield from file.iter_batches(rows, columns=schema.names)
 
     def _streamed_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = [self._streamed(batch.column(each.name), each) for each in self.read_as]
@@ -113,22 +116,60 @@ def open_parquet(
         schema = declared_schema(path)
         require_columns(columns, columns, schema.names, source=shown)
         files_of.setdefault(_streamed_schema(schema, columns, shown), []).append(path)
-    if person_column is not None:
-        declared = [declared_schema(path).field(person_column).type for path in files]
-        if len({_way_of_writing(kind) for kind in declared}) > 1 or any(
-            kinds.is_floating(kind) for kind in declared
-        ):
-            raise SourceError(
-                f"the source {shown} does not hold {person_column!r} as whole numbers, or as "
-                "text, in all its files",
-                why="one person written in two ways would count as two",
-                fix="write the column with one type, whole numbers or text, in every file",
-            )
-    wanted = {name: each for name, each in (codes or {}).items() if name != person_column}
+    _require_one_kind_of_person(shown, map(declared_schema, files), person_column)
     return [
-        ParquetStream(tuple(paths), schema, _of_texts(schema, wanted))
+        ParquetStream(tuple(paths), schema, _of_texts(schema, codes, person_column))
         for schema, paths in files_of.items()
     ]
+
+
+@dataclass(frozen=True)
+class FrameStream(ParquetStream):
+    """The needed columns of a table in memory."""
+
+    records: RecordsInMemory | None = None
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The needed columns as they are in the table."""
+        if self.records is not None:
+            yield from self.records.batches(self.read_as.names)
+
+
+def open_frame(
+    shown: str,
+    records: RecordsInMemory,
+    columns: Sequence[str],
+    *,
+    person_column: str | None,
+    codes: Mapping[str, TextCodes] | None = None,
+) -> ParquetStream:
+    """The named columns of a table in memory, as `open_parquet` gives those of files.
+
+    Raises: SourceError.
+    """
+    schema = records.schema
+    require_columns(columns, columns, schema.names, source=shown)
+    streamed = _streamed_schema(schema, columns, shown)
+    _require_one_kind_of_person(shown, [schema], person_column)
+    return FrameStream((), streamed, _of_texts(streamed, codes, person_column), records)
+
+
+def _require_one_kind_of_person(
+    shown: str, schemas: Iterable[pa.Schema], person_column: str | None
+) -> None:
+    """Refuse ids that are not written in one way: one person would count as two."""
+    if person_column is None:
+        return
+    declared = [schema.field(person_column).type for schema in schemas]
+    if len({_way_of_writing(kind) for kind in declared}) > 1 or any(
+        kinds.is_floating(kind) for kind in declared
+    ):
+        raise SourceError(
+            f"the source {shown} does not hold {person_column!r} as whole numbers, or as "
+            "text, in all its files",
+            why="one person written in two ways would count as two",
+            fix="write the column with one type, whole numbers or text, in every file",
+        )
 
 
 def declared_schema(path: Path) -> pa.Schema:
@@ -172,10 +213,12 @@ def _read_once(metadata: pq.FileMetaData, columns: Sequence[str]) -> list[str]:
     ]
 
 
-def _of_texts(schema: pa.Schema, codes: Mapping[str, TextCodes]) -> dict[str, TextCodes]:
-    """The codes of those columns that hold texts, each stored once."""
-    texts = {each.name for each in schema if _is_dictionary(each.type)}
-    return {name: found for name, found in codes.items() if name in texts}
+def _of_texts(
+    schema: pa.Schema, codes: Mapping[str, TextCodes] | None, person_column: str | None
+) -> dict[str, TextCodes]:
+    """The codes of those columns that hold texts, each stored once, but not of the persons'."""
+    texts = {each.name for each in schema if _is_dictionary(each.type)} - {person_column}
+    return {name: found for name, found in (codes or {}).items() if name in texts}
 
 
 def _way_of_writing(kind: pa.DataType) -> str:

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from synth.config import FileSource, PostgresSource, SourceConfig
+from synth.config import FileSource, FrameSource, PostgresSource, SourceConfig
 from synth.config.source_files import ARROW, CSV, PARQUET
 from synth.curator.files.csv_source import CsvFile, CsvStream, open_csv, read_header, require_whole
-from synth.curator.files.parquet_source import declared_schema, open_parquet
+from synth.curator.files.parquet_source import declared_schema, open_frame, open_parquet
 from synth.curator.files.text_tables import (
     FileCodebook,
     TextTables,
@@ -22,7 +22,7 @@ from synth.curator.files.text_tables import (
     require_whole_tables,
     text_table,
 )
-from synth.errors import SourceError
+from synth.errors import BugError, SourceError
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ def open_texts(
     """
     if isinstance(source, FileSource):
         yield FileTexts(source, files)
+    elif isinstance(source, FrameSource):
+        yield FrameTexts(source)
     elif isinstance(source, PostgresSource):
         from synth.curator.not_private.postgres_texts import PostgresTexts
 
@@ -196,3 +198,31 @@ class FileTexts:
         except SourceError:
             return False
         return True
+
+
+class FrameTexts:
+    """A table in memory."""
+
+    left_out = LeftOut()
+
+    def __init__(self, source: FrameSource) -> None:
+        """Nothing is read yet."""
+        if source.records is None:
+            raise BugError("no table was handed over to be looked at")
+        self._records, self._shown = source.records, source.shown
+
+    def find_columns(self) -> FoundColumns:
+        """See `SourceTexts.find_columns`."""
+        return FoundColumns.judged(
+            self._records.schema.names,
+            lambda name: open_frame(self._shown, self._records, [name], person_column=None),
+        )
+
+    @contextmanager
+    def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
+        """See `SourceTexts.streams`."""
+        yield [open_frame(self._shown, self._records, names, person_column=None).reader()]
+
+    def codebooks(self) -> dict[str, FileCodebook]:
+        """See `SourceTexts.codebooks`: a table in memory has none."""
+        return {}

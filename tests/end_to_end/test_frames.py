@@ -1,0 +1,281 @@
+"""Tables in memory are measured like files of the same records, and leave as little behind."""
+
+import io
+import os
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import synth
+from synth.config import load_config
+from synth.curator.files import frames
+from synth.curator.files.frames import ArrivingTable, records_of, send
+from synth.curator.not_private.exact_cells import exact_cells
+from synth.job import pipeline
+from synth.job.measuring_process import needed_columns, with_table
+from tests.conftest import PEOPLE, SMALL, merged
+
+CANARY = "canary-4711"
+IN_MEMORY = {"source": {"frame": True, "path": None}}
+PERSON = {"privacy": {"unit": {"column": "person", "max_records": 2}, "epsilon": 2}}
+
+
+def people():
+    return pd.read_csv(io.StringIO(PEOPLE), dtype=object, keep_default_na=False)
+
+
+def typed():
+    return pd.read_csv(io.StringIO(PEOPLE)).assign(sex=lambda t: t["sex"].astype("category"))
+
+
+def with_duplicates():
+    return pd.concat([people(), people()[["age"]]], axis=1)
+
+
+TABLES = {
+    "pandas-objects": people,
+    "pandas-typed": typed,
+    "pandas-arrow": lambda: typed().convert_dtypes(dtype_backend="pyarrow"),
+    "pandas-floats": lambda: people().assign(age=people()["age"].astype(float)),
+    "polars": lambda: pl.from_pandas(typed()),
+    "polars-texts": lambda: pl.read_csv(io.StringIO(PEOPLE), infer_schema=False),
+    "arrow": lambda: pa.Table.from_pandas(typed()),
+    "arrow-batch": lambda: pa.RecordBatch.from_pandas(typed()),
+}
+
+
+def rows_of(found):
+    return sorted(zip(*(each.tolist() for each in (*found.columns, found.counts)), strict=True))
+
+
+def counts(config, records, tmp_path):
+    """The exact counts of a table, by the code of a run."""
+    given = with_table(config, records)
+    found = exact_cells(given, given.source, (), directory=tmp_path)
+    return sorted(
+        zip(*(each.tolist() for each in found.columns), found.counts.tolist(), strict=True)
+    )
+
+
+def of_file(project, tmp_path, text, **changes):
+    config = load_config(project(people=text, **changes))
+    files = (config.source.path,)
+    found = exact_cells(config, config.source, files, directory=tmp_path)
+    return sorted(
+        zip(*(each.tolist() for each in found.columns), found.counts.tolist(), strict=True)
+    )
+
+
+def through_a_pipe(table, config):
+    """The table as it arrives in the measuring process."""
+    sent = io.BytesIO()
+    send(records_of(table), needed_columns(config), sent)
+    return ArrivingTable(io.BytesIO(sent.getvalue()))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_table_is_counted_as_the_file_of_its_records(kind, project, tmp_path):
+    config = load_config(merged(SMALL, IN_MEMORY))
+    wanted = of_file(project, tmp_path, PEOPLE)
+    table = TABLES[kind]()
+    assert counts(config, records_of(table), tmp_path) == wanted
+    assert counts(config, through_a_pipe(table, config), tmp_path) == wanted
+    assert sum(row[-1] for row in wanted) == 120
+
+
+@pytest.mark.parametrize("kind", ["pandas-objects", "polars", "arrow"])
+def test_the_whole_job_is_done_and_nothing_is_spent_twice(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    config = merged(SMALL, {"source": None})
+    outcome = synth.run(config, source=TABLES[kind]())
+    assert synth.verify(outcome.path).is_bit_for_bit
+    assert synth.Release(outcome.path).manifest["configuration"]["source"]["kind"] == "frame"
+    again = synth.run(config, TABLES[kind]())
+    assert again.was_there
+    assert "nothing spent" in capsys.readouterr().err
+    spelled_out = load_config(config, in_memory=True)
+    assert synth.run(spelled_out, TABLES[kind]()).was_there
+    assert synth.ledger(spelled_out).spent.epsilon == 1
+    report = synth.inspect(config, TABLES[kind]())
+    assert (report.records, report.troubles) == (120, ())
+    assert synth.evaluate(config, outcome.path, TABLES[kind]()).raw_records == 120
+    left = sorted(path.name for path in (tmp_path / "state" / "runs" / "small").iterdir())
+    assert left == ["lock", "measured-files.json", "measurements.parquet", "receipt.json",
+                    "reservation"]  # fmt: skip
+
+
+def test_a_run_that_was_measured_needs_no_table_any_more(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = load_config(merged(SMALL, IN_MEMORY))
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "_publish", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            synth.run(config, people())
+    assert synth.run(config).path.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (lambda: people().drop(columns="town"), "has no column 'town'"),
+        (with_duplicates, "more than one column 'age'"),
+        (lambda: people().assign(age=pd.to_timedelta(1, "D")), "a type that cannot be counted"),
+        (lambda: people().assign(age=1j), "a type that cannot be counted"),
+    ],
+)
+def test_columns_that_do_not_fit_are_told_of_as_for_files_and_cost_nothing(
+    table, sentence, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(synth.errors.SourceError, match=sentence) as refusal:
+        synth.run(merged(SMALL, IN_MEMORY), source=table())
+    assert "nothing was charged" in str(refusal.value)
+    assert not (tmp_path / "outputs" / "small").exists()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("table", [PEOPLE, 7, {"age": [1]}, pl.LazyFrame(), pa.array([1])])
+def test_what_is_no_table_is_refused(table):
+    with pytest.raises(synth.errors.SourceError, match="no table that can be counted"):
+        synth.run(merged(SMALL, IN_MEMORY), source=table)
+
+
+def test_a_table_goes_with_a_source_that_says_so_alone(project):
+    with pytest.raises(synth.errors.ConfigError, match="frame: true"):
+        synth.run(project(), source=people())
+    with pytest.raises(synth.errors.ConfigError, match="frame: true"):
+        synth.run(load_config(project()), source=people())
+    with pytest.raises(synth.errors.ConfigError, match="another place"):
+        load_config(merged(SMALL, {"source": {"frame": False, "path": None}}))
+    with pytest.raises(synth.errors.SourceError, match="none were handed over"):
+        synth.run(project(people=None, **IN_MEMORY))
+    with pytest.raises(synth.errors.ConfigError, match="keep, because only files"):
+        load_config(merged(SMALL, {"source": {"frame": True, "path": None, "disposal": "delete"}}))
+
+
+class Hostile:
+    """An object whose text is an error that tells a value."""
+
+    def __str__(self) -> str:
+        raise ValueError(CANARY)
+
+
+AWKWARD = [
+    None, np.nan, pd.NA, pd.NaT, float("inf"), 10**5_000, -7, np.int8(3), np.float32(1.5), True,
+    np.bool_(0), b"\xff", "\ud800", "34", Decimal("1E-3"), Decimal("NaN"), date(2020, 1, 2),
+    datetime(2020, 1, 2, 3, 4, 5, 6), datetime(2020, 1, 2, 3, tzinfo=UTC), [1, 2], {"a": 1},
+    Hostile(), object(), np.datetime64("2020-01-02"), 1 + 2j, Decimal("sNaN"),
+]  # fmt: skip
+
+
+def test_no_value_of_an_object_column_stops_or_changes_anything_but_its_own_record(tmp_path):
+    config = load_config(merged(SMALL, IN_MEMORY))
+    table = pd.DataFrame({"age": AWKWARD, "sex": AWKWARD[::-1], "town": AWKWARD}, dtype=object)
+    assert records_of(table).schema == records_of(table.iloc[:0]).schema
+    alone = [
+        row
+        for place in range(len(table))
+        for row in counts(config, records_of(table.iloc[[place]]), tmp_path)
+    ]
+    together = counts(config, through_a_pipe(table, config), tmp_path)
+    assert sum(row[-1] for row in together) == len(AWKWARD)
+    assert sorted({row[:-1] for row in alone}) == [row[:-1] for row in together]
+
+
+def test_texts_of_objects_are_those_of_columns_with_a_type():
+    found = [frames._text(value) for value in AWKWARD]
+    assert found[:4] == [None] * 4
+    assert found[6:11] == ["-7", "3", "1.5", "true", "false"]
+    assert found[14:19] == [
+        "0.001",
+        None,
+        "2020-01-02",
+        "2020-01-02 03:04:05",
+        "2020-01-02 03:00:00Z",
+    ]
+    assert found[21] == frames.UNREADABLE
+    typed = pa.array([datetime(2020, 1, 2, 3, 4, 5)], pa.timestamp("us"))
+    assert typed.cast(pa.string())[0].as_py().startswith(found[17])
+
+
+def test_the_types_of_a_table_do_not_depend_on_its_records():
+    for make in TABLES.values():
+        table = make()
+        if isinstance(table, pd.DataFrame):
+            assert records_of(table).schema == records_of(table.iloc[:0]).schema
+
+
+def test_persons_are_bounded_as_in_files(project, tmp_path):
+    text = (
+        "person,age,sex,town\n"
+        + "1,34,Female,Nord\n1,35,Female,Nord\n1,36,Female,Nord\n2,1,Male,Nord\n"
+    )
+    wanted = of_file(project, tmp_path, text, **PERSON)
+    config = load_config(merged(SMALL, IN_MEMORY | PERSON))
+    table = pd.read_csv(io.StringIO(text))
+    assert counts(config, through_a_pipe(table, config), tmp_path) == wanted
+    assert sum(row[-1] for row in wanted) == 3
+    floats = table.assign(person=table["person"].astype(float))
+    with pytest.raises(synth.errors.SourceError, match="as whole numbers, or as text"):
+        counts(config, records_of(floats), tmp_path)
+
+
+def test_a_table_that_is_not_sent_whole_is_refused(tmp_path):
+    config = load_config(merged(SMALL, IN_MEMORY))
+    sent = io.BytesIO()
+    send(records_of(people()), needed_columns(config), sent)
+    for cut in (1, len(frames.WHOLE), len(frames.WHOLE) + 8, 200, 4_000):
+        arriving = ArrivingTable(io.BytesIO(sent.getvalue()[:-cut]))
+        with pytest.raises(synth.errors.SourceError, match="could not be read to its end"):
+            counts(config, arriving, tmp_path)
+
+
+LEAKS = f"""
+import sys, pandas as pd, synth
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from synth.curator.files import frames
+from tests.conftest import SMALL, merged
+way = sys.argv[1]
+sexes = ["Male", "{CANARY}", "Female"]
+table = pd.DataFrame({{"age": [1] * 3, "sex": sexes, "town": ["Nord"] * 3}})
+if way == "fails":
+    def fails(values, kind, _arrow=frames._arrow):
+        raise ValueError(list(values))
+    frames._arrow = fails
+try:
+    synth.run(merged(SMALL, {{"source": None}}), source=table)
+except synth.errors.SynthError as error:
+    print(error.exit_code, error)
+"""
+
+
+@pytest.mark.parametrize("way", ["works", "fails"])
+def test_no_value_is_told_or_written_whatever_happens(way, tmp_path):
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LEAKS, way], cwd=tmp_path, capture_output=True, text=True,
+        env=environment, check=True,
+    )  # fmt: skip
+    assert ("1 the source could not be read to its end" in done.stdout) == (way == "fails")
+    assert CANARY not in done.stdout + done.stderr
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or CANARY.encode() not in path.read_bytes(), path
+
+
+def test_a_draft_of_a_table_names_it_and_is_marked(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    drafted = synth.draft(pl.from_pandas(typed()), "drafted.yaml")
+    text = drafted.path.read_text(encoding="utf-8")
+    assert "  frame: true\n" in text
+    assert "Nord" in text
+    with pytest.raises(synth.errors.ConfigError, match="CONFIRM"):
+        synth.inspect(drafted.path, typed())
+    assert "PRIVATE" in capsys.readouterr().err
