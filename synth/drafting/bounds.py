@@ -12,7 +12,8 @@ SINGLE_NUMBERS = 50
 """A range of at most so many whole numbers gets a bin for each."""
 
 LARGEST_SHARE = 0.5
-"""Equal bins are left for others where one of them would hold more of the records."""
+LARGEST_SHARE_OF_TWO = 0.85
+"""Equal bins are left for others where one, or two, of them would hold more of the records."""
 
 
 def round_width(span: Fraction, *, bins: int) -> Fraction:
@@ -64,14 +65,16 @@ def number_edges(low: Fraction, high: Fraction) -> tuple[Fraction, ...]:
     return tuple(width * number for number in range(first, last + 1))
 
 
-def largest_share(edges: Sequence[Fraction], quantiles: Sequence[Fraction]) -> float:
-    """About the part of the records that the fullest bin holds; values beyond count in the last."""
+def are_crowded(edges: Sequence[Fraction], quantiles: Sequence[Fraction]) -> bool:
+    """Whether one or two bins would hold nearly all records; values beyond count in the last."""
     if not quantiles:
-        return 0.0
+        return False
     bins = [0] * (len(edges) - 1)
     for number in quantiles:
         bins[min(max(bisect.bisect_right(edges, number) - 1, 0), len(bins) - 1)] += 1
-    return max(bins) / len(quantiles)
+    *_, second, first = sorted([0, *bins])
+    share, of_two = first / len(quantiles), (first + second) / len(quantiles)
+    return share > LARGEST_SHARE or of_two > LARGEST_SHARE_OF_TWO
 
 
 def ladder(

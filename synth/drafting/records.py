@@ -23,12 +23,11 @@ from synth.curator.not_private.missing_codes import MOST_CODES
 from synth.curator.not_private.persons import is_called_identifier
 from synth.domain import format_number
 from synth.drafting.bounds import (
-    LARGEST_SHARE,
     SINGLE_NUMBERS,
+    are_crowded,
     equal_edges,
     integer_bounds,
     ladder,
-    largest_share,
     nearest_round,
     number_edges,
 )
@@ -144,6 +143,13 @@ def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]
         DraftColumn(name, left_out="the header has this name twice") for name in table.repeated
     ]
     unit = "" if table.person is None else table.person.column
+    refused += [
+        DraftColumn(
+            "",
+            left_out="the header gives it no name, as programs write an index of rows",
+            kept_by="name it in a copy",
+        )
+    ] * table.has_unnamed
     return (
         *(
             DraftColumn(column.name, left_out="the unit of privacy: counted by, never published")
@@ -270,6 +276,8 @@ def _labelled(column: InferredColumn) -> DraftColumn:
     entries, advice = _with_labels(column, levels, (Entry("type", "categorical"),))
     if not all(map(publishable, levels)):
         advice += (UNPUBLISHABLE,)
+    if any(code in levels for code in column.codes):
+        advice += ("is a level far from the others a missing value? Then list it under `missing`",)
     entries = (entries[0], Entry("levels", levels), *_fits_nowhere(column, levels), *entries[1:])
     return DraftColumn(column.name, (*entries, SOURCE), advice)
 
@@ -369,10 +377,10 @@ def _whole_bins(
 ) -> tuple[list[Entry], list[str]]:
     """Bins of whole numbers: equal ones if they part the records, else those of a ladder."""
     found, advice = integer_bounds(int(low), int(high)), []
-    if found[2] > 1 and largest_share(equal_edges(*found), quantiles) > LARGEST_SHARE:
+    if found[2] > 1 and are_crowded(equal_edges(*found), quantiles):
         found = integer_bounds(int(quantiles[1]), int(quantiles[-2]))
         advice = [TAILS]
-        if largest_share(equal_edges(*found), quantiles) > LARGEST_SHARE:
+        if are_crowded(equal_edges(*found), quantiles):
             edges = ladder(low, high, quantiles, least=Fraction(1))
             return [Entry("edges", Numbers(tuple(map(format_number, edges))))], [LADDER]
     keys = ("minimum", "maximum", "bin_width")
@@ -384,9 +392,9 @@ def _bins(
 ) -> tuple[list[Entry], list[str]]:
     """Bins of other numbers: equal ones if they part the records, else those of a ladder."""
     edges, advice = number_edges(low, high), []
-    if largest_share(edges, quantiles) > LARGEST_SHARE:
+    if are_crowded(edges, quantiles):
         edges, advice = number_edges(quantiles[1], quantiles[-2]), [TAILS]
-    if largest_share(edges, quantiles) > LARGEST_SHARE:
+    if are_crowded(edges, quantiles):
         edges, advice = ladder(low, high, quantiles), [LADDER]
     return [Entry("edges", Numbers(tuple(map(format_number, edges))))], advice
 

@@ -393,6 +393,16 @@ def test_a_file_that_is_read_wrongly_is_told_with_the_option_that_mends_it(
     assert "LOOK" not in done.stderr
 
 
+def test_an_index_without_a_name_is_left_out_and_the_rest_drafted(tmp_path):
+    people()[["age", "sex"]].to_csv(tmp_path / "people.csv")
+    done = synth("draft", "people.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "--no-header" not in done.stderr
+    columns, _, text = drafted(tmp_path / "config.yaml")
+    assert list(columns) == ["age", "sex"]
+    assert '# left out: "": the header gives it no name' in text
+
+
 def test_a_file_without_names_gets_some_that_must_be_confirmed(tmp_path):
     rows = "".join(f"{n % 7},{'fm'[n % 2]}\n" for n in range(60))
     (tmp_path / "people.csv").write_text(rows)

@@ -109,6 +109,8 @@ class InferredTable:
     repeated: tuple[str, ...]
     source: SourceConfig
     """As it was read: with names for its columns, if they were asked for."""
+    has_unnamed: bool = False
+    """Whether the header leaves the name of a column empty."""
     person: RecordsOfPersons | None = None
     """The column that seems to say whose a record is, if several records are one person's."""
 
@@ -162,9 +164,10 @@ def _infer(
 ) -> InferredTable:
     with open_texts(source, files, spill) as texts:
         found = texts.find_columns()
-        names = found.names
+        names = tuple(filter(None, found.names))
+        has_unnamed = len(names) < len(found.names)
         if not names:
-            return InferredTable((), found.uncountable, found.repeated, source)
+            return InferredTable((), found.uncountable, found.repeated, source, has_unnamed)
         codebooks = texts.codebooks()
         words = [(*MISSING_WORDS, *codebooks.get(name, NO_CODEBOOK).missing) for name in names]
         with _records(source, texts, names, spill) as connection:
@@ -193,7 +196,9 @@ def _infer(
         if found_persons:
             with _records(source, texts, found_persons[:1], spill) as connection:
                 person = records_of_persons(connection, found_persons)
-    return InferredTable(tuple(columns), found.uncountable, found.repeated, source, person)
+    return InferredTable(
+        tuple(columns), found.uncountable, found.repeated, source, has_unnamed, person
+    )
 
 
 def _column(

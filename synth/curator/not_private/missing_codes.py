@@ -34,7 +34,7 @@ def missing_codes(
     `found` says how often the numbers of CODES occur; `low` and `high` are the bounds of all
     others, and `distinct` is about how many different numbers there are.
     """
-    if low is None or high is None:
+    if low is None or high is None or low == high:
         return frozenset()
     while low - 1 in found and low < 0:
         low -= 1

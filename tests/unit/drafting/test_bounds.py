@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.drafting.bounds import (
-    LARGEST_SHARE,
     MOST_BINS,
     SINGLE_NUMBERS,
+    are_crowded,
     integer_bounds,
     ladder,
-    largest_share,
     nearest_round,
     number_edges,
     round_down,
@@ -103,16 +102,26 @@ def test_skewed_amounts_lie_apart_on_a_ladder_and_not_in_equal_bins(sigma):
     numbers = [math.exp(drawn.gauss(6, sigma)) for _ in range(3_000)] + [0.0] * 1_000
     quantiles = at_equal_ranks(numbers)
     low, high = Fraction(0), Fraction(max(numbers))
-    assert largest_share(number_edges(low, high), quantiles) > LARGEST_SHARE
+    assert are_crowded(number_edges(low, high), quantiles)
     edges = ladder(low, high, quantiles)
-    assert largest_share(edges, quantiles) <= LARGEST_SHARE
+    assert not are_crowded(edges, quantiles)
     assert len(edges) <= 2 * MOST_BINS
     assert edges[0] == 0
     beside_zero = sum(0 < number < edges[1] for number in numbers)
     assert beside_zero < 0.06 * len(numbers), "zero has a bin of its own"
 
 
-def test_the_fullest_bin_by_hand():
-    assert largest_share((0, 1, 2), tuple(map(Fraction, (0, 0, 1, 5)))) == 0.5
-    assert largest_share((0, 1, 2), tuple(map(Fraction, (-3, 0, 0, 5)))) == 0.75
-    assert largest_share((0, 1), ()) == 0.0
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((0, 0, 1, 1, 2, 2, 3, 3), False),
+        ((0, 0, 0, 0, 0, 1, 2, 3), True),
+        ((-9, -1, 0, 0, 0, 1, 2, 3), True),
+        ((0, 0, 0, 0, 1, 1, 1, 1, 1, 2), True),
+        ((0, 0, 0, 0, 1, 1, 1, 1, 2, 3), False),
+        ((), False),
+    ],
+)
+def test_bins_are_crowded_where_one_or_two_hold_nearly_all(numbers, expected):
+    edges = tuple(map(Fraction, range(5)))
+    assert are_crowded(edges, tuple(map(Fraction, numbers))) is expected
