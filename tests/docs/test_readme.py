@@ -10,7 +10,7 @@ import pytest
 
 from tests.command_line import synth
 from tests.conftest import PEOPLE
-from tests.end_to_end.test_draft import confirmed
+from tests.end_to_end.test_confirm import ANSWERS, held
 from tests.unit.audit.conftest import SIZES
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +82,7 @@ def test_every_other_command_works_on_that_release(clone):
 
 def test_a_file_of_ones_own_goes_from_a_draft_to_a_release(tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
-    draft, *later = (line.split("#")[0] for line in block("commands: own").splitlines())
+    draft, confirm, *later = (line.split("#")[0] for line in block("commands: own").splitlines())
     assert [words_of(line)[0] for line in later] == ["inspect", "plan", "rehearse", "run"]
     drafted = synth(*words_of(draft), cwd=tmp_path)
     assert drafted.returncode == 0, drafted.stderr
@@ -92,8 +92,10 @@ def test_a_file_of_ones_own_goes_from_a_draft_to_a_release(tmp_path):
         refused = synth(*words_of(line), cwd=tmp_path)
         assert refused.returncode == 2
         assert "!CONFIRM" in refused.stderr
-    confirmed(config)
+    assert words_of(confirm) == ["confirm", config.name]
+    code, shown = held(config)
+    assert code == 0, shown
     for line in later:
         done = synth(*words_of(line), cwd=tmp_path)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
-    assert (tmp_path / "outputs" / "my-release" / "index.html").is_file()
+    assert (tmp_path / "outputs" / ANSWERS["release.id"] / "index.html").is_file()
