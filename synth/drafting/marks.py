@@ -8,12 +8,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
 from synth.config.schema.problems import Place
-from synth.config.schema.yaml_tree import TAG
+from synth.config.schema.yaml_tree import READ_IN_TWO_WAYS, TAG
 
 TO_BE_GIVEN = "to be given"
 """Stands for what nobody has given yet, while the rest is checked."""
@@ -145,8 +147,11 @@ def without_private_comments(text: str) -> str:
 @functools.lru_cache(maxsize=4)
 def _root(text: str) -> yaml.Node | None:
     """The nodes of the text, which nobody changes; the next question is about the same text."""
-    root: yaml.Node | None = yaml.compose(text, Loader=yaml.BaseLoader)
-    return root
+    loader: Any = getattr(yaml, "CBaseLoader", None)
+    if loader is not None and not any(character in text for character in READ_IN_TWO_WAYS):
+        with suppress(yaml.YAMLError):  # which the parser in Python may still read
+            return yaml.compose(text, Loader=loader)
+    return yaml.compose(text, Loader=yaml.BaseLoader)
 
 
 def _spots(text: str) -> list[Spot]:
