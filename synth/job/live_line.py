@@ -21,19 +21,22 @@ RATE_OVER_SECONDS = 20.0
 class LiveLine:
     """One line below the log, redrawn in place and gone without a trace when the job is done.
 
-    It is a `synth.progress.Watcher`. The cursor is never hidden, so that a job that is killed
-    leaves a terminal that works. A terminal that went away stops the line, not the job.
+    In a notebook it is a widget. It is a `synth.progress.Watcher`. The cursor is never hidden, so
+    that a job that is killed leaves a terminal that works. A terminal that went away stops the
+    line, not the job.
     """
 
-    def __init__(self, terminal: TextIO, what: str) -> None:
-        """Draw on this terminal; `what` is shown until a stage is entered."""
+    def __init__(self, terminal: TextIO | None, what: str) -> None:
+        """Draw on this terminal, or in the notebook; `what` is shown until a stage is entered."""
         self._what = what
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False, table_column=_one_line()),
             _BarOfKnownTotal(),
             _Figures(table_column=_one_line()),
-            console=_Terminal(file=terminal, force_terminal=True),
+            console=Console(force_jupyter=True)
+            if terminal is None
+            else _Terminal(file=terminal, force_terminal=True),
             refresh_per_second=REDRAWN_PER_SECOND,
             speed_estimate_period=RATE_OVER_SECONDS,
             transient=True,

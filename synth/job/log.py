@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from synth import progress
@@ -119,11 +120,13 @@ class StageLog(Log):
             print(f"{mark}{record.message}", file=stream, flush=True)
 
     def doing(self, what: str) -> AbstractContextManager[None]:
-        """Show what is under way, on a terminal only.
+        """Show what is under way, on a terminal or in a notebook only.
 
         Standard error is written to by a descriptor of its own, since the curator silences the
         usual one while raw data are open; nothing but the live line is written there.
         """
+        if self._stream is None and is_notebook():
+            return _showing_in_notebook(what)
         is_terminal = (self._stream or sys.stderr).isatty()
         return self._showing(what) if is_terminal else nullcontext()
 
@@ -140,6 +143,20 @@ class StageLog(Log):
             self._live = None
             if self._stream is None:
                 terminal.close()
+
+
+def is_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this, and can show a widget."""
+    return "ipykernel" in sys.modules and find_spec("ipywidgets") is not None
+
+
+@contextmanager
+def _showing_in_notebook(what: str) -> Iterator[None]:
+    """Show a bar as a widget of the cell; lines go to standard error, as without it."""
+    from synth.job.live_line import LiveLine  # as above
+
+    with LiveLine(None, what) as live, progress.watched_by(live):
+        yield
 
 
 class JsonLog(Log):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth.config import Config, config_from_public
-from synth.domain import Attribute, Margin
+from synth.domain import Attribute, Margin, format_number
 from synth.domain.counts import Counts
 from synth.errors import ConfigError, VerificationError
 from synth.measurements import Measurements
@@ -28,6 +32,9 @@ from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.readback import ReadbackError, open_parquet, published_counts
 
 T = TypeVar("T")
+
+ROWS_SHOWN, MOST_SHOWN = 5, 20
+"""How many rows and columns a notebook shows of a release."""
 
 DTYPES = {
     "text": "string",
@@ -193,5 +200,77 @@ class Release:
     ) -> VerificationError:
         return VerificationError(self.path.name or str(self.path), findings, fix=fix)
 
+    def first_rows(self, count: int) -> list[list[str]]:
+        """The first synthetic rows as texts, a missing value as an empty one; no others are read.
+
+        Raises: VerificationError.
+        """
+        name = PARQUET if "parquet" in self.config.output.formats else CSV
+        rows = self.manifest["post_processing"]["rows"]["number"]
+        columns = published_columns(self.config.universe, self.config.output.bins)
+        try:
+            with self._opened(name) as file:
+                if name == CSV:
+                    lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline=""))
+                    return list(islice(lines, 1, count + 1))
+                batches = open_parquet(file, columns, rows=rows).iter_batches(count)
+                found = next(batches).to_pylist() if rows else []
+        except (ValueError, OSError, pa.ArrowException, csv.Error, StopIteration):
+            raise self._refused([f"{name}: cannot be read as rows"]) from None
+        return [list(map(_as_text, row.values())) for row in found]
+
     def __repr__(self) -> str:
         return f"Release({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: title, guarantee, the first rows, and how exact counts are.
+
+        Ensures: every name and value is escaped, so that none can be markup.
+        """
+        config, rows = self.config, self.manifest["post_processing"]["rows"]["number"]
+        columns = published_columns(config.universe, config.output.bins)
+        shown = [column.name for column in columns][:MOST_SHOWN]
+        first = [row[:MOST_SHOWN] for row in self.first_rows(ROWS_SHOWN)]
+        left_out = len(columns) - len(shown)
+        queries = self.manifest["quality"]["prediction"]["queries"]
+        accuracy = [
+            [str(each["columns"]), *(_exactness(each[which]) for which in ("best", "worst"))]
+            for each in queries
+        ]
+        privacy = config.privacy
+        delta = f", delta {format_number(privacy.delta)}" if privacy.delta else ""
+        unit = "one record" if privacy.unit == "record" else "all records of one person"
+        return "".join(
+            [
+                f"<h3>{escape(config.release.title)}</h3>",
+                f"<p>{rows:,} synthetic rows, {len(columns)} columns. Differentially private: ",
+                f"epsilon {format_number(privacy.epsilon)}{delta}, {privacy.neighbours}, ",
+                f"protects {unit}. No row is a person.</p>",
+                _html_table(shown, first),
+                f"<p>and {left_out} more columns</p>" if left_out else "",
+                "<p>How exact a count of combinations of so many columns is, 95 %, in records: ",
+                "the most and the least exact table</p>" if accuracy else "not predicted</p>",
+                _html_table(["columns", "most exact", "least exact"], accuracy),
+            ]
+        )
+
+
+def _as_text(value: object) -> str:
+    """A value of Parquet as CSV would have it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _exactness(query: dict[str, Any]) -> str:
+    return f"{', '.join(query['attributes'])}: ±{query['half_width_95_records']:,}"
+
+
+def _html_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(text)}</th>" for text in headings)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

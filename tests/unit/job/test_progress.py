@@ -9,14 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from rich.progress import Task
 
 from synth import progress
 from synth.job.live_line import LiveLine, figures
-from synth.job.log import StageLog
+from synth.job.log import StageLog, is_notebook
 from synth.job.messages import ToldParent, pass_on
 from synth.progress import Stage, Step, advance, stage, watched_by, while_raw_data_are_open
 from tests.command_line import synth, words_of_synth
@@ -347,3 +349,61 @@ def test_a_run_that_is_killed_while_it_draws_leaves_terminal_and_state_in_order(
         time.sleep(0.1)
     assert again.returncode == 0, again.stderr
     assert synth("verify", path.parent / "outputs" / "small").returncode == 0
+
+
+class Widget:
+    """As much of ipywidgets.Output as rich uses."""
+
+    def __init__(self):
+        self.closed = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def clear_output(self, wait):
+        assert wait
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_notebook_shows_stages_and_figures_in_a_widget_of_its_own(monkeypatch, capsys):
+    displayed = []
+    modules = {
+        "ipykernel": {},
+        "ipywidgets": {"Output": Widget, "__spec__": object()},
+        "IPython": {},
+        "IPython.display": {"display": displayed.append},
+    }
+    for name, content in modules.items():
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        vars(sys.modules[name]).update(content)
+    assert is_notebook()
+    log = StageLog()
+    with log.doing("measuring"), stage(Stage.NOISE, part=1, parts=2):
+        advance(250, 1000, "cells")
+        log.done("note", "a line of the log")
+        time.sleep(0.5)
+    widget, *drawn = displayed
+    shown = "".join(each.text for each in drawn)
+    assert "measuring" in shown
+    assert "adding noise (1 of 2)" in shown
+    assert "250 of 1,000 cells" in shown
+    assert widget.closed
+    assert capsys.readouterr() == ("", "a line of the log\n")
+
+
+@pytest.mark.parametrize("missing", ["ipykernel", "ipywidgets"])
+def test_without_a_kernel_or_widgets_a_notebook_shows_lines_alone(missing, monkeypatch, capsys):
+    for name in {"ipykernel", "ipywidgets"} - {missing}:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        sys.modules[name].__spec__ = ModuleSpec(name, None)
+    assert not is_notebook()
+    log = StageLog()
+    with log.doing("measuring"), stage(Stage.NOISE):
+        advance(1, 2, "cells")
+        log.done("note", "a line of the log")
+    assert capsys.readouterr() == ("", "a line of the log\n")

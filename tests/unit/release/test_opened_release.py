@@ -1,6 +1,7 @@
 """A release folder opened from Python: types, counts, marginals, and what is no release."""
 
 import io
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -149,3 +150,60 @@ def test_totals_bound_parts_and_wholes(measured):
 def test_options_that_make_no_sense_are_refused(released, options, words):
     with pytest.raises(QueryError, match=words):
         synth.intervals(released(**BUSY).folder, queries="age=18", **options)
+
+
+class Cells(HTMLParser):
+    """The texts of the cells of all tables, and every tag."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.tags, self.text, self.is_cell = [], set(), "", False
+
+    def handle_starttag(self, tag, attrs):
+        assert not attrs
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        self.is_cell = tag in ("td", "th")
+        if self.is_cell:
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):  # noqa: ARG002
+        self.is_cell = False
+
+    def handle_data(self, data):
+        self.text += data
+        if self.is_cell:
+            self.rows[-1][-1] += data
+
+
+@pytest.mark.parametrize("formats", [["csv"], ["parquet"]])
+def test_a_notebook_shows_title_guarantee_first_rows_and_exactness(released, formats):
+    made = released(
+        **BUSY | {"release": {"title": "<script>alert(1)</script> & more"}},
+        output={"formats": formats},
+    )
+    release = synth.Release(made.folder)
+    found = Cells()
+    found.feed(release._repr_html_())
+    assert found.tags == {"h3", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    assert found.text.startswith("<script>alert(1)</script> & more")
+    assert "epsilon 1, add-remove" in found.text
+    assert found.rows[0] == ["age", "gain, in $", "town"]
+    frame = release.frame().head(5)
+    assert [row[0] for row in found.rows[1:6]] == [
+        "" if v is pd.NA else str(v) for v in frame["age"]
+    ]
+    assert [row[2] for row in found.rows[1:6]] == ["" if v is pd.NA else v for v in frame["town"]]
+    assert found.rows[6] == ["columns", "most exact", "least exact"]
+    assert found.rows[7][0] == "1"
+    assert "±" in found.rows[7][1]
+
+
+@pytest.mark.parametrize("formats", [["csv"], ["parquet"]])
+def test_a_release_that_was_damaged_is_refused_by_a_notebook_too(released, formats):
+    made = released(**BUSY, output={"formats": formats})
+    path = made.folder / f"synthetic.{formats[0]}"
+    path.write_bytes(b"\xff" + path.read_bytes()[: len(path.read_bytes()) // 2])
+    with pytest.raises(VerificationError):
+        synth.Release(made.folder)._repr_html_()
