@@ -1,6 +1,6 @@
 """From noisy measurements to a non-negative table, and from that to whole counts."""
 
-from synth.estimate.any_size import Estimate, estimate, moved_records
+from synth.estimate.any_size import Estimate, estimate, moved_records, rows_are_drawn
 from synth.estimate.gate import judge
 from synth.estimate.gate_repair import PublicSeeds, gated
 from synth.estimate.rounding import rake, required_atoms, round_counts
@@ -17,4 +17,5 @@ __all__ = [
     "rake",
     "required_atoms",
     "round_counts",
+    "rows_are_drawn",
 ]

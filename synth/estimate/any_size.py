@@ -12,6 +12,7 @@ from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import estimate_whole
 from synth.measurements import Measurements
 from synth.planning.costs import draws_cells, is_held
+from synth.planning.look import is_modelled, problem_to_plan
 
 
 class Estimate(Protocol):
@@ -35,7 +36,7 @@ def estimate(measurements: Measurements, config: Config, *, drawn_seed: int) -> 
     """Fit one non-negative table of counts to all noisy tables.
 
     Which way is taken is a public rule: rows are drawn from a model of all columns where
-    `draws_cells` says so; else the whole table is held where `is_held` says so, or passed over
+    `rows_are_drawn` says so; else the whole table is held where `is_held` says so, or passed over
     block by block.
 
     Privacy: post-processing of the measurements and the public configuration; `drawn_seed` is
@@ -43,11 +44,22 @@ def estimate(measurements: Measurements, config: Config, *, drawn_seed: int) -> 
     Ensures: the same bytes for the same input, whatever the number of threads.
     Raises: BugError if there is no table, or one does not have the size of its margin.
     """
-    if draws_cells(measurements.table_events, config.universe):
+    if rows_are_drawn(measurements, config):
         return estimate_listed(measurements, config, seed=drawn_seed)
     if not is_held(config.universe):
         return estimate_blocks(measurements, config)
     return estimate_whole(measurements, config)
+
+
+def rows_are_drawn(measurements: Measurements, config: Config) -> bool:
+    """Whether rows are drawn from one model of all columns, as `draws_cells` says of such tables.
+
+    Privacy: post-processing of the measurements and the public configuration.
+    """
+    look = measurements.look
+    problem = problem_to_plan(config, None if look is None else look.noisy_counts)
+    modelled = is_modelled(problem, records=measurements.noisy_records)
+    return draws_cells(measurements.table_events, config.universe, modelled=modelled)
 
 
 def moved_records(
@@ -59,7 +71,7 @@ def moved_records(
     to whole numbers of 2^-30 records first, and has no last digits that count. `drawn` and
     `rounding` are the public seeds.
     """
-    if draws_cells(measurements.table_events, config.universe):
+    if rows_are_drawn(measurements, config):
         estimated = estimate_listed(measurements, config, seed=drawn)
         return estimated.moved(published, rounding, config.universe.shape)
     if not is_held(config.universe):

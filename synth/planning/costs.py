@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import mean
 
 from synth.domain import DENSE_LIMIT_CELLS, Universe
+from synth.planning.after_nonnegativity import THIN
 from synth.planning.listed import stored_cells
 from synth.planning.problem import ASSUMED_RECORDS
 from synth.privacy import TableEvent
@@ -82,20 +83,21 @@ def is_held(universe: Universe) -> bool:
     return universe.size <= (HELD_CELLS_WITH_HIERARCHIES if has_hierarchies else HELD_CELLS)
 
 
-def draws_cells(events: Sequence[TableEvent], universe: Universe) -> bool:
+def draws_cells(events: Sequence[TableEvent], universe: Universe, *, modelled: bool) -> bool:
     """Whether the rows are drawn from one model of all columns that is fitted to these tables.
 
     So it is where cells are listed, in every universe beyond `DENSE_LIMIT_CELLS`, and in one too
-    large to be held of which only small tables are measured: what they tell is about a few columns
-    each, and to pass over every cell would cost time and say no more.
+    large to be held of which only small tables are measured, if it is thin (`modelled`: noise hides
+    most records, or most cells are empty). There to pass over every cell would cost time and say no
+    more; where records fill the cells, it says up to ten times more.
 
-    Privacy: a function of the public universe and of planned or measured tables.
+    Privacy: a function of the public universe, of planned or measured tables, and of `modelled`.
     """
     if any(event.threshold is not None for event in events):
         return True
     if universe.size > DENSE_LIMIT_CELLS:
         return True
-    return not is_held(universe) and are_small(events, universe)
+    return modelled and not is_held(universe) and are_small(events, universe)
 
 
 def are_small(events: Sequence[TableEvent], universe: Universe) -> bool:
@@ -130,7 +132,7 @@ def forecast_costs(
     measured = sum(stored_cells(event, records) for event in events)
     lists = [event for event in events if event.threshold]
     columns = len(universe.attributes)
-    drawn = draws_cells(events, universe)
+    drawn = draws_cells(events, universe, modelled=universe.size > THIN * records)
     if drawn:
         listed = sum(stored_cells(event, records) for event in lists)
         filled = max(listed, min(records, universe.size))

@@ -133,12 +133,13 @@ def plan_look(config: Config) -> Look | None:
     return look_of(problem_of(config))
 
 
-def is_modelled(problem: Problem) -> bool:
+def is_modelled(problem: Problem, *, records: float | None = None) -> bool:
     """Whether small tables are planned for one model of all columns, as above the dense limit.
 
     It is where noise hides most records: a look tells, or in a universe too large to be held so
     many cells for every record that it is thin. Not for three columns of several codes or fewer, of
-    which the forecast knows nothing, nor with hierarchies in a universe that is held.
+    which the forecast knows nothing, nor with hierarchies in a universe that is held. Where tables
+    were measured, `records` is the number that they tell.
 
     Privacy: a function of the public problem and of noisy counts.
     """
@@ -149,7 +150,8 @@ def is_modelled(problem: Problem) -> bool:
         return False
     if seen is not None and seen.visible is not None:
         return seen.visible <= TOGETHER
-    return not is_held(universe) and universe.size > THIN * problem.records
+    number = problem.records if records is None else records
+    return not is_held(universe) and universe.size > THIN * number
 
 
 def left_to_plan(problem: Problem, noisy_counts: Sequence[int] | None = None) -> Problem:

@@ -9,11 +9,10 @@ from typing import Any
 
 from synth.config import Config
 from synth.domain.counts import Counts
-from synth.estimate import PublicSeeds, estimate, gated
+from synth.estimate import PublicSeeds, estimate, gated, rows_are_drawn
 from synth.estimate import moved_records as moved_by_last_digits
 from synth.measurements import Measurements, public_seed
 from synth.planning import Forecast, forecast
-from synth.planning.costs import draws_cells
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
 from synth.release.page.summary import Summary, summarise
@@ -74,7 +73,7 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
         rounded = fitted.round(seeds[ROUNDING])
         public_seeds = PublicSeeds(seeds[DRAWN], seeds[ROUNDING])
         passed = gated(rounded, fitted, measurements, config, public_seeds)
-    if not draws_cells(measurements.table_events, config.universe) and not passed.drawn:
+    if not rows_are_drawn(measurements, config) and not passed.drawn:
         del seeds[DRAWN]
     look = measurements.look
     chosen = measurements.selections != () or look is not None
