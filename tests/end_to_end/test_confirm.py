@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import select
 import stat
 import sys
@@ -11,6 +10,7 @@ import pytest
 
 from synth.drafting.marks import marks
 from tests.command_line import synth
+from tests.terminal import INTERRUPT, answered
 
 CANARY = "canary-4711"
 ANSWERS = {
@@ -25,35 +25,13 @@ ANSWERS = {
 
 def held(config, *, stop_at=""):
     """Answer on a terminal until the end; with `stop_at`, Ctrl-C instead of that answer."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        command = [sys.executable, "-m", "synth", "confirm", config.name]
-        os.chdir(config.parent)
-        os.execv(sys.executable, command)
-    shown = fresh = ""
-    try:
-        while select.select([terminal], [], [], 60)[0]:
-            try:
-                piece = os.read(terminal, 1 << 16).decode()
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-            fresh += piece
-            if not re.search(r"> $", fresh):
-                continue
-            about = re.findall(r"^(\S+)   \(line ", fresh, re.MULTILINE)
-            key = about[-1] if about else re.split(r"[\r\n]", fresh)[-1]
-            if stop_at and key == stop_at:
-                os.write(terminal, b"\x03")
-            else:
-                os.write(terminal, (ANSWERS.get(key, "y") + "\n").encode())
-            fresh = ""
-    finally:
-        os.close(terminal)
-        _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status), shown.replace("\r\n", "\n")
+
+    def answer(key):
+        stops = stop_at and key == stop_at
+        return INTERRUPT if stops else (ANSWERS.get(key, "y") + "\n").encode()
+
+    command = [sys.executable, "-m", "synth", "confirm", config.name]
+    return answered(command, config.parent, answer)
 
 
 @pytest.fixture
