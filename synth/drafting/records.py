@@ -286,7 +286,8 @@ def _with_labels(
     column: InferredColumn, levels: Collection[str], entries: tuple[Entry, ...]
 ) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     """The entries and those that the file says of the column: labels and a title; and advice."""
-    labels, advice = labels_of(column.codebook.labels, levels, _missing(column))
+    words = (*_missing(column), *column.codes)
+    labels, advice = labels_of(column.codebook.labels, levels, words)
     if labels is not None:
         entries += (Entry("labels", labels),)
     title = " ".join(column.codebook.title.split())[:200]
@@ -299,7 +300,7 @@ def _has_one_form_of_date(column: InferredColumn) -> bool:
 
 def _date(column: InferredColumn) -> DraftColumn:
     """Days between whole years: round bounds, which tell less than the first and the last day."""
-    first, last = column.first_year or 1, column.last_year or 9999
+    first, last = column.first_year or 9999, column.last_year or 9999
     days = (last - first + 1) * 366 <= MAX_LEVELS
     entries = [
         Entry("type", "datetime" if column.times else "date"),
@@ -310,6 +311,8 @@ def _date(column: InferredColumn) -> DraftColumn:
     if column.dotted_dates > column.iso_dates:
         entries.append(Entry("format", "%d.%m.%Y"))
     advice = ["take the resolution that will be asked for: day, week, month, quarter or year"]
+    if column.codes:
+        advice.append("a day at the end of time is taken for a missing one: see `missing`")
     if column.times:
         advice.append("times with a known offset count by the clock of `time_zone`, else of UTC")
     return DraftColumn(column.name, (*entries, *_beyond(column), SOURCE), tuple(advice))

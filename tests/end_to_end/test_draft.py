@@ -231,6 +231,36 @@ def test_codes_amounts_and_persons_are_drafted_as_they_are_meant(tmp_path, name)
     assert "No trouble was found: every value fits the domain." in fits.stdout
 
 
+@pytest.mark.parametrize("name", ["stays.csv", "stays.parquet", "stays.xlsx"])
+def test_a_day_at_the_end_of_time_is_drafted_as_missing(tmp_path, name):
+    ends = [date(2023, 1 + n % 12, 1 + n % 28) if n % 5 else date(9999, 12, 31) for n in range(200)]
+    stays = pd.DataFrame({"until": ends})
+    if name.endswith("csv"):
+        stays["moved"] = [f"{d.day}.{d.month}.{d.year}" for d in ends]
+        stays["never"] = date(9999, 12, 31)
+        stays.to_csv(tmp_path / name, index=False)
+    elif name.endswith("parquet"):
+        stays["at"] = pd.array([datetime(d.year, d.month, d.day) for d in ends], "datetime64[us]")
+        stays.to_parquet(tmp_path / name)
+    else:
+        stays.to_excel(tmp_path / name, index=False)
+    config = tmp_path / "config.yaml"
+    done = synth("draft", name, "-o", config, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found, _, _ = drafted(config)
+    assert list(found) == list(stays)
+    for name, column in found.items():
+        year = "9999" if name == "never" else "2023"
+        assert (str(column["first"]), str(column["last"])) == (f"{year}-01-01", f"{year}-12-31")
+        assert len(column["missing"]) == 2
+    confirmed(config)
+    fits = synth("inspect", config, "--json")
+    assert fits.returncode == 0, fits.stderr
+    for column in json.loads(fits.stdout)["columns"]:
+        missing = 200 if column["name"] == "never" else 40
+        assert (column["fits"], column["declared_missing"]) == (200 - missing, missing), column
+
+
 def test_a_workbook_with_dates_and_sheets_is_drafted_and_published(tmp_path):
     import openpyxl
 

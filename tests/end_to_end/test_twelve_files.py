@@ -119,12 +119,14 @@ LABELS = {1: "very good", 2: "good", 3: "fair", 4: "bad", 8: "refused", 9: "not 
 def spss(place: Path) -> pd.DataFrame:
     frame = truth(5, health=[1.0, 2.0, 3.0, 4.0], sex=[1.0, 2.0], age=[float(n) for n in range(99)])
     frame["health"] = with_gaps(frame["health"], 9.0)
+    frame["age"] = with_gaps(frame["age"], -9.0)
     pyreadstat.write_sav(
         frame, place / "survey.sav", column_labels={"health": "Health as it seems to you"},
-        variable_value_labels={"health": LABELS, "sex": {1: "female", 2: "male"}},
+        variable_value_labels={"health": LABELS, "sex": {1: "female", 2: "male"},
+                               "age": {-9: "not told"}},
         missing_ranges={"health": [{"lo": 8, "hi": 9}]},
     )  # fmt: skip
-    return frame.replace({"health": {9.0: None}})
+    return frame.replace({"health": {9.0: None}, "age": {-9.0: None}})
 
 
 def stata(place: Path) -> pd.DataFrame:
@@ -223,7 +225,8 @@ FILES = {
                     "title": "Health as it seems to you",
                     "labels": {str(code): label for code, label in LABELS.items()}},
          "sex": {**levels(1, 2), "labels": {"1": "female", "2": "male"}},
-         "age": {"type": "integer", "minimum": 0}},
+         "age": {"type": "integer", "minimum": 0, "missing": ["", "-9"],
+                 "labels": {"-9": "not told"}}},
         published=["3 (fair)", "2 (male)"],
     ),
     "Stata with labels of values": File(

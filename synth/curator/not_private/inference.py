@@ -41,6 +41,9 @@ ISO_DATE = (
 )
 DOTTED_DATE = "(0?[1-9]|[12][0-9]|3[01])[.](0?[1-9]|1[0-2])[.][1-9][0-9]{3}"
 
+NEVER = "(([29]999-12-31)([T ](00:00:00|23:59:59))?|31[.]12[.][29]999)"
+"""Days by which registers say that something has not ended, or that no day is known."""
+
 LONGEST_CODE = 12
 """Characters of a code for missing values, as in 99.000000."""
 
@@ -90,7 +93,7 @@ class InferredColumn:
     """How many filled values are a day such as 31.1.2024."""
     first_year: int | None = None
     last_year: int | None = None
-    """The years of the earliest and the latest of all these days."""
+    """The years of the earliest and the latest of all these days that are no codes."""
     codebook: FileCodebook = NO_CODEBOOK
     """What the file itself says of the column."""
 
@@ -228,7 +231,9 @@ def _column(
         maximum=part[7] if high is None else high,
         distinct=part[8],
         levels=None,
-        codes=tuple(sorted(text for text, code in codes.items() if code in apart)),
+        codes=tuple(
+            sorted([*(text for text, code in codes.items() if code in apart), *(part[19] or ())])
+        ),
         commas=part[9],
         kept=part[10],
         iso_dates=part[11],
@@ -321,7 +326,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
-    """One row: the number of records, then nineteen values for every column.
+    """One row: the number of records, then twenty values for every column.
 
     `missing` has the words for missing values of every column.
     """
@@ -350,12 +355,14 @@ def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
             f"count(*) FILTER (WHERE regexp_full_match({v}, '{ISO_DATE}') AND length({v}) > 10)",
             f"count(*) FILTER (WHERE regexp_full_match({v}, '{DOTTED_DATE}'))",
             *(
-                f"{found}(CASE WHEN regexp_full_match({v}, '{ISO_DATE}') THEN left({v}, 4) "
+                f"{found}(CASE WHEN regexp_full_match({v}, '{NEVER}') THEN NULL "
+                f"WHEN regexp_full_match({v}, '{ISO_DATE}') THEN left({v}, 4) "
                 f"WHEN regexp_full_match({v}, '{DOTTED_DATE}') THEN right({v}, 4) END)"
                 for found in ("min", "max")
             ),
             f"histogram({c}) FILTER (WHERE {x} IN ({codes}) AND length({c}) <= {LONGEST_CODE})",
             *(f"{found}({finite}) FILTER (WHERE {x} NOT IN ({codes}))" for found in ("min", "max")),
+            f"list(DISTINCT {c}) FILTER (WHERE regexp_full_match({v}, '{NEVER}'))",
         ]
     source = f"SELECT {', '.join(inner)} FROM records" if inner else "SELECT 1 FROM records"
     return f"SELECT {', '.join(outer)} FROM ({source})"
