@@ -177,6 +177,12 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
         )
     if _has_one_form_of_date(column):
         return _date(column)
+    if column.levels is None and _has_grouped_numbers(column):
+        return DraftColumn(
+            name,
+            left_out="numbers with marks between thousands, which are not read",
+            kept_by="write them without these marks in a copy",
+        )
     is_numeric = column.is_numeric and not column.padded
     is_whole = is_numeric and column.whole == column.numbers
     if _looks_like_identifier(column, is_numeric=is_numeric, is_whole=is_whole):
@@ -195,6 +201,12 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
     if column.levels is not None and _are_truths(_levels(column)):
         return _boolean(column)
     return _categorical(column, max_levels)
+
+
+def _has_grouped_numbers(column: InferredColumn) -> bool:
+    numbers = column.grouped + column.commas + column.numbers
+    is_read = column.is_numeric or _has_commas(column)
+    return column.grouped > 0 and not is_read and numbers >= NEARLY_ALL * column.filled
 
 
 def _line(name: str, kind: str) -> str:

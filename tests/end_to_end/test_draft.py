@@ -231,6 +231,18 @@ def test_codes_amounts_and_persons_are_drafted_as_they_are_meant(tmp_path, name)
     assert "No trouble was found: every value fits the domain." in fits.stdout
 
 
+@pytest.mark.parametrize("words", [(), ("--decimal", ",")])
+def test_marks_between_thousands_are_no_reason_to_call_an_amount_a_name(tmp_path, words):
+    amounts = [f"{n % 9}.{n:03},{n % 90 + 10}" if n % 3 else f"{n},50" for n in range(200)]
+    rows = [f'"{amount}",note {n}' for n, amount in enumerate(amounts)]
+    (tmp_path / "pay.csv").write_text("\n".join(["pay,note", *rows]))
+    done = synth("draft", "pay.csv", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "config.yaml").read_text()
+    assert "# left out: pay: numbers with marks between thousands" in text
+    assert "# left out: note: nearly every record has a value of its own" in text
+
+
 @pytest.mark.parametrize("name", ["stays.csv", "stays.parquet", "stays.xlsx"])
 def test_a_day_at_the_end_of_time_is_drafted_as_missing(tmp_path, name):
     ends = [date(2023, 1 + n % 12, 1 + n % 28) if n % 5 else date(9999, 12, 31) for n in range(200)]

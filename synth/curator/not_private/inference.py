@@ -21,7 +21,13 @@ from synth.config.source_files import CSV
 from synth.curator.files.csv_source import CsvFile, read_header
 from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
 from synth.curator.files.text_tables import FileCodebook
-from synth.curator.not_private.misfits import COMMA, KEPT, MISSING_WORDS, looks_like_data
+from synth.curator.not_private.misfits import (
+    COMMA,
+    GROUPED,
+    KEPT,
+    MISSING_WORDS,
+    looks_like_data,
+)
 from synth.curator.not_private.missing_codes import CODES, missing_codes
 from synth.curator.not_private.persons import RecordsOfPersons, persons, records_of_persons
 from synth.curator.not_private.source_texts import SourceTexts, open_texts
@@ -83,6 +89,8 @@ class InferredColumn:
     """Of the numbers that are no such code, about; empty if no value is a number."""
     commas: int = 0
     """How many filled values are numbers with a decimal comma."""
+    grouped: int = 0
+    """How many filled values are numbers with marks between thousands."""
     kept: int = 0
     """How many values hold bytes that the encoding does not have."""
     iso_dates: int = 0
@@ -235,6 +243,7 @@ def _column(
             sorted([*(text for text, code in codes.items() if code in apart), *(part[19] or ())])
         ),
         commas=part[9],
+        grouped=part[20],
         kept=part[10],
         iso_dates=part[11],
         times=part[12],
@@ -326,7 +335,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
-    """One row: the number of records, then twenty values for every column.
+    """One row: the number of records, then 21 values for every column.
 
     `missing` has the words for missing values of every column.
     """
@@ -363,6 +372,7 @@ def _summary(missing: Sequence[Sequence[str]], decimal: str) -> str:
             f"histogram({c}) FILTER (WHERE {x} IN ({codes}) AND length({c}) <= {LONGEST_CODE})",
             *(f"{found}({finite}) FILTER (WHERE {x} NOT IN ({codes}))" for found in ("min", "max")),
             f"list(DISTINCT {c}) FILTER (WHERE regexp_full_match({v}, '{NEVER}'))",
+            f"count(*) FILTER (WHERE regexp_full_match({v}, {_listed([GROUPED.pattern])}))",
         ]
     source = f"SELECT {', '.join(inner)} FROM records" if inner else "SELECT 1 FROM records"
     return f"SELECT {', '.join(outer)} FROM ({source})"
