@@ -129,6 +129,7 @@ def test_a_run_that_was_measured_needs_no_table_any_more(tmp_path, monkeypatch):
         (with_duplicates, "more than one column 'age'"),
         (lambda: people().assign(age=pd.to_timedelta(1, "D")), "a type that cannot be counted"),
         (lambda: people().assign(age=1j), "a type that cannot be counted"),
+        (lambda: people().assign(age=pd.cut(typed()["age"], 3)), "a type that cannot be counted"),
     ],
 )
 def test_columns_that_do_not_fit_are_told_of_as_for_files_and_cost_nothing(
@@ -188,6 +189,35 @@ def test_no_value_of_an_object_column_stops_or_changes_anything_but_its_own_reco
     together = counts(config, through_a_pipe(table, config), tmp_path)
     assert sum(row[-1] for row in together) == len(AWKWARD)
     assert sorted({row[:-1] for row in alone}) == [row[:-1] for row in together]
+
+
+@pytest.mark.parametrize("dtype", [object, pd.StringDtype("python"), "category"])
+def test_a_text_of_no_characters_is_a_value_like_any_other(dtype, tmp_path):
+    config = load_config(merged(SMALL, IN_MEMORY))
+    sexes = pd.Index(["Male", "\ud800", "\udcff"], dtype=object)
+    if dtype == "category":
+        sexes = pd.Categorical.from_codes([0, 1, 2], sexes.astype(pd.StringDtype("python")))
+    else:
+        sexes = sexes.astype(dtype)
+    table = pd.DataFrame({"age": [1] * 3, "sex": sexes, "town": ["Nord"] * 3})
+    assert records_of(table).schema == records_of(table.iloc[:0]).schema
+    found = counts(config, through_a_pipe(table, config), tmp_path)
+    assert sum(row[-1] for row in found) == 3
+
+
+@pytest.mark.parametrize("dtype", [object, pd.StringDtype("python")])
+def test_persons_whose_ids_are_no_characters_stay_two(dtype, tmp_path):
+    config = load_config(merged(SMALL, IN_MEMORY | PERSON))
+    ids = pd.Index(["a\udcfe", "a\udcff", "a\ud800", "a?"], dtype=object).astype(dtype)
+    table = pd.DataFrame({"person": ids.repeat(2), "age": 34, "sex": "Male", "town": "Nord"})
+    found = counts(config, through_a_pipe(table, config), tmp_path)
+    assert sum(row[-1] for row in found) == 2 * len(ids)
+
+
+def test_an_exponent_takes_no_memory():
+    assert frames._text(Decimal("1E+999999999999")) == "1E+999999999999"
+    assert frames._text(Decimal("-1E-999999999999")) == "-1E-999999999999"
+    assert frames._text(Decimal("1E+30")) == "1" + "0" * 30
 
 
 def test_texts_of_objects_are_those_of_columns_with_a_type():

@@ -25,6 +25,8 @@ WHOLE = b"whole"
 """What comes behind the last batch, if all went well."""
 UNREADABLE = "unreadable"
 """The text of an object that has none."""
+LARGEST_EXPONENT = 400
+"""A decimal beyond is told with its exponent: it is no finite float, and its digits fill memory."""
 NO_TYPE = pa.duration("s")
 """Stands for a type that Arrow does not have; columns of it cannot be counted."""
 
@@ -101,14 +103,23 @@ class _PandasTable:
 def _kind_of(empty: pd.Series) -> pa.DataType:
     """The type in which a column is told, from its declared type. Requires: no values."""
     dtype = empty.dtype
+    if _holds_objects(dtype):
+        return pa.large_string()
     if isinstance(dtype, pd.CategoricalDtype):
         return pa.dictionary(pa.int32(), _kind_of(pd.Series(dtype.categories[:0])))
-    if dtype == np.dtype(object):
-        return pa.string()
     try:
-        return pa.array(empty, from_pandas=True).type
+        kind = pa.array(empty, from_pandas=True).type
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
         return NO_TYPE
+    # Such as intervals of pandas, of which Arrow cannot read a column that is a dictionary.
+    return NO_TYPE if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def _holds_objects(dtype: object) -> bool:
+    """Whether values are objects of Python: a string may then hold what is no character."""
+    if isinstance(dtype, pd.StringDtype):
+        return dtype.storage == "python"
+    return dtype == np.dtype(object)
 
 
 def _arrow(values: pd.Series, kind: pa.DataType) -> pa.Array:
@@ -117,11 +128,20 @@ def _arrow(values: pd.Series, kind: pa.DataType) -> pa.Array:
         words = _arrow(pd.Series(values.cat.categories), kind.value_type)
         codes = values.cat.codes.to_numpy().astype(np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), words)
-    if values.dtype == np.dtype(object):
-        return pa.array([_text(value) for value in values.array], pa.string())
+    if _holds_objects(values.dtype):
+        utf8 = [_utf8(_text(value)) for value in values.array]
+        return pa.array(utf8, pa.large_binary()).view(pa.large_string())
     found = pa.array(values, from_pandas=True)
     whole = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
     return whole if whole.type == kind else whole.cast(kind)
+
+
+def _utf8(text: str | None) -> bytes | None:
+    """Different bytes for different texts, of whatever codes: two ids stay two.
+
+    Halves of a pair of codes give bytes that are no UTF-8, which `readable_texts` keeps.
+    """
+    return None if text is None else text.encode(errors="surrogatepass")
 
 
 def _text(value: object) -> str | None:
@@ -136,7 +156,7 @@ def _plain_text(value: object) -> str | None:
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, str):
-        return str.encode(value, "utf-8", "replace").decode()
+        return str.__str__(value)
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | np.integer):
@@ -144,7 +164,10 @@ def _plain_text(value: object) -> str | None:
     if isinstance(value, float | np.floating):
         return None if np.isnan(value) else repr(float(value))
     if isinstance(value, Decimal):
-        return None if value.is_nan() else format(value, "f")
+        if value.is_nan():
+            return None
+        is_short = abs(value.adjusted()) <= LARGEST_EXPONENT
+        return format(value, "f") if is_short else str(value)
     if isinstance(value, datetime):
         if value.tzinfo is None:
             return value.strftime("%Y-%m-%d %H:%M:%S")
