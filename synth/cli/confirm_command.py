@@ -24,8 +24,8 @@ class Terminal:
     """Questions on standard output, answers from standard input."""
 
     def say(self, text: str) -> None:
-        """Show some lines."""
-        print(text)
+        """Show some lines; signs of the data that would steer the terminal are written out."""
+        print("".join(_visible(each) for each in text))
 
     def ask(self, prompt: str, written: str = "") -> str:
         """An answer of one line; where the terminal can, it begins with what is written."""
@@ -36,6 +36,11 @@ class Terminal:
         finally:
             if readline is not None:
                 readline.set_startup_hook()
+
+
+def _visible(sign: str) -> str:
+    is_plain = sign.isprintable() or sign == "\n"
+    return sign if is_plain else sign.encode("unicode_escape").decode()
 
 
 def confirm(

@@ -12,8 +12,6 @@ from synth.config.schema.scalars import Choice
 from synth.config.schema.shapes import Record, Variants
 
 WIDTH = 79
-MOST_SHOWN = 40
-"""Levels, edges and labels of a column that are shown; an editor shows all."""
 
 QUESTIONS: dict[Place, str] = {
     ("release", "id"): "A short name for the release and its folder, for good: small letters, "
@@ -52,6 +50,11 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """What a column of each kind has to say."""
 
+IN_WORDS = {"name", "type", "missing", "out_of_domain", "labels", "title", "source"}.union(
+    *KINDS.values()
+)
+"""What `column_in_words` has a line of its own for."""
+
 PUBLIC = {
     "categorical": "Everybody will see all these levels. Does a public source list them?",
     "boolean": "",
@@ -62,15 +65,19 @@ BOUNDS = "Everybody will see these bounds. Does a public source state them?"
 def column_in_words(
     values: Mapping[str, Sequence[str]], raw: Mapping[str, str], advice: Sequence[str]
 ) -> Iterator[str]:
-    """The lines that say what a column would hold, from its entries as texts and as YAML."""
+    """The lines that say what a column would hold, from its entries as texts and as YAML.
+
+    Ensures: every entry is there, whole: whoever says yes confirms all that is marked.
+    """
     kind = _one(values, "type")
     for label, words in (
         ("values", _values(kind, values)),
-        ("missing", _listed([each or "an empty field" for each in values.get("missing", ())])),
+        ("missing", ", ".join(each or "an empty field" for each in values.get("missing", ()))),
         ("else", _otherwise(values)),
         ("labels", raw.get("labels", "")),
         ("title", _one(values, "title")),
         ("source", _one(values, "source")),
+        *((key, words) for key, words in raw.items() if key not in IN_WORDS),
     ):
         if words:
             yield _lined(label, words)
@@ -84,22 +91,17 @@ def _one(values: Mapping[str, Sequence[str]], key: str) -> str:
     return "".join(values.get(key, ())[:1])
 
 
-def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - MOST_SHOWN} more" if len(texts) > MOST_SHOWN else ""
-    return ", ".join(texts[:MOST_SHOWN]) + more
-
-
 def _values(kind: str, values: Mapping[str, Sequence[str]]) -> str:
     if kind == "boolean":
         return "true or false"
     if kind == "categorical":
-        return f"one of these levels: {_listed(values.get('levels', ())) or 'none given yet'}"
+        return f"one of these levels: {', '.join(values.get('levels', ())) or 'none given yet'}"
     if kind in ("date", "datetime"):
         first, last, step = (_one(values, key) for key in ("first", "last", "resolution"))
         return f"{kind}s from {first} to {last}, counted by {step}"
     if edges := values.get("edges"):
         return (
-            f"numbers from {edges[0]} to {edges[-1]}, in bins that begin at {_listed(edges[:-1])}"
+            f"numbers from {edges[0]} to {edges[-1]}, in bins that begin at {', '.join(edges[:-1])}"
         )
     low, high, width = (_one(values, key) for key in ("minimum", "maximum", "bin_width"))
     if not low or not high:

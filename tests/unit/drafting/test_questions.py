@@ -7,12 +7,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synth.cli.confirm_command import Terminal
 from synth.config.loader import find_problems
 from synth.drafting.answers import shown_value, written
 from synth.drafting.column import DraftColumn, DraftUnit, Entry, Labels, Number
 from synth.drafting.marks import as_if_confirmed, marks, spots_under
 from synth.drafting.questions import confirm
 from synth.drafting.render import Place, render
+from synth.drafting.wording import column_in_words
 
 SOURCE = Entry("source", None)
 COLUMNS = (
@@ -318,3 +320,19 @@ def test_whatever_is_typed_stands_in_its_place_or_is_refused(answer):
         assert found["release"].pop("title") == answer.strip()
         del before["release"]["title"]
         assert found == before
+
+
+@pytest.mark.parametrize("key", ["levels", "missing", "edges"])
+def test_everything_that_a_yes_confirms_is_shown(key):
+    texts = [f"{number}" for number in range(1_000, 1_200)]
+    kind = "number" if key == "edges" else "categorical"
+    values = {"type": [kind], key: texts, "format": ["%d.%m.%Y"]}
+    raw = {"type": kind, key: f"[{', '.join(texts)}]", "format": '"%d.%m.%Y"'}
+    shown = " ".join(column_in_words(values, raw, ()))
+    assert [each for each in texts if each not in shown] == []
+    assert "%d.%m.%Y" in shown
+
+
+def test_no_value_steers_the_terminal(capsys):
+    Terminal().say("a\x1b[8mhidden\x9b2K\r\nä")
+    assert capsys.readouterr().out == "a\\x1b[8mhidden\\x9b2K\\r\nä\n"
