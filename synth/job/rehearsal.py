@@ -32,7 +32,7 @@ from synth.job.preconditions import release_folder
 from synth.measurements.durable import make_private_directory, translate_write_errors
 from synth.planning import Forecast, forecast
 from synth.release import make_public_directory
-from synth.release.contents import MANIFEST, PAGE
+from synth.release.contents import CHECKSUMS, MANIFEST, PAGE
 
 FOLDER_PREFIX = "REHEARSAL-"
 SCRATCH_PREFIX = ".rehearsal-"
@@ -187,12 +187,14 @@ def _require_replaceable(folder: Path) -> None:
         return
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
-        if manifest["configuration"]["source"]["kind"] == MADE_UP:
+        listed = [line.split()[-1] for line in (folder / CHECKSUMS).read_text().splitlines()]
+        is_rehearsal = manifest["configuration"]["source"]["kind"] == MADE_UP
+        if is_rehearsal and {each.name for each in folder.iterdir()} <= {CHECKSUMS, *listed}:
             return
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
         pass
     raise OutputError(
-        f"{folder.name} is there already and is no rehearsal",
+        f"{folder.name} is there already and is no rehearsal alone",
         why="what somebody else put there is never overwritten",
         fix="move it away, or name another folder with --output",
     )

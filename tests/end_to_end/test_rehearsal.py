@@ -85,6 +85,17 @@ def test_no_policy_and_no_key_stand_in_the_way_and_nothing_is_signed(project, mo
     assert not (api.rehearse(path).path / "manifest.sig").exists()
 
 
+def test_what_somebody_put_beside_a_rehearsal_is_kept(project):
+    path = project(people=None)
+    notes = api.rehearse(path).path / "notes.txt"
+    notes.write_text("mine")
+    with pytest.raises(api.errors.OutputError, match="no rehearsal"):
+        api.rehearse(path)
+    assert notes.read_text() == "mine"
+    notes.unlink()
+    assert api.rehearse(path).path == notes.parent
+
+
 def test_what_is_no_rehearsal_is_never_replaced(project):
     path = project()
     outcome = api.run(path)
