@@ -118,7 +118,7 @@ def _hand_over(config: Config, table: RecordsInMemory | None, descriptor: int) -
     Privacy: whatever goes wrong with a table is told by the child, which misses the rest of it: an
     exception could show a value.
     """
-    with suppress(Exception), os.fdopen(descriptor, "wb") as pipe:
+    with suppress(BaseException), os.fdopen(descriptor, "wb") as pipe:
         pickle.dump((config, table is not None), pipe)
         if table is not None:
             send(table, needed_columns(config), pipe)

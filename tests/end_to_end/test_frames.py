@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from synth.curator.files import frames
 from synth.curator.files.frames import ArrivingTable, records_of, send
 from synth.curator.not_private.exact_cells import exact_cells
 from synth.job import pipeline
-from synth.job.measuring_process import needed_columns, with_table
+from synth.job.measuring_process import _hand_over, needed_columns, with_table
 from tests.conftest import PEOPLE, SMALL, merged
 
 CANARY = "canary-4711"
@@ -266,6 +267,27 @@ def test_a_table_that_is_not_sent_whole_is_refused(tmp_path):
         arriving = ArrivingTable(io.BytesIO(sent.getvalue()[:-cut]))
         with pytest.raises(synth.errors.SourceError, match="could not be read to its end"):
             counts(config, arriving, tmp_path)
+
+
+class Panic(BaseException):
+    """What libraries in Rust raise; no Exception."""
+
+
+class Panicking:
+    @property
+    def schema(self):
+        raise Panic(CANARY)
+
+
+def test_what_a_library_raises_in_the_thread_that_sends_is_not_told(capsys):
+    config = load_config(merged(SMALL, IN_MEMORY))
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as pipe:
+        thread = Thread(target=_hand_over, args=(config, Panicking(), writing))
+        thread.start()
+        thread.join()
+        assert frames.WHOLE not in pipe.read()
+    assert CANARY not in capsys.readouterr().err
 
 
 LEAKS = f"""
