@@ -23,8 +23,6 @@ from synth.errors import SourceError
 BATCH_ROWS = 1 << 16
 WHOLE = b"whole"
 """What comes behind the last batch, if all went well."""
-UNREADABLE = "unreadable"
-"""The text of an object that has none."""
 LARGEST_EXPONENT = 400
 """A decimal beyond is told with its exponent: it is no finite float, and its digits fill memory."""
 NO_TYPE = pa.duration("s")
@@ -145,11 +143,15 @@ def _utf8(text: str | None) -> bytes | None:
 
 
 def _text(value: object) -> str | None:
-    """A Python object as the text of a field: by rules like those for columns with a type."""
+    """A Python object as the text of a field: by rules like those for columns with a type.
+
+    None where it has no text: a missing value, and no identifier, for a text that several objects
+    had would make one person of several.
+    """
     try:
         return _plain_text(value)
     except Exception:  # whatever an object does when it is asked for its text
-        return UNREADABLE
+        return None
 
 
 def _plain_text(value: object) -> str | None:
