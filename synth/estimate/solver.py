@@ -49,12 +49,12 @@ def solve(
     Steps are those of limited-memory BFGS (Nocedal 1980). Only slopes are used: a step is halved
     while the field at its end points back by more than `overshoot` of what it pointed forward at
     the start; with 0, every step up a concave function gains. `curvature` gives a positive diagonal
-    near the negative derivative of the field; it is renewed now and then. The search stops when
-    the inner product of field and step, twice the gain that the quadratic model
-    promises, is below `tolerance`.
+    or a positive definite matrix near the negative derivative of the field; it is renewed now and
+    then. The search stops when the inner product of field and step, twice the gain that the
+    quadratic model promises, is below `tolerance`.
     """
     progress.advance(0, max_iterations, "iterations")
-    point, diagonal = start, curvature(start)
+    point, over = start, _divider(curvature(start))
     slope = field(point)
     moves: list[Floats] = []
     bends: list[Floats] = []
@@ -63,14 +63,14 @@ def solve(
         if iteration:
             progress.advance(iteration, max_iterations, "iterations")
         if 0 < iteration < 3 or (iteration and iteration % _REFRESH == 0):
-            diagonal = curvature(point)
+            over = _divider(curvature(point))
             slope = field(point)
-        direction = _direction(slope, diagonal, moves, bends)
+        direction = _direction(slope, over, moves, bends)
         promise = dot(slope, direction)
         if promise <= 0.0:
             moves.clear()
             bends.clear()
-            direction = slope / diagonal
+            direction = over(slope)
             promise = dot(slope, direction)
         if promise < tolerance:
             return Solution(point, iteration, "promised gain below tolerance", promise)
@@ -94,17 +94,39 @@ def solve(
     return Solution(point, max_iterations, "iteration limit", promise)
 
 
-def _direction(slope: Floats, diagonal: Floats, moves: list[Floats], bends: list[Floats]) -> Floats:
-    """The two-loop recursion, started from the scaled diagonal."""
+def _divider(curvature: Floats) -> Map:
+    """Division by a curvature, the same on every number of threads."""
+    if curvature.ndim == 1:
+        return lambda slope: slope / curvature
+    inverted = inverse(curvature)
+    return lambda slope: np.asarray((inverted * slope).sum(axis=1))
+
+
+def inverse(matrix: Floats) -> Floats:
+    """The inverse of a positive definite matrix, by elimination in a fixed order of operations.
+
+    Not LAPACK: its last digits depend on the number of threads.
+    """
+    work = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
+    for row in range(len(matrix)):
+        work[row] /= work[row, row]
+        factors = work[:, row].copy()
+        factors[row] = 0.0
+        work -= factors[:, None] * work[row]
+    return work[:, len(matrix) :]
+
+
+def _direction(slope: Floats, over: Map, moves: list[Floats], bends: list[Floats]) -> Floats:
+    """The two-loop recursion, started from the scaled curvature."""
     q = slope.copy()
     weights: list[float] = []
     for move, bend in zip(reversed(moves), reversed(bends), strict=True):
         weight = dot(move, q) / dot(move, bend)
         weights.append(weight)
         q -= weight * bend
-    q /= diagonal
+    q = over(q)
     if moves:
-        q *= dot(moves[-1], bends[-1]) / dot(bends[-1] / diagonal, bends[-1])
+        q *= dot(moves[-1], bends[-1]) / dot(over(bends[-1]), bends[-1])
     for move, bend, weight in zip(moves, bends, reversed(weights), strict=True):
         q += (weight - dot(bend, q) / dot(move, bend)) * move
     return q

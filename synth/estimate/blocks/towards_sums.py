@@ -16,6 +16,7 @@ from synth.estimate.blocks.scores import Score, Term, Tilt
 from synth.estimate.blocks.sums import PairSums
 from synth.estimate.loglinear import SHAPE
 from synth.estimate.solver import solve
+from synth.estimate.sums import sandwich
 from synth.estimate.whole.towards_sums import (
     FALSE_ALARM_TABLES,
     FALSE_ALARM_TOTAL,
@@ -136,6 +137,9 @@ def _raked(groups: Groups, term: Term, logs: dict[int, Floats], scale: float) ->
 _ITERATIONS = 60
 _TOLERANCE = 1e-2
 _PASSES = 2
+_LARGEST_MATRIX = 1000
+"""Up to this many coefficients of one-way tables their common variance is a full matrix. Without it
+a column of a hundred codes, most of them empty, takes a hundred passes over the cells."""
 
 
 def tilt(
@@ -152,7 +156,8 @@ def tilt(
     that of the cells, None where they were not measured.
     """
     spreads = sums.spreads(variances)
-    gaps = sums.gaps(cells.sums([term]))
+    expected = cells.sums([term])
+    gaps = sums.gaps(expected)
     powers: list[Floats | None] = [None if gap is None else np.zeros(gap.size) for gap in gaps]
     iterations, stop, promise = 0, "", 0.0
     firm = sums
@@ -160,19 +165,19 @@ def tilt(
         firm = sums if noise_variance is None else sums.trusted(gaps, spreads)
         units = [None if each is None else np.sqrt(each.precision) for each in firm.coefficients]
         unit = _joined(units)
-        spread = _joined(spreads)
 
         def field(point: Floats, firm: PairSums = firm, unit: Floats = unit) -> Floats:
             tilted = _tilted(term, firm, point * unit, noise_variance)
             return np.asarray(unit * _joined(firm.gaps(cells.sums([tilted]))) - point)
 
-        def curvature(
-            point: Floats, firm: PairSums = firm, unit: Floats = unit, spread: Floats = spread
-        ) -> Floats:
-            if noise_variance is None:  # then the variance of a count is its mean
-                tilted = _tilted(term, firm, point * unit, None)
-                spread = _joined(firm.spreads(cells.sums([tilted])))
-            return np.asarray(1.0 + unit * unit * spread)
+        def curvature(point: Floats, firm: PairSums = firm, unit: Floats = unit) -> Floats:
+            now = cells.sums([_tilted(term, firm, point * unit, noise_variance)])
+            if noise_variance is not None:  # a variance moves about as its count does
+                now = variances.with_each(now.with_each(expected, _ratio), np.multiply)
+            common = common_variance(sums, now)
+            if common is None:
+                return np.asarray(1.0 + unit * unit * _joined(sums.spreads(now)))
+            return np.asarray(np.eye(unit.size) + unit[:, None] * common * unit)
 
         with progress.stage(progress.Stage.ESTIMATION):
             solution = solve(
@@ -201,6 +206,63 @@ def tilt(
         "promised_gain_nats": promise,
     }
     return _tilted(term, firm, _joined(powers), noise_variance), report
+
+
+def common_variance(sums: PairSums, variances: PairTables) -> Floats | None:
+    """The common variance of all coefficients of one-way tables, from the variances of the cells.
+
+    `variances` are sums over pairs of groups. None where a table of several attributes was
+    measured, some two attributes share no pair, or there are too many coefficients.
+    """
+    groups = sums.groups
+    held: list[tuple[int, Floats, NDArray[np.int64]]] = []
+    size = 0
+    for part, each in zip(sums.parts, sums.coefficients, strict=True):
+        if each is None:
+            continue
+        placed = np.zeros(each.places.size, dtype=bool)
+        for local, axis in enumerate(groups.pair_axes(part.pair)):
+            basis = each.interactions.axes[local]
+            margin = [basis.depth if i == local else 0 for i in range(len(each.interactions.axes))]
+            places = each.interactions.margin_places(margin)
+            rows = np.flatnonzero(np.isin(each.places, places) & ~placed)
+            placed[rows] = True
+            functions = basis.forward(np.eye(basis.size), basis.depth)
+            functions = functions[np.searchsorted(places, each.places[rows])]
+            others = each.interactions.size / basis.size
+            held.append((axis, functions / math.sqrt(others), size + rows))
+        size += placed.size
+        if not placed.all() or size > _LARGEST_MATRIX:
+            return None
+    matrix = np.zeros((size, size))
+    for axis, functions, rows in held:
+        for other, others_functions, columns in held:
+            if rows.size and columns.size:
+                table = _two_way(groups, variances, axis, other)
+                if table is None:
+                    return None
+                block = sandwich(functions, table, others_functions)
+                matrix[np.ix_(rows, columns)] = block
+    return 0.5 * (matrix + matrix.T)
+
+
+def _ratio(now: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:
+    """One over the other; 1 where there is nothing to divide by."""
+    return np.asarray(np.divide(now, before, out=np.ones(now.shape), where=before > 0.0))
+
+
+def _two_way(groups: Groups, sums: PairTables, axis: int, other: int) -> Floats | None:
+    """The table of two attributes, from sums over pairs of groups; of one, on the diagonal."""
+    if axis == other:
+        return np.diag(one_way(groups, sums, axis))
+    pair = groups.own_pair(frozenset({axis, other}))
+    if pair is None:
+        return None
+    axes = groups.pair_axes(pair)
+    table = np.asarray(sums.tables[pair]).reshape([groups.universe.shape[a] for a in axes])
+    rest = tuple(i for i, a in enumerate(axes) if a not in (axis, other))
+    two = np.asarray(table.sum(axis=rest), dtype=np.float64)
+    return two if axis < other else two.T
 
 
 def _tilted(term: Term, sums: PairSums, powers: Floats, noise_variance: float | None) -> Term:

@@ -23,8 +23,8 @@ from synth.estimate.loglinear import (
     noisy_information,
 )
 from synth.estimate.posterior import CellPosterior
-from synth.estimate.solver import Map
-from synth.estimate.sums import NoisyCoefficients, one_way_sums, trusted
+from synth.estimate.solver import Map, inverse
+from synth.estimate.sums import NoisyCoefficients, one_way_sums, sandwich, trusted
 from synth.estimate.whole.towards_sums import tilt
 
 Floats = NDArray[np.float64]
@@ -263,9 +263,9 @@ def joint_gain(sums: NoisyCoefficients, expected: Floats, variance: Floats) -> G
         weight = 1.0 / (spread + noise)
         return Gain(sums, _ratio(variance, expected), lambda gap: weight * gap)
     matrix = np.diag(noise) + _common_variance(sums, variance)
-    inverse = _inverse(matrix)
+    divided = inverse(matrix)
     return Gain(
-        sums, _ratio(variance, expected), lambda gap: np.asarray((inverse * gap).sum(axis=1))
+        sums, _ratio(variance, expected), lambda gap: np.asarray((divided * gap).sum(axis=1))
     )
 
 
@@ -284,19 +284,13 @@ def _common_variance(sums: NoisyCoefficients, variance: Floats) -> Floats:
     for axis, functions, rows in sums.one_way:
         for other, others, columns in sums.one_way:
             if axis < other:
-                block = _sandwich(functions, pairs[axis, other], others)
+                block = sandwich(functions, pairs[axis, other], others)
             elif axis > other:
-                block = _sandwich(others, pairs[other, axis], functions).T
+                block = sandwich(others, pairs[other, axis], functions).T
             else:
-                block = _sandwich(functions, np.diag(single[axis]), others)
+                block = sandwich(functions, np.diag(single[axis]), others)
             matrix[np.ix_(rows, columns)] = block
     return matrix
-
-
-def _sandwich(left: Floats, table: Floats, right: Floats) -> Floats:
-    """The product left @ table @ right.T, summed in an order that no number of threads changes."""
-    half = (left[:, :, None] * table[None, :, :]).sum(axis=1)
-    return np.asarray((half[:, None, :] * right[None, :, :]).sum(axis=2))
 
 
 def plain_gain(sums: NoisyCoefficients, expected: Floats) -> Gain:
@@ -307,17 +301,3 @@ def plain_gain(sums: NoisyCoefficients, expected: Floats) -> Gain:
 
 def _ratio(variance: Floats, expected: Floats) -> Floats:
     return np.divide(variance, expected, out=np.zeros(variance.size), where=expected > 0)
-
-
-def _inverse(matrix: Floats) -> Floats:
-    """The inverse of a positive definite matrix, by elimination in a fixed order of operations.
-
-    Not LAPACK: its last digits depend on the number of threads.
-    """
-    work = np.concatenate([matrix, np.eye(len(matrix))], axis=1)
-    for row in range(len(matrix)):
-        work[row] /= work[row, row]
-        factors = work[:, row].copy()
-        factors[row] = 0.0
-        work -= factors[:, None] * work[row]
-    return work[:, len(matrix) :]

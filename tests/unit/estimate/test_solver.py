@@ -41,3 +41,19 @@ def test_says_that_it_ran_out_of_iterations() -> None:
         tolerance=1e-12,
     )
     assert (solution.stop, solution.iterations) == ("iteration limit", 2)
+
+
+def test_a_full_matrix_solves_a_linear_field_at_once() -> None:
+    generator = np.random.default_rng(4)
+    root = generator.normal(size=(12, 12))
+    matrix = root @ root.T + np.eye(12)
+    target = generator.normal(size=12)
+    solution = solve(
+        lambda point: matrix @ (target - point),
+        np.zeros(12),
+        lambda _: matrix,
+        max_iterations=5,
+        tolerance=1e-12,
+    )
+    assert solution.iterations == 1
+    assert np.allclose(solution.point, target)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from synth.config import Config
-from synth.domain import Universe
+from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
 from synth.errors import BugError
 from synth.estimate.blocks.cells import Cells
@@ -21,8 +21,11 @@ from synth.estimate.blocks.estimate import (
 )
 from synth.estimate.blocks.groups import PAIRS, CellRules, Groups, PairTables
 from synth.estimate.blocks.scores import LOWEST, ROWS, STEP, NoisyCells, Term, mean_score, on_grid
+from synth.estimate.blocks.sums import PairSums, parts_of
+from synth.estimate.blocks.towards_sums import common_variance
 from synth.estimate.posterior import CellPosterior
-from synth.measurements import Measurements
+from synth.measurements import MeasuredTable, Measurements
+from synth.privacy import TableEvent
 
 Make = Callable[..., Any]
 SHAPE = (3, 4, 2, 5, 3)
@@ -236,6 +239,33 @@ def test_tables_of_sums_are_met_beside_cells_and_without(
         wanted = truth.reshape(SHAPE)
         for rest in ((1, 2, 3, 4), (0, 2, 3), (0, 1, 3, 4), (0, 1, 2, 4)):
             assert table.sum(axis=rest) == pytest.approx(wanted.sum(axis=rest), rel=0.02, abs=6.0)
+
+
+@pytest.mark.parametrize("tables", [[("a0",), ("a3",), ("a4",)], [("a1",), ()], [("a0", "a1")]])
+def test_the_common_variance_of_one_way_sums_is_that_of_its_definition(
+    make_universe: Make, tables: list[tuple[str, ...]]
+) -> None:
+    groups = Groups.of(make_universe(SHAPE))
+    measured = []
+    for names in tables:
+        size = Margin(names, (0,) * len(names)).cells(groups.universe)
+        event = TableEvent(names, size, 1, Fraction(1, 2))
+        measured.append(MeasuredTable(event, np.zeros(size, dtype=np.int64), 8.0))
+    sums = PairSums.of(measured, groups, parts_of(groups))
+    cells = np.random.default_rng(6).exponential(1.0, groups.sizes)
+    first, second, third = (cells.sum(axis=axis) for axis in (2, 1, 0))
+    found = common_variance(sums, PairTables((first, second, third)))
+    if any(len(names) > 1 for names in tables):
+        assert found is None
+        return
+    assert found is not None
+    functions = np.stack(
+        [
+            on_cells(groups, sums.expand(sums.split(np.eye(len(found))[number])))
+            for number in range(len(found))
+        ]
+    )
+    assert np.allclose(found, (functions * cells.reshape(-1)) @ functions.T)
 
 
 def test_a_pair_that_is_too_large_has_no_interactions(
