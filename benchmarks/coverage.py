@@ -28,6 +28,7 @@ from tables import table
 
 from synth.config import Config
 from synth.domain import Margin, Universe
+from synth.domain.counts import Counts
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed
 from synth.measurements.combined_noise import CombinedNoise, summed_noise
@@ -48,7 +49,7 @@ class Made:
 
     config: Config
     measurements: Measurements
-    cell_counts: NDArray[np.int64]
+    cell_counts: Counts
 
 
 @cache
@@ -135,10 +136,11 @@ def run(name: str, seed: int, queries: int, draws: int, keep: Path | None) -> li
         )
         if keep is not None:
             keep_redraws(keep, name, seed)
-    made = Made(config, measurements, counts)
+    shape = config.universe.shape
+    made = Made(config, measurements, Counts.of_all(counts, shape))
     answering = Answering(made)  # type: ignore[arg-type]
     generator = np.random.default_rng([seed, 6])
-    exact = Answering(Made(config, measurements, truth))  # type: ignore[arg-type]
+    exact = Answering(Made(config, measurements, Counts.of_all(truth, shape)))  # type: ignore[arg-type]
     found = []
     for _ in range(queries):
         query = random_query(generator, config.universe)
@@ -147,7 +149,7 @@ def run(name: str, seed: int, queries: int, draws: int, keep: Path | None) -> li
         answers = answering.answers(
             query, level=LEVEL, method="both" if draws else "measured", draws=max(draws, 1)
         )
-        true = exact.published(query)
+        true = exact.published(query.where)
         event = measurements.tables[0].event
         found.append(
             {"columns": len(query.columns), "best": best_width(query, config, event)}

@@ -1,20 +1,31 @@
 """Intervals for counts of the raw table, from the noisy tables and what is public.
 
-Other counts set limits to one: a part is no larger than the whole that it lies in.
+A part is never said to be larger than the whole that it lies in. Wholes of a query are the queries
+with some of its conditions left out. Its own ends are the count less and plus what the noise
+reaches; its interval starts at the smallest lower end among its own and those of its wholes, and
+stops at the smallest upper end. So neither end of a part lies above that of a whole, whatever is
+drawn. A smaller lower end covers more. An upper end of a whole that is too small makes the part's
+too small as well, so all of them share in what the interval may miss (`own_misses`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
+from math import comb
 
 from synth.config import Config
 from synth.domain import Conjunction, Universe
-from synth.measurements.measured_counts import MOST_COLUMNS, MeasuredCount, MeasuredCounts
+from synth.measurements.measured_counts import MeasuredCount, MeasuredCounts
 from synth.measurements.measurements import Measurements
 
-LIMITS_SHARE = 0.1
-"""The part of the allowed miss of an interval that its limits get; its own ends get the rest."""
+UPPER_SHARE = 0.8
+"""The part of the allowed miss that the upper ends of a query and of all its wholes get at most."""
+
+MOST_CONDITIONS = 6
+"""A query of more has too many wholes: an interval that stays inside all of them says little."""
+
+HELD_ENDS = 1 << 16
 
 Interval = tuple[int, int]
 
@@ -26,100 +37,80 @@ class Intervals:
         """Nothing is summed before it is asked for."""
         self._config = config
         self._measured = MeasuredCounts(measurements, config.universe)
-        self._limits = Limits(self._measured, config.universe)
+        self._most = min(MOST_CONDITIONS, self._measured.most_columns)
+        self._known: dict[tuple[object, float], tuple[MeasuredCount, Interval] | None] = {}
 
     def measured(
         self, where: Conjunction, *, level: float
     ) -> tuple[MeasuredCount, Interval] | None:
         """The count by addition alone and an interval that holds the true one, at this level.
 
-        None if no table answers alone. The level is kept by whole numbers of records, whatever the
-        data are; public totals and impossible cells cut the interval off, too.
+        None if no table answers alone, or if there are more than `MOST_CONDITIONS` conditions.
+        The level is kept by whole numbers of records, whatever the data are; public totals and
+        impossible cells cut the interval off, too.
         """
-        counted = self._measured.count(where)
-        if counted is None:
+        if len(where.codes) > self._most or (found := self._own(where, level)) is None:
             return None
-        return counted, self.cut(where, counted.interval(own_level(where, level)), level=level)
+        ends = inside_wholes(where, lambda whole: self._own_ends(whole, level))
+        return found[0], inside_public_bounds(where, ends, self._config)
 
-    def cut(self, where: Conjunction, interval: Interval, *, level: float) -> Interval:
-        """An interval of `own_level` that limits, public totals and impossible cells cut off."""
-        low, high = interval
-        least, most = self._limits.of(where, miss=LIMITS_SHARE * (1 - level))
-        if max(low, least) <= (high if most is None else min(high, most)):
-            low, high = max(low, least), high if most is None else min(high, most)
-        lowest, highest = public_bounds(where, self._config)
-        top = high if highest is None else max(min(high, highest), lowest)
-        return min(max(low, lowest), top), top
+    def _own_ends(self, where: Conjunction, level: float) -> Interval | None:
+        found = self._own(where, level)
+        return None if found is None else found[1]
 
-
-def own_level(where: Conjunction, level: float) -> float:
-    """The level that the ends of an interval get by themselves; its limits get the rest."""
-    return 1 - (1 - LIMITS_SHARE) * (1 - level) if where.codes else level
-
-
-class Limits:
-    """What the measured wholes of a query, and the rest of these wholes, say of it."""
-
-    def __init__(self, measured: MeasuredCounts, universe: Universe) -> None:
-        """Nothing is summed before it is asked for."""
-        self._measured, self._universe = measured, universe
-        self._known: dict[tuple[object, float], Interval | None] = {}
-
-    def of(self, where: Conjunction, *, miss: float) -> tuple[int, int | None]:
-        """A smallest and a largest count that hold with all but this probability together.
-
-        For each proper subset of the columns, the query over these columns alone is a whole: it
-        has at least as many records. Where one column is left out, what the whole has outside of
-        the query's codes is the rest of it: whole less rest is the query. The intervals of all
-        share the miss evenly, whatever the noisy counts say (a union bound).
-        """
-        wholes = list(self._wholes(where))
-        asked = len(wholes) + sum(rest is not None for _, rest in wholes)
-        if not asked:
-            return 0, None
-        each = miss / asked
-        least, most = 0, None
-        for whole, rest in wholes:
-            outer = self._interval(whole, each)
-            if outer is None:
-                continue
-            low, high = outer
-            inner = None if rest is None else self._interval(rest, each)
-            if inner is not None:
-                least = max(least, low - inner[1])
-                high = max(0, high - inner[0])
-            most = high if most is None else min(most, high)
-        return least, most
-
-    def _wholes(self, where: Conjunction) -> Iterator[tuple[Conjunction, Conjunction | None]]:
-        codes = where.codes
-        if len(codes) > MOST_COLUMNS:
-            return
-        for order in range(len(codes)):
-            for names in combinations(codes, order):
-                kept = {name: codes[name] for name in names}
-                rest = None
-                if order == len(codes) - 1:
-                    (left,) = set(codes) - set(names)
-                    others = tuple(
-                        code
-                        for code in range(self._universe.attribute(left).size)
-                        if code not in codes[left]
-                    )
-                    if others:
-                        rest = Conjunction(
-                            {n: others if n == left else c for n, c in codes.items()}
-                        )
-                yield Conjunction(kept), rest
-
-    def _interval(self, where: Conjunction, miss: float) -> Interval | None:
-        key = tuple(where.codes.items()), miss
+    def _own(self, where: Conjunction, level: float) -> tuple[MeasuredCount, Interval] | None:
+        """The count and its own ends; None if no table answers alone."""
+        key = tuple(where.codes.items()), level
         if key not in self._known:
-            if len(self._known) > 4096:
+            if len(self._known) > HELD_ENDS:
                 self._known.clear()
             counted = self._measured.count(where)
-            self._known[key] = None if counted is None else counted.interval(1 - miss)
+            below, above = own_misses(len(where.codes), most=self._most, level=level)
+            self._known[key] = None if counted is None else (counted, counted.ends(below, above))
         return self._known[key]
+
+
+def own_misses(conditions: int, *, most: int, level: float) -> tuple[float, float]:
+    """The probabilities with which own ends may lie above and below the true count.
+
+    Upper ends of queries of j conditions get the same part of `UPPER_SHARE` for every j from 0 to
+    `most`, divided by the number of j conditions among `most`, so that those of a query of `most`
+    conditions and of all its wholes have that share together. The lower end gets what is left by
+    the upper ends of the query and its wholes (a union bound).
+    """
+    miss = 1 - level
+    of_order = UPPER_SHARE * miss / (most + 1)
+    upper = [of_order / comb(most, order) for order in range(conditions + 1)]
+    wholes = sum(comb(conditions, order) * upper[order] for order in range(conditions + 1))
+    return miss - wholes, upper[conditions]
+
+
+def inside_wholes(
+    where: Conjunction, own_ends: Callable[[Conjunction], Interval | None]
+) -> Interval:
+    """The smallest of the lower ends and of the upper ends of a query and all its wholes.
+
+    Requires: own ends of the query itself; wholes without are left out.
+    """
+    every = [ends for whole in _wholes(where) if (ends := own_ends(whole)) is not None]
+    lows, highs = zip(*every, strict=True)
+    return min(lows), min(highs)
+
+
+def _wholes(where: Conjunction) -> Iterator[Conjunction]:
+    """The query with each set of its conditions left out: itself, and at last all records."""
+    codes = where.codes
+    for order in range(len(codes), -1, -1):
+        for names in combinations(codes, order):
+            yield Conjunction({name: codes[name] for name in names})
+
+
+def inside_public_bounds(where: Conjunction, ends: Interval, config: Config) -> Interval:
+    """Whole numbers between the ends, cut off at what is public."""
+    low, high = ends
+    lowest, highest = public_bounds(where, config)
+    top = high if highest is None else max(min(high, highest), lowest)
+    return min(max(low, lowest), top), top
 
 
 def public_bounds(where: Conjunction, config: Config) -> tuple[int, int | None]:

@@ -22,9 +22,6 @@ from synth.privacy import TableEvent
 WEIGHTS = 256
 """Weights are whole parts of this. Rounding them costs next to nothing: the best are flat."""
 
-MOST_COLUMNS = 6
-"""With more columns a query is answered by the best single table alone."""
-
 LARGEST_MASK_CELLS = 1 << 24
 """In larger universes the noise of impossible cells is added as well."""
 
@@ -52,14 +49,15 @@ class MeasuredCount:
         """The standard deviation of the noise in it, in records."""
         return math.sqrt(self.noise.variance)
 
-    def interval(self, level: float) -> tuple[int, int]:
-        """Whole counts that hold the true one with at least this probability; none below 0.
+    def ends(self, below: float, above: float) -> tuple[int, int]:
+        """A whole count above the true one, and one below it, with at most these probabilities.
 
-        If all of them are negative, the interval is 0 to 0: that can only cover more.
+        Rounding: away from what they could say more; none is below 0, which can only cover more.
+        Requires: probabilities below one half.
         """
-        width, divisor = self.noise.half_width(1 - level), self.noise.divisor
-        low = -((width - self.total) // divisor)
-        high = (self.total + width) // divisor
+        divisor = self.noise.divisor
+        low = -((self.noise.half_width(2 * below) - self.total) // divisor)
+        high = (self.total + self.noise.half_width(2 * above)) // divisor
         return max(low, 0), max(high, 0)
 
 
@@ -88,6 +86,11 @@ class MeasuredCounts:
         self._summed = lru_cache(maxsize=256)(self._sum_to)
         self._whole = cache(self._whole_table)
 
+    @property
+    def most_columns(self) -> int:
+        """The columns of the largest table."""
+        return max((len(table.event.table) for table in self._tables), default=0)
+
     def count(self, where: Conjunction) -> MeasuredCount | None:
         """The least squares estimate from sums over all tables; None if no table answers alone.
 
@@ -103,7 +106,7 @@ class MeasuredCounts:
         if not alone:
             return None
         base = min(alone, key=lambda row: row.variance)
-        if not base.cells or len(wanted) > MOST_COLUMNS:
+        if not base.cells:
             rows = [base]
         weights, divisor = _whole_weights(rows, base, wanted)
         total = sum(weight * row.total for weight, row in zip(weights, rows, strict=True))

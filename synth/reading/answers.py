@@ -12,9 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from synth.domain import Margin
+from synth.domain import Conjunction, Margin
 from synth.errors import QueryError
-from synth.measurements.intervals import Intervals, own_level
+from synth.measurements.intervals import (
+    MOST_CONDITIONS,
+    Intervals,
+    inside_public_bounds,
+    inside_wholes,
+)
 from synth.reading.queries import Query, marginal_queries, parse_names, parse_query
 from synth.reading.release import Release
 from synth.reading.simulated_errors import DRAWS, SimulatedErrors, half_width
@@ -67,7 +72,7 @@ class Answering:
 
         Raises: QueryError if a way that is asked for has no answer.
         """
-        published, where = self.published(query), query.where
+        published, where = self.published(query.where), query.where
         found: list[Answer] = []
         known = None
         if method != "simulated":
@@ -80,32 +85,40 @@ class Answering:
         elif method == "measured":
             raise QueryError(
                 f"no sum over one noisy table answers `{query.text}`",
-                why="tables with a threshold, and tables of other or coarser columns, do not",
+                why="tables with a threshold, and tables of other or coarser columns, do not; and "
+                f"a query has {MOST_CONDITIONS} conditions at most",
                 fix="ask with method `simulated`, or for the columns of a measured table",
             )
         if method in ("simulated", "both") or (method == "auto" and known is None):
-            sd = self._simulated.sd(query, draws=draws)
-            width = half_width(sd, level=own_level(where, level), draws=draws)
-            ends = max(math.ceil(published - width), 0), max(math.floor(published + width), 0)
-            low, high = self._intervals.cut(where, ends, level=level)
+            sd = self._simulated.sd(where, draws=draws)
+            ends = inside_wholes(
+                where, lambda whole: self._simulated_ends(whole, level=level, draws=draws)
+            )
+            low, high = inside_public_bounds(where, ends, self._release.config)
             found.append(
                 Answer(query.text, float(published), published, low, high, "simulated", sd)
             )
         return found
 
-    def published(self, query: Query) -> int:
+    def _simulated_ends(self, where: Conjunction, *, level: float, draws: int) -> tuple[int, int]:
+        sd, published = self._simulated.sd(where, draws=draws), self.published(where)
+        width = half_width(sd, level=level, draws=draws)
+        return max(math.ceil(published - width), 0), max(math.floor(published + width), 0)
+
+    def published(self, where: Conjunction) -> int:
         """The published rows that the query counts."""
         counts, universe = self._release.cell_counts, self._release.config.universe
-        margin = Margin(query.columns, (0,) * len(query.columns))
+        names = tuple(where.codes)
+        margin = Margin(names, (0,) * len(names))
         if margin.cells(universe) > HELD_CELLS:
-            return counts.inside(universe, query.where)
-        if query.columns not in self._tables:
+            return counts.inside(universe, where)
+        if names not in self._tables:
             if len(self._tables) > 64:
                 self._tables.clear()
             shape = margin.shape(universe)
-            self._tables[query.columns] = counts.sums(universe, margin).reshape(shape)
-        chosen = np.ix_(*query.where.codes.values())
-        return int(self._tables[query.columns][chosen].sum())
+            self._tables[names] = counts.sums(universe, margin).reshape(shape)
+        chosen = np.ix_(*where.codes.values())
+        return int(self._tables[names][chosen].sum())
 
 
 def answer_all(

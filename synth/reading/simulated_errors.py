@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from synth.config import Config
-from synth.domain import Margin
+from synth.domain import Conjunction, Margin
 from synth.errors import QueryError
 from synth.estimate import estimate_whole, rake, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements, public_seed
@@ -25,7 +25,6 @@ from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.progress import Stage, stage
 from synth.reading.calibration import Evidence
-from synth.reading.queries import Query
 from synth.reading.release import Release
 
 DRAWS = 20
@@ -161,7 +160,7 @@ class SimulatedErrors:
         self._errors: list[NDArray[np.float32]] = []
         self._summed = lru_cache(maxsize=64)(self._sum_to)
 
-    def sd(self, query: Query, *, draws: int) -> float:
+    def sd(self, where: Conjunction, *, draws: int) -> float:
         """The root mean square error of the query's published count, in records.
 
         One error of one record is added to those of the redraws: none seen is not none possible.
@@ -169,8 +168,8 @@ class SimulatedErrors:
         """
         if len(self._errors) != draws:
             self._simulate(draws)
-        sums = self._summed(query.columns)
-        codes = query.where.codes.values()
+        sums = self._summed(tuple(where.codes))
+        codes = where.codes.values()
         chosen = np.ix_(range(draws), *codes)
         errors = sums[chosen].reshape(draws, -1).sum(axis=1)
         return math.sqrt((float((errors**2).sum()) + 1) / draws)

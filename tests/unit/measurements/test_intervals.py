@@ -1,15 +1,16 @@
-"""Intervals of parts and wholes: a part is no larger than what it is a part of."""
+"""Intervals of parts lie inside those of what they are a part of, and hold their level."""
 
 from fractions import Fraction
+from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from synth.cli.release_commands import _render
-from synth.domain import Attribute, Margin, Universe
+from synth.domain import Attribute, Margin, PublicTotal, Universe
 from synth.measurements import MeasuredTable, Measurements
-from synth.measurements.intervals import LIMITS_SHARE, Limits
-from synth.measurements.measured_counts import MeasuredCounts
+from synth.measurements.intervals import MOST_CONDITIONS, Intervals, own_misses
 from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer
@@ -28,24 +29,30 @@ FINE = TableEvent(("sex",), 2, 1, Fraction(1, 5))
 TRUTH = np.repeat([81, 233, 468, 109], 8) // 8
 
 
-def measured(seed, noise=draw_noise, events=(ROUGH, FINE)):
+def measurements(seed, noise, events, truth):
     generator = np.random.default_rng(seed)
     tables = []
     for event in events:
-        sums = Margin(event.table, event.coarsening).sums(UNIVERSE, TRUTH)
+        sums = Margin(event.table, event.coarsening).sums(UNIVERSE, truth)
         noisy = sums + noise(generator, event, len(sums))
         tables.append(MeasuredTable(event, noisy, noise_variance(event)))
-    return MeasuredCounts(Measurements("test", "", tuple(tables)), UNIVERSE)
+    return Measurements("test", "", tuple(tables))
 
 
-def count_of(query):
-    table = TRUTH.reshape(UNIVERSE.shape)
+def count_of(query, truth):
+    table = truth.reshape(UNIVERSE.shape)
     return int(table[np.ix_(*(query.codes.get(n, range(s)) for n, s in SIZES))].sum())
 
 
 SIZES = tuple(zip(UNIVERSE.names, UNIVERSE.shape, strict=True))
 PART = query_of("", {"sex": (0,), "survived": (0,)}, UNIVERSE).where
 WHOLE = query_of("", {"sex": (0,)}, UNIVERSE).where
+LEVELS = (0.5, 0.95, 0.999)
+
+
+def intervals(seed, noise=draw_noise, events=(ROUGH, FINE), truth=TRUTH, **public):
+    config = SimpleNamespace(universe=UNIVERSE, public_totals=public.get("totals", ()))
+    return Intervals(measurements(seed, noise, events, truth), config)
 
 
 def test_a_part_is_cut_off_by_its_whole():
@@ -54,53 +61,88 @@ def test_a_part_is_cut_off_by_its_whole():
     def by_hand(_, event, size):
         return np.full(size, 634) if event is ROUGH else np.zeros(size, dtype=np.int64)
 
-    known = measured(0, by_hand)
-    own = known.count(PART).interval(0.95)
-    least, most = Limits(known, UNIVERSE).of(PART, miss=0.005)
-    _, whole = known.count(WHOLE).interval(0.95)
-    assert own[1] > whole + 100
-    assert whole <= most < whole + 60  # the whole at a stricter level
-    assert least <= most
+    known = intervals(0, by_hand)
+    _, whole = known.measured(WHOLE, level=0.95)
+    counted, part = known.measured(PART, level=0.95)
+    below, above = own_misses(2, most=2, level=0.95)
+    assert counted.ends(below, above)[1] > whole[1] + 100
+    assert part[1] == whole[1]
+    assert part[0] <= whole[0]
 
 
-def test_a_part_is_what_the_rest_leaves_of_the_whole():
-    """Without the whole of one part, it is bounded by the whole less the other part."""
-    both = TableEvent(("sex", "survived"), 4, 1, Fraction(1))
-    known = measured(0, lambda *of: np.zeros(of[2], dtype=np.int64), events=(both,))
-    least, most = Limits(known, UNIVERSE).of(PART, miss=0.005)
-    rest = known.count(query_of("", {"sex": (0,), "survived": (1,)}, UNIVERSE).where)
-    whole = known.count(WHOLE)
-    share = 0.005 / 5  # all records, two wholes, and two rests
-    assert most == whole.interval(1 - share)[1] - rest.interval(1 - share)[0]
-    assert least == max(0, whole.interval(1 - share)[0] - rest.interval(1 - share)[1])
+def random_nest(generator):
+    """A query and one with more conditions, in any columns."""
+    names = list(generator.permutation(UNIVERSE.names))
+    codes = {}
+    for name in names[: generator.integers(1, len(names) + 1)]:
+        size = UNIVERSE.attribute(name).size
+        taken = generator.permutation(size)[: generator.integers(1, size)]
+        codes[str(name)] = tuple(map(int, sorted(taken)))
+    kept = {name: codes[name] for name in list(codes)[: generator.integers(0, len(codes))]}
+    return query_of("", codes, UNIVERSE).where, query_of("", kept, UNIVERSE).where
 
 
-def test_all_records_have_no_whole():
-    assert Limits(measured(0), UNIVERSE).of(query_of("", {}, UNIVERSE).where, miss=0.01) == (
-        0,
-        None,
-    )
+@pytest.mark.parametrize("empty", [0.0, 0.9])
+def test_parts_lie_inside_their_wholes(empty):
+    """Random nests, tables with much noise, also such that are nearly empty."""
+    generator, cut = np.random.default_rng(8), 0
+    events = (TableEvent(UNIVERSE.names, 32, 1, Fraction(1, 9)), ROUGH, FINE)
+    for seed in range(20):
+        truth = generator.poisson(30, UNIVERSE.size) * (generator.random(UNIVERSE.size) > empty)
+        total = PublicTotal(WHOLE, count_of(WHOLE, truth), "a register")
+        known = intervals(seed, events=events, truth=truth, totals=[total] * (seed % 2))
+        for _ in range(40):
+            part, whole = random_nest(generator)
+            for level in LEVELS:
+                inner, outer = (known.measured(w, level=level)[1] for w in (part, whole))
+                assert inner[0] <= outer[0] <= outer[1]
+                assert inner[0] <= inner[1] <= outer[1]
+                cut += inner[1] == outer[1] > 0
+    assert cut > 20 or not empty
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("most", [0, 1, 2, MOST_CONDITIONS])
+def test_the_ends_share_what_the_interval_may_miss(level, most):
+    """An interval misses if its lower end does, or the upper end of it or of a whole."""
+    for conditions in range(most + 1):
+        wholes = product((0, 1), repeat=conditions)
+        upper = sum(own_misses(sum(kept), most=most, level=level)[1] for kept in wholes)
+        below, _ = own_misses(conditions, most=most, level=level)
+        assert below > 0
+        assert below + upper == pytest.approx(1 - level)
+
+
+@pytest.mark.parametrize("truth", [TRUTH, TRUTH * (np.arange(32) < 8)], ids=["spread", "one part"])
 @pytest.mark.parametrize("miss", [0.05, 0.3])
-def test_the_stated_level_holds_with_the_limits(miss):
+def test_the_stated_level_holds_inside_the_wholes(miss, truth):
+    """Also where a part is all of its wholes, so that each of them that fails lets it fail."""
     queries = [
         query_of("", {"sex": (i,), "survived": (j,)}, UNIVERSE).where
         for i in (0, 1)
         for j in (0, 1)
     ]
-    draws, cut = 300, 0
+    draws = 300
     failed = np.zeros(len(queries))
     for seed in range(draws):
-        known = measured(seed)
-        limits = Limits(known, UNIVERSE)
+        known = intervals(seed, truth=truth)
         for number, query in enumerate(queries):
-            low, high = known.count(query).interval(1 - (1 - LIMITS_SHARE) * miss)
-            least, most = limits.of(query, miss=LIMITS_SHARE * miss)
-            cut += most < high
-            failed[number] += not max(low, least) <= count_of(query) <= min(high, most)
-    assert cut > draws
+            low, high = known.measured(query, level=1 - miss)[1]
+            failed[number] += not low <= count_of(query, truth) <= high
+    assert failed.sum() > 0
     assert (failed / draws <= miss + 3 * (miss / draws) ** 0.5).all()
+
+
+def test_more_conditions_than_can_be_kept_inside_their_wholes_have_no_answer():
+    names = tuple("abcdefg")
+    universe = Universe(tuple(Attribute(name, "categorical", ("0", "1")) for name in names))
+    event = TableEvent(names, 128, 1, Fraction(1))
+    table = MeasuredTable(event, np.zeros(128, dtype=np.int64), noise_variance(event))
+    config = SimpleNamespace(universe=universe, public_totals=())
+    known = Intervals(Measurements("test", "", (table,)), config)
+    for conditions in (MOST_CONDITIONS, MOST_CONDITIONS + 1):
+        where = query_of("", dict.fromkeys(names[:conditions], (0,)), universe).where
+        assert (known.measured(where, level=0.95) is None) == (conditions > MOST_CONDITIONS)
 
 
 def test_a_published_count_outside_of_its_interval_is_explained(capsys):

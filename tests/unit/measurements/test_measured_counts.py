@@ -65,7 +65,7 @@ def test_impossible_counts_are_known():
     found = MeasuredCounts(noisy, UNIVERSE).count(
         query_of("", {"a": (3,), "c": (1,)}, UNIVERSE).where
     )
-    assert (found.estimate, found.sd, found.interval(0.95)) == (0, 0, (0, 0))
+    assert (found.estimate, found.sd, found.ends(0.025, 0.025)) == (0, 0, (0, 0))
 
 
 def test_several_tables_are_weighed_by_their_noise():
@@ -127,7 +127,7 @@ def test_intervals_cover_as_often_as_they_say():
     inside = widths = 0
     for _ in range(4000):
         noisy = measured(generator, x, [COARSE, WIDE])
-        low, high = MeasuredCounts(noisy, UNIVERSE).count(query).interval(0.95)
+        low, high = MeasuredCounts(noisy, UNIVERSE).count(query).ends(0.025, 0.025)
         inside += low <= true <= high
         widths += high - low
     assert 0.935 <= inside / 4000 <= 0.985
@@ -137,4 +137,4 @@ def test_intervals_cover_as_often_as_they_say():
 def test_intervals_hold_no_negative_count():
     noisy = MeasuredTable(FULL, np.full(24, -50), noise_variance(FULL))
     counts = MeasuredCounts(Measurements("test", "", (noisy,)), UNIVERSE)
-    assert counts.count(query_of("", {"b": (1,)}, UNIVERSE).where).interval(0.95) == (0, 0)
+    assert counts.count(query_of("", {"b": (1,)}, UNIVERSE).where).ends(0.025, 0.025) == (0, 0)
