@@ -110,13 +110,7 @@ class MeasuredCounts:
             rows = [base]
         weights, divisor = _whole_weights(rows, base, wanted)
         total = sum(weight * row.total for weight, row in zip(weights, rows, strict=True))
-        counts: dict[tuple[TableEvent, int], int] = {}
-        for weight, row in zip(weights, rows, strict=True):
-            if weight and row.cells:
-                key = row.table.event, abs(weight)
-                counts[key] = counts.get(key, 0) + row.cells
-        noises = (summed_noise(event, cells, weight) for (event, weight), cells in counts.items())
-        return MeasuredCount(total, CombinedNoise(tuple(noises), divisor))
+        return MeasuredCount(total, _combined(rows, weights, divisor))
 
     def _rows(self, number: int, where: Conjunction) -> Iterator[_Row]:
         """The sums of one table; columns that it does not hold, or cuts, are summed out."""
@@ -183,6 +177,23 @@ class MeasuredCounts:
         if not self._universe.impossible or self._universe.size > LARGEST_MASK_CELLS:
             return None
         return self._universe.possible().astype(np.int64)
+
+
+def _combined(rows: Sequence[_Row], weights: Sequence[int], divisor: int) -> CombinedNoise:
+    """The noise of a weighted sum: noises of one law and weight together, in one order.
+
+    So queries that differ in nothing but whose noise it is have one noise, and one law to compute.
+    """
+    cells: dict[tuple[tuple[object, ...], int], int] = {}
+    events: dict[tuple[tuple[object, ...], int], TableEvent] = {}
+    for weight, row in zip(weights, rows, strict=True):
+        if weight and row.cells:
+            key = row.table.event.noise, abs(weight)
+            cells[key] = cells.get(key, 0) + row.cells
+            events[key] = row.table.event
+    noises = (summed_noise(events[key], count, key[1]) for key, count in cells.items())
+    in_order = sorted(noises, key=lambda one: (one.rate or 0, one.sigma_squared or 0, one.weight))
+    return CombinedNoise(tuple(in_order), divisor)
 
 
 def _whole_weights(

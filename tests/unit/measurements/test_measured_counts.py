@@ -138,3 +138,20 @@ def test_intervals_hold_no_negative_count():
     noisy = MeasuredTable(FULL, np.full(24, -50), noise_variance(FULL))
     counts = MeasuredCounts(Measurements("test", "", (noisy,)), UNIVERSE)
     assert counts.count(query_of("", {"b": (1,)}, UNIVERSE).where).ends(0.025, 0.025) == (0, 0)
+
+
+def test_questions_about_columns_that_are_measured_alike_share_one_law():
+    universe = Universe(tuple(Attribute(name, "categorical", ("0", "1")) for name in "abc"))
+    events = [TableEvent(tuple("abc"), 8, 1, Fraction(1, 2))]
+    events += [TableEvent((name,), 2, 1, Fraction(1, 6)) for name in "abc"]
+    tables = [
+        MeasuredTable(event, np.zeros(event.cells, dtype=np.int64), noise_variance(event))
+        for event in events
+    ]
+    counts = MeasuredCounts(Measurements("test", "", tuple(tables)), universe)
+    noises = {
+        counts.count(query_of("", dict.fromkeys(names, (code,)), universe).where).noise
+        for names in ("ab", "ac", "bc")
+        for code in (0, 1)
+    }
+    assert len(noises) == 1
