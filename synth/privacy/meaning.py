@@ -81,6 +81,28 @@ def smallest_false_negative_rate(
     return rounded_down(max(Decimal(0), first, second))
 
 
+def largest_odds_factor(epsilon: Fraction) -> float:
+    """The factor e^eps by which the odds of any belief about one unit change at most.
+
+    Rounding: up, to six significant digits.
+    """
+    return significant_up(PRECISION.exp(decimal(epsilon)))
+
+
+def largest_advantage(budget: Budget) -> float:
+    """The largest true positive rate less false positive rate of any test for membership.
+
+    Formula: (e^eps - 1 + 2 delta) / (e^eps + 1), reached where both error rates are equal
+    (Kairouz, Oh, Viswanath 2015). With a prior of 1/2 a guess is right with probability
+    1/2 + advantage / 2 at most.
+    Rounding: up, to six decimals.
+    """
+    growth = PRECISION.exp(decimal(budget.epsilon))
+    gained = PRECISION.add(PRECISION.subtract(growth, Decimal(1)), decimal(2 * budget.delta))
+    share = PRECISION.divide(gained, PRECISION.add(growth, Decimal(1)))
+    return rounded_up(min(Decimal(1), share))
+
+
 def group_delta(units: int, budget: Budget) -> float:
     """The delta of a group of units, whose epsilon is `units` times that of one.
 

@@ -18,6 +18,7 @@ MANIFEST = "manifest.json"
 CHECKSUMS = "SHA256SUMS"
 DATA_CARD = "README.md"
 PAGE = "index.html"
+ASSESSMENT = "assessment.html"
 SIGNATURE = "manifest.sig"
 """Only in a release that was signed; over the manifest, so the manifest does not list it."""
 
@@ -47,6 +48,7 @@ ROLES = {
     CROISSANT: ("description for machine learning", "application/ld+json", "post-processing"),
     REGISTRY: ("record for the deployments registry", "application/yaml", "post-processing"),
     SCHEMA_FILE: ("schema of the manifest", "application/schema+json", "public"),
+    ASSESSMENT: ("self-assessment", "text/html", "post-processing"),
     PAGE: ("release page", "text/html", "post-processing"),
 }
 """Role, media type and basis of every file that the manifest lists, in its order."""
@@ -66,7 +68,7 @@ def described_files(config: Config) -> list[str]:
 
 def listed_files(config: Config) -> list[str]:
     """The files that the manifest lists, in its order; the page lists those before it."""
-    return [*described_files(config), DATA_CARD, *METADATA, SCHEMA_FILE, PAGE]
+    return [*described_files(config), DATA_CARD, *METADATA, SCHEMA_FILE, ASSESSMENT, PAGE]
 
 
 def all_files(config: Config) -> set[str]:

@@ -15,6 +15,7 @@ from synth.measurements import Measurements, public_seed
 from synth.planning import Forecast, forecast
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
+from synth.release.page.group_bias import GroupBias, group_biases
 from synth.release.page.summary import Summary, summarise
 
 ROUNDING = "rounding"
@@ -44,6 +45,11 @@ class Derivation:
     def summary(self) -> Summary:
         """What the page shows of the counts."""
         return summarise(self.counts, self.config.universe.shape)
+
+    @cached_property
+    def biases(self) -> tuple[GroupBias, ...]:
+        """Whether small groups came out too large or too small."""
+        return group_biases(self.config, self.measurements, self.counts)
 
     @property
     def rows(self) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.release.contents import (
+    ASSESSMENT,
     CSV,
     DATA_CARD,
     MEASUREMENTS,
@@ -26,6 +27,7 @@ from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.figures import COLUMNS, Figures, write_figures
+from synth.release.page.assessment import render_assessment
 from synth.release.page.crosstabs import crosstabs
 from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
@@ -81,6 +83,7 @@ def documents(
         DATA_CARD: render_data_card(listing),
         **metadata_documents(listing),
         SCHEMA_FILE: schema_file(listing["manifest_version"]),
+        ASSESSMENT: render_assessment(listing, figures, derived.biases),
     }
     files += [_entry(name, FileFacts.of(content), derived) for name, content in made.items()]
     tabs = crosstabs(

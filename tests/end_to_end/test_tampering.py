@@ -26,7 +26,9 @@ from synth.release.derivation import derive
 from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.figures import read_figures, write_figures
+from synth.release.page.assessment import render_assessment
 from synth.release.page.crosstabs import crosstabs
+from synth.release.page.group_bias import group_biases
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification.manifest_check import ATTESTED_NOTE, ATTESTED_ONLY
@@ -67,6 +69,7 @@ PEOPLE = "age,sex\n" + "34,Female\n67,Male\n12,\n" * 60
 FILES = (
     "README.md",
     "SHA256SUMS",
+    "assessment.html",
     "croissant.json",
     "datapackage.json",
     "index.html",
@@ -170,6 +173,13 @@ def crosstabs_of(folder):
     )
 
 
+def biases_of(folder):
+    """The signed errors of groups, of the rows and of the measurements as published."""
+    opened = Release(folder)
+    counts = counts_of_rows((folder / "synthetic.parquet").read_bytes())
+    return group_biases(opened.config, opened.measurements, counts)
+
+
 def reseal(folder, manifest, *, card=True):
     """Do all that a tamperer without the measurements can do to make a change look right."""
     documents = {}
@@ -181,6 +191,10 @@ def reseal(folder, manifest, *, card=True):
         for entry in manifest["files"]:
             if entry["path"] in documents:
                 (folder / entry["path"]).write_bytes(documents[entry["path"]])
+            if entry["path"] == "assessment.html":
+                with suppress(LookupError, ValueError, ArithmeticError, TypeError, SynthError):
+                    page = render_assessment(manifest, figures_of(folder), biases_of(folder))
+                    (folder / "assessment.html").write_bytes(page)
             if entry["path"] == "index.html":
                 with suppress(LookupError, ValueError, ArithmeticError, SynthError):
                     summary, figures = summary_of(folder), figures_of(folder)
@@ -500,7 +514,7 @@ def test_an_impossible_row_is_found(release):
     assert "synthetic.csv: goes on behind its last byte" in findings_of(release)
 
 
-@pytest.mark.parametrize("name", ["README.md", "index.html"])
+@pytest.mark.parametrize("name", ["README.md", "assessment.html", "index.html"])
 def test_a_document_of_another_manifest_is_found(release, verify_quickly, name):
     """All hashes are made right again, so that nothing but its words is wrong."""
     path = release / name

@@ -121,8 +121,14 @@ class Residuals:
 
     def of_marginals(self, marginals: Sequence[tuple[int, ...]]) -> list[float]:
         """The root mean square of the residuals of each marginal (a tuple of axes, ascending)."""
-        sums = nested_sums_by_block(self.part, self.shape, marginals)
+        sums = self.marginal_sums(marginals)
         return [math.sqrt(_squares(sums[m].reshape(-1)) / sums[m].size) for m in marginals]
+
+    def marginal_sums(
+        self, marginals: Sequence[tuple[int, ...]]
+    ) -> dict[tuple[int, ...], NDArray[np.int64]]:
+        """The residuals summed to each marginal (a tuple of axes, ascending), in its shape."""
+        return nested_sums_by_block(self.part, self.shape, marginals)
 
 
 def _squares(values: NDArray[np.int64]) -> int:
@@ -174,7 +180,7 @@ def build_figures(
         for margin, table in zip(margins, tables, strict=True)
     ]
     queries = [marginal.attributes for marginal in config.workload.marginals]
-    compared = _references(queries, universe, tables, margins)
+    compared = least_noisy_tables(queries, universe, tables, margins)
     fitted: dict[tuple[str, ...], float] = {}
     for number in {number for number in compared.values() if number is not None}:
         names = margins[number].names
@@ -222,7 +228,7 @@ def _of_table(number: int, table: MeasuredTable, residual: float) -> Figures:
     )
 
 
-def _references(
+def least_noisy_tables(
     queries: Sequence[tuple[str, ...]],
     universe: Universe,
     tables: tuple[MeasuredTable, ...],

@@ -69,7 +69,7 @@ def render_page(
     ]
     pairs = compared_pairs(summary, [column["name"] for column in columns], figures)
     files = [entry for entry in manifest["files"] if entry["path"] != PAGE]
-    text = _template().render(
+    text = page_template(TEMPLATE).render(
         m=manifest,
         linked_data=linked_data(manifest | {"files": files}),
         licence=licence_of(manifest["identity"]["license"]).address,
@@ -128,7 +128,8 @@ def _tables(manifest: dict[str, Any]) -> list[tuple[str, int]]:
 
 
 @cache
-def _template() -> Template:
+def page_template(name: str) -> Template:
+    """A page that is ready to be filled: every text is escaped, and the style stands in it."""
     loader = PackageLoader("synth.release.page", "templates")
     environment = Environment(
         loader=loader,
@@ -144,8 +145,9 @@ def _template() -> Template:
     environment.filters.update(
         whole=whole, size=size, exact=exact, at_most=at_most, at_least=at_least, shorten=shorten
     )
+    environment.filters["sentence"] = sentence
     environment.tests.update(address=is_address)
-    return environment.get_template(TEMPLATE)
+    return environment.get_template(name)
 
 
 def _data_block(value: Any) -> Any:
@@ -154,6 +156,11 @@ def _data_block(value: Any) -> Any:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 (escaped above)
+
+
+def sentence(text: str) -> str:
+    """The text with a large first letter, the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def whole(number: int) -> str:

@@ -33,7 +33,9 @@ from synth.release.manifest.figures import build_figures, read_figures
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.identity import build_purpose
 from synth.release.manifest.quality import build_prediction
+from synth.release.page.assessment import render_assessment
 from synth.release.page.crosstabs import crosstabs
+from synth.release.page.group_bias import group_biases
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
@@ -57,6 +59,11 @@ def reseal(made, manifest, derived=None):
     for entry in manifest["files"]:
         if entry["path"] in METADATA:
             (made.folder / entry["path"]).write_bytes(documents[entry["path"]])
+        if entry["path"] == "assessment.html":
+            biases = group_biases(made.config, made.measurements, derived.counts)
+            (made.folder / "assessment.html").write_bytes(
+                render_assessment(manifest, derived.figures, biases)
+            )
         if entry["path"] == "index.html":
             (made.folder / "index.html").write_bytes(
                 render_page(manifest, summary, derived.figures, tabs)

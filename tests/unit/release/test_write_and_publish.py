@@ -60,6 +60,7 @@ def test_the_folder_holds_the_files_of_the_contract(released):
     assert sorted(path.name for path in made.folder.iterdir()) == [
         "README.md",
         "SHA256SUMS",
+        "assessment.html",
         "croissant.json",
         "datapackage.json",
         "index.html",

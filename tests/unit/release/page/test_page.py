@@ -23,8 +23,14 @@ from synth.release.verification import verify_folder
 from .conftest import NASTY
 
 HTML = "{http://www.w3.org/1999/xhtml}"
-SECTIONS = ["what", "use", "protection", "accuracy", "columns", "associations", "making"]
-SECTIONS += ["files", "verify"]
+SECTIONS = {
+    "index.html": [
+        *("what", "use", "protection", "accuracy", "columns", "associations", "making"),
+        *("files", "verify"),
+    ],
+    "assessment.html": ["short", "nist", "bias", "europe", "uncovered", "publisher", "sources"],
+}
+PAGES = pytest.mark.parametrize("name", SECTIONS)
 MOST_BYTES = 1_000_000
 
 
@@ -48,8 +54,8 @@ def rendered(manifest, derived):
     return render_page(manifest, derived.summary, derived.figures, tabs)
 
 
-def page_of(made):
-    return (made.folder / "index.html").read_bytes()
+def page_of(made, name="index.html"):
+    return (made.folder / name).read_bytes()
 
 
 class Balance(HTMLParser):
@@ -78,8 +84,9 @@ def made(request, released):
     return released(**request.getfixturevalue(request.param))
 
 
-def test_the_page_is_valid_and_its_elements_nest(made):
-    page = page_of(made)
+@PAGES
+def test_the_page_is_valid_and_its_elements_nest(made, name):
+    page = page_of(made, name)
     parsed(page)
     balance = Balance()
     balance.feed(page.decode())
@@ -92,15 +99,18 @@ def test_a_reader_of_html_that_is_not_valid_says_so():
         parsed(b"<!DOCTYPE html><html><head><title>x</title></head><body><p></b></p></body></html>")
 
 
-def test_headings_links_and_names_hold_together(made):
-    tree = parsed(page_of(made))
+@PAGES
+def test_headings_links_and_names_hold_together(made, name):
+    tree = parsed(page_of(made, name))
     ids = [element.get("id") for element in tree.iter() if element.get("id")]
     assert len(set(ids)) == len(ids)
     headings = [element for element in tree.iter() if re.fullmatch(f"{HTML}h[1-6]", element.tag)]
     levels = [int(element.tag[-1]) for element in headings]
     assert levels.count(1) == 1
     assert all(after - level <= 1 for level, after in pairwise(levels))
-    assert [element.get("id") for element in headings if element.tag == f"{HTML}h2"] == SECTIONS
+    assert [element.get("id") for element in headings if element.tag == f"{HTML}h2"] == SECTIONS[
+        name
+    ]
     for link in tree.iter(f"{HTML}a"):
         target = link.get("href")
         assert text_of(link)
@@ -115,8 +125,9 @@ def test_every_drawing_has_words_beside_it_or_a_name(made):
         assert drawing.get("aria-hidden") == "true" or drawing.get("aria-label")
 
 
-def test_every_table_says_what_it_shows(made):
-    for table in parsed(page_of(made)).iter(f"{HTML}table"):
+@PAGES
+def test_every_table_says_what_it_shows(made, name):
+    for table in parsed(page_of(made, name)).iter(f"{HTML}table"):
         assert table[0].tag == f"{HTML}caption"
         assert text_of(table[0])
 
@@ -132,28 +143,30 @@ def test_no_step_of_the_making_is_told_twice(released, manifest_of):
     assert told.count(steps[0]["description"]) == 1
 
 
-def test_whoever_has_only_a_keyboard_reaches_what_scrolls(made):
-    for element in parsed(page_of(made)).iter(f"{HTML}div"):
+@PAGES
+def test_whoever_has_only_a_keyboard_reaches_what_scrolls(made, name):
+    for element in parsed(page_of(made, name)).iter(f"{HTML}div"):
         if element.get("class") == "scroll":
             assert element.get("tabindex") == "0"
             assert element.get("role") == "region"
             assert element.get("aria-label")
 
 
-def test_nothing_is_loaded_and_nothing_runs(made):
-    tree = parsed(page_of(made))
+@PAGES
+def test_nothing_is_loaded_and_nothing_runs(made, name):
+    tree = parsed(page_of(made, name))
     names = {path.name for path in made.folder.iterdir()}
     for element in tree.iter():
-        for name, value in element.items():
-            assert not name.startswith("on"), name
-            assert name not in ("src", "srcset", "data", "action", "background", "style"), name
-            if name == "href" and element.tag == f"{HTML}link":
+        for key, value in element.items():
+            assert not key.startswith("on"), key
+            assert key not in ("src", "srcset", "data", "action", "background", "style"), key
+            if key == "href" and element.tag == f"{HTML}link":
                 assert value == "data:,"
-            elif name == "href":
+            elif key == "href":
                 own = value[:1] == "#" or value in names or value.startswith("mailto:")
                 assert own or element.get("rel") == "license", value
-    [block] = tree.iter(f"{HTML}script")
-    assert block.get("type") == "application/ld+json"
+    types = [block.get("type") for block in tree.iter(f"{HTML}script")]
+    assert types == (["application/ld+json"] if name == "index.html" else [])
     [style] = tree.iter(f"{HTML}style")
     assert not re.search(r"url\(|@import", style.text)
     [policy] = (m for m in tree.iter(f"{HTML}meta") if m.get("http-equiv"))
@@ -174,6 +187,9 @@ def test_words_of_the_configuration_stay_words(released, nasty):
     described = json.loads(block.text)
     assert described["name"] == NASTY
     assert described["variableMeasured"][1]["name"] == "<img src=x>"
+    other = parsed(page_of(made, "assessment.html"))
+    assert text_of(next(other.iter(f"{HTML}h1"))) == NASTY
+    assert not [*other.iter(f"{HTML}img"), *other.iter(f"{HTML}b"), *other.iter(f"{HTML}script")]
     verify_folder(made.folder, derivation=made.derive)
 
 
