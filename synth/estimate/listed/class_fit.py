@@ -78,6 +78,8 @@ _JOINT_BITS = 28
 _EXACT_BITS = 52
 _GRID = 2.0**-20
 _THREADS = 2
+_SHORT = 1 << 17
+"""With fewer products a table, a thread would take longer to be asked than to answer."""
 
 
 def fit_classes(
@@ -271,6 +273,7 @@ class _Objective:
         self._height = end
         self._ones = self._one_way(columns, universe)
         self._strips = list(self._by_first_view())
+        self._entries = sum(strip.sums.size for strip in self._strips)
         self._triples = [self._triple(*each) for each in self._threes]
         self._order = np.random.Generator(np.random.Philox(_SEED + 1))
         self._waiting: list[int] = []
@@ -399,7 +402,9 @@ class _Objective:
             off, scale = whole(off, self._residual_bits)
             return (off @ columns) * scale, (off.T @ rows) * scale
 
-        for strip, (left, right) in zip(self._strips, pool.map(along, self._strips), strict=True):
+        is_short = self._entries * len(model.shares) < _SHORT * len(self._strips)
+        found = map(along, self._strips) if is_short else pool.map(along, self._strips)
+        for strip, (left, right) in zip(self._strips, found, strict=True):
             slope[strip.rows] += left
             slope[strip.columns] += right
             by_share += (left * laws[strip.rows]).sum(axis=0)
