@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from synth.measurements import Measurements, public_seed
 from synth.planning import Forecast, forecast
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
+from synth.release.page.crosstabs import Crosstab, crosstabs
 from synth.release.page.group_bias import GroupBias, group_biases
 from synth.release.page.summary import Summary, summarise
 
@@ -50,6 +51,17 @@ class Derivation:
     def biases(self) -> tuple[GroupBias, ...]:
         """Whether small groups came out too large or too small."""
         return group_biases(self.config, self.measurements, self.counts)
+
+    @cached_property
+    def crosstabs(self) -> tuple[Crosstab, ...]:
+        """The tables of two columns that the page shows."""
+        return self.crosstabs_by(self.figures)
+
+    def crosstabs_by(self, figures: Sequence[Figures]) -> tuple[Crosstab, ...]:
+        """The same, chosen by the figures of a file, whose last digits may differ."""
+        return crosstabs(
+            self.config, self.measurements, self.counts, summary=self.summary, figures=figures
+        )
 
     @property
     def rows(self) -> int:

@@ -28,7 +28,6 @@ from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.figures import COLUMNS, Figures, write_figures
 from synth.release.page.assessment import render_assessment
-from synth.release.page.crosstabs import crosstabs
 from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
@@ -86,13 +85,8 @@ def documents(
         ASSESSMENT: render_assessment(listing, figures, derived.biases),
     }
     files += [_entry(name, FileFacts.of(content), derived) for name, content in made.items()]
-    tabs = crosstabs(
-        derived.config,
-        derived.measurements,
-        derived.counts,
-        summary=derived.summary,
-        figures=figures,
-    )
+    is_own = figures is derived.figures
+    tabs = derived.crosstabs if is_own else derived.crosstabs_by(figures)
     made[PAGE] = render_page(listing, derived.summary, figures, tabs)
     files.append(_entry(PAGE, FileFacts.of(made[PAGE]), derived))
     return made, listing
