@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-Unit = Literal["cells", "iterations", "rows"]
+Unit = Literal["cells", "iterations", "rows", "queries"]
 """What is counted by the figures of a stage."""
 
 
@@ -39,6 +39,7 @@ class Stage(StrEnum):
     ROUNDING = "rounding"
     WRITING = "writing rows"
     VERIFYING = "verifying"
+    ANSWERING = "answering"
 
 
 WHILE_RAW_DATA_ARE_OPEN = frozenset({Stage.COUNTING, Stage.NOISE})

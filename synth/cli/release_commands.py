@@ -51,6 +51,29 @@ def errors(
     marginal: Annotated[
         str, typer.Option(metavar="COLUMNS", help="Every cell of this table, as sex,race.")
     ] = "",
+    share: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUERY", help="What part of the records is in it; repeatable."),
+    ] = None,
+    mean: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="The mean of a column of numbers; repeatable."),
+    ] = None,
+    within: Annotated[
+        str, typer.Option(metavar="QUERY", help="Shares and means among these records alone.")
+    ] = "",
+    difference: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="QUERY QUERY",
+            help="Each share and mean within the first less that within the second; "
+            "without these, their counts.",
+        ),
+    ] = None,
+    ratio: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="QUERY QUERY", help="As --difference: the first over the second."),
+    ] = None,
     level: Annotated[float, typer.Option(help="How often an interval holds the truth.")] = 0.95,
     method: Annotated[
         str,
@@ -64,16 +87,18 @@ def errors(
     ] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate counts of the raw table with intervals, from a release alone. Opens no data."""
+    """Counts, shares and means of the raw table with intervals, from a release. Opens no data."""
     from synth.job.log import StageLog
-    from synth.reading import Release, answer_all
+    from synth.reading import Asked, Release, answer_all
 
     opened = Release(release)
+    asked = Asked(share or (), mean or (), within, difference, ratio)
     with StageLog().doing("reading"):
         answers = answer_all(
             opened,
-            queries=query or ([] if marginal else ["all records"]),
+            queries=query or ([] if marginal or asked else ["all records"]),
             marginal=marginal,
+            asked=asked,
             level=level,
             method=method,  # type: ignore[arg-type]
             draws=draws,
@@ -95,21 +120,35 @@ def _render(answers: list[Answer], level: float) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("method", no_wrap=True)
     for answer in answers:
-        table.add_row(
-            answer.query,
-            f"{answer.estimate:,.0f}",
-            f"{answer.published:,}",
-            f"{answer.low:,} to {answer.high:,}",
-            f"{answer.sd:,.1f}",
-            answer.method,
-        )
+        numbers = (answer.estimate, answer.published, answer.low, answer.high)
+        estimate, published, low, high = (_shown(number, answer) for number in numbers)
+        sd = "" if answer.sd is None else f"{answer.sd:,.1f}"
+        table.add_row(answer.query, estimate, published, f"{low} to {high}", sd, answer.method)
     console = Console(markup=False, highlight=False)
     console.print(table)
-    outside = sum(not answer.low <= answer.published <= answer.high for answer in answers)
+    for answer in answers:
+        if answer.lowest is not None and (answer.lowest, answer.highest) != (
+            answer.low,
+            answer.high,
+        ):
+            console.print(
+                f"{answer.query}: {_shown(answer.lowest, answer)} to "
+                f"{_shown(answer.highest, answer)} wherever in their bins the values lie.",
+                soft_wrap=True,
+            )
+    outside = sum(answer.is_outside for answer in answers)
     if outside:
         console.print(
-            f"{outside:,} published count{'s lie' if outside > 1 else ' lies'} outside of "
+            f"{outside:,} published number{'s lie' if outside > 1 else ' lies'} outside of "
             f"{'their' if outside > 1 else 'its'} interval: the interval is about the raw table, "
             "and the rows were fitted to all noisy tables at once. Rely on the interval.",
             soft_wrap=True,
         )
+
+
+def _shown(number: float | None, answer: Answer) -> str:
+    """A number as the table shows it: counts and large ones whole, others to four digits."""
+    if number is None:
+        return "?"
+    is_whole = answer.kind == "count" or abs(number) >= 1000
+    return f"{number:,.0f}" if is_whole else f"{number:,.4g}"

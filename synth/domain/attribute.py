@@ -184,6 +184,16 @@ class Attribute:
         last = code == self.bin_count - 1
         return int(low), int(high) if last else int(high) - 1
 
+    def value_bounds(self, code: int) -> tuple[Fraction, Fraction]:
+        """The smallest value of bin `code`, and the largest (or what values come near to).
+
+        Requires: an ordered attribute, no missing code.
+        """
+        if self.is_whole:
+            low, high = self.integer_bounds(code)
+            return Fraction(low), Fraction(high)
+        return self.edges[code], self.edges[code + 1]
+
     def is_single_value(self, code: int) -> bool:
         """Whether bin `code` holds exactly one whole number or period."""
         if not self.is_whole or code >= self.bin_count:

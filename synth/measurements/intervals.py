@@ -10,7 +10,7 @@ too small as well, so all of them share in what the interval may miss (`own_miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import comb
 
@@ -65,9 +65,24 @@ class Intervals:
             if len(self._known) > HELD_ENDS:
                 self._known.clear()
             counted = self._measured.count(where)
-            below, above = own_misses(len(where.codes), most=self._most, level=level)
-            self._known[key] = None if counted is None else (counted, counted.ends(below, above))
+            found = None
+            if counted is not None:
+                misses = own_misses(len(where.codes), most=self._most, level=level)
+                low, high = counted.ends(*misses)
+                found = counted, (max(low, 0), max(high, 0))
+            self._known[key] = found
         return self._known[key]
+
+    def weighted_sum(
+        self, where: Conjunction, column: str, weights: Mapping[int, int], *, level: float
+    ) -> tuple[MeasuredCount, Interval] | None:
+        """A weighted sum of counts from one table, and an interval for it at this level.
+
+        See `MeasuredCounts.weighted_sum`.
+        """
+        found = self._measured.weighted_sum(where, column, weights)
+        miss = (1 - level) / 2
+        return None if found is None else (found, found.ends(miss, miss))
 
 
 def own_misses(conditions: int, *, most: int, level: float) -> tuple[float, float]:
@@ -120,15 +135,15 @@ def public_bounds(where: Conjunction, config: Config) -> tuple[int, int | None]:
     None: no upper bound. As true as the totals are, which come from public sources.
     """
     universe = config.universe
-    if any(_contains(rule, where, universe) for rule in universe.impossible):
+    if any(contains(rule, where, universe) for rule in universe.impossible):
         return 0, 0
     totals = config.public_totals
-    above = [total.total for total in totals if _contains(total.where, where, universe)]
-    below = [total.total for total in totals if _contains(where, total.where, universe)]
+    above = [total.total for total in totals if contains(total.where, where, universe)]
+    below = [total.total for total in totals if contains(where, total.where, universe)]
     return max(below, default=0), min(above, default=None)
 
 
-def _contains(outer: Conjunction, inner: Conjunction, universe: Universe) -> bool:
+def contains(outer: Conjunction, inner: Conjunction, universe: Universe) -> bool:
     """Whether every cell of the inner set is in the outer one."""
     for name, codes in outer.codes.items():
         every = range(universe.attribute(name).size)

@@ -6,7 +6,7 @@ A query is a conjunction: how many records have one of the named codes in each n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import product
@@ -31,7 +31,7 @@ SURE_DIGITS = 9
 
 @dataclass(frozen=True)
 class MeasuredCount:
-    """A weighted sum of what the tables say, true count plus `noise`.
+    """A weighted sum of what the tables say: a true count, or sum of weighted counts, and `noise`.
 
     Shapes and units: `total` is that sum times `noise.divisor`, a whole number, in records.
     """
@@ -50,15 +50,14 @@ class MeasuredCount:
         return math.sqrt(self.noise.variance)
 
     def ends(self, below: float, above: float) -> tuple[int, int]:
-        """A whole count above the true one, and one below it, with at most these probabilities.
+        """Whole numbers: the true one is below the first, or above the second, so seldom.
 
-        Rounding: away from what they could say more; none is below 0, which can only cover more.
-        Requires: probabilities below one half.
+        Each with at most its probability.
+        Requires: that the true one is whole; probabilities below one half.
         """
         divisor = self.noise.divisor
         low = -((self.noise.half_width(2 * below) - self.total) // divisor)
-        high = (self.total + self.noise.half_width(2 * above)) // divisor
-        return max(low, 0), max(high, 0)
+        return low, (self.total + self.noise.half_width(2 * above)) // divisor
 
 
 @dataclass(frozen=True)
@@ -111,6 +110,41 @@ class MeasuredCounts:
         weights, divisor = _whole_weights(rows, base, wanted)
         total = sum(weight * row.total for weight, row in zip(weights, rows, strict=True))
         return MeasuredCount(total, _combined(rows, weights, divisor))
+
+    def weighted_sum(
+        self, where: Conjunction, column: str, weights: Mapping[int, int]
+    ) -> MeasuredCount | None:
+        """The sum over codes of a column of weight times count, from the one table that is best.
+
+        None if no table holds the column and those of `where` without cutting one of the codes.
+        Requires: a column that is not in `where`.
+        Ensures: unbiased; the table is chosen by the noise, never by counts.
+        """
+        found = [
+            known
+            for number in range(len(self._tables))
+            if (known := self._weighted_sum(number, where, column, weights)) is not None
+        ]
+        return min(found, key=lambda known: known.noise.variance, default=None)
+
+    def _weighted_sum(
+        self, number: int, where: Conjunction, column: str, weights: Mapping[int, int]
+    ) -> MeasuredCount | None:
+        table = self._tables[number]
+        groups = {name: self._groups(name, codes, table) for name, codes in where.codes.items()}
+        single = [self._groups(column, (code,), table) for code in weights]
+        if None in single or None in groups.values():
+            return None
+        groups[column] = [group for of_code in single for group in of_code or ()]
+        held = tuple(name for name in table.event.table if name in groups)
+        chosen = np.ix_(*(groups[name] or () for name in held))
+        rest = tuple(axis for axis, name in enumerate(held) if name != column)
+        sums, cells = (each[chosen].sum(axis=rest) for each in self._summed(number, held))
+        pairs = zip(sums.tolist(), cells.tolist(), strict=True)
+        rows = [_Row(count, noises, table, ()) for count, noises in pairs]
+        whole = list(weights.values())
+        total = sum(weight * row.total for weight, row in zip(whole, rows, strict=True))
+        return MeasuredCount(total, _combined(rows, whole, 1))
 
     def _rows(self, number: int, where: Conjunction) -> Iterator[_Row]:
         """The sums of one table; columns that it does not hold, or cuts, are summed out."""

@@ -70,6 +70,11 @@ def test_a_part_is_cut_off_by_its_whole():
     assert part[0] <= whole[0]
 
 
+def test_intervals_hold_no_negative_count():
+    known = intervals(0, lambda *of: np.full(of[2], -900))
+    assert known.measured(PART, level=0.95)[1] == (0, 0)
+
+
 def random_nest(generator):
     """A query and one with more conditions, in any columns."""
     names = list(generator.permutation(UNIVERSE.names))
@@ -146,8 +151,8 @@ def test_more_conditions_than_can_be_kept_inside_their_wholes_have_no_answer():
 
 
 def test_a_published_count_outside_of_its_interval_is_explained(capsys):
-    inside = Answer("sex=female", 262.0, 270, 189, 335, "measured", 37.0)
+    inside = Answer("sex=female", 262.0, 270, 189, 335, "measured", 37.0, "count")
     _render([inside], 0.95)
     assert "outside" not in capsys.readouterr().out
-    _render([inside, Answer("survived=0", 715.0, 38, 149, 340, "measured", 280.0)], 0.95)
-    assert "1 published count lies outside of its interval" in capsys.readouterr().out
+    _render([inside, Answer("survived=0", 715.0, 38, 149, 340, "measured", 280.0, "count")], 0.95)
+    assert "1 published number lies outside of its interval" in capsys.readouterr().out

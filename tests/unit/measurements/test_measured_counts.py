@@ -134,12 +134,6 @@ def test_intervals_cover_as_often_as_they_say():
     assert widths / 4000 < 2 * 2.2 * 3
 
 
-def test_intervals_hold_no_negative_count():
-    noisy = MeasuredTable(FULL, np.full(24, -50), noise_variance(FULL))
-    counts = MeasuredCounts(Measurements("test", "", (noisy,)), UNIVERSE)
-    assert counts.count(query_of("", {"b": (1,)}, UNIVERSE).where).ends(0.025, 0.025) == (0, 0)
-
-
 def test_questions_about_columns_that_are_measured_alike_share_one_law():
     universe = Universe(tuple(Attribute(name, "categorical", ("0", "1")) for name in "abc"))
     events = [TableEvent(tuple("abc"), 8, 1, Fraction(1, 2))]
