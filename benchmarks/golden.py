@@ -273,8 +273,11 @@ def hashes_of(run: Callable[[Path], Path], name: str, keep: Path | None) -> dict
         if keep is not None:
             shutil.copytree(folder, keep / name.replace("/", "-"))
         return {
-            path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:HEX_DIGITS]
-            for path in sorted(folder.iterdir())
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()[
+                :HEX_DIGITS
+            ]
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
         }
 
 

@@ -331,19 +331,40 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("end_to_end/test_signing.py",),
     ),
     *broken(
+        "synth/release/verification/rebuild.py",
+        (
+            "a table that says something else than the measurements",
+            'found += [f"{name}: {each}" for each in again.findings()]',
+            "found += []",
+        ),
+        by=(TAMPERED + "a_noisy_count_that_was_changed_in_its_table_is_found",),
+    ),
+    *broken(
         "synth/release/verification/folder.py",
         (
             "a link is a plain file",
-            "            status = (path / name).lstat()\n",
-            "            status = (path / name).stat()\n",
+            "status, path = (place / name).lstat(),",
+            "status, path = (place / name).stat(),",
         ),
         (
             "any number of files",
-            "        if len(names) > MAX_FILES:\n",
+            "        if len(names) > MAX_FILES[inside]:\n",
             "        if len(names) < 0:\n",
+        ),
+        (
+            "a folder inside that became a link",
+            "(no_link if inside else 0)",
+            "0",
+        ),
+        (
+            "an empty folder inside",
+            "        if inside and not names:\n",
+            "        if inside and len(names) < 0:\n",
         ),
         by=(
             TAMPERED + "a_symbolic_link_is_never_followed",
+            TAMPERED + "a_link_to_the_folder_of_tables_is_never_followed",
+            TAMPERED + "an_empty_folder_of_tables_is_found",
             "faults/test_hostile_releases.py::test_thousands_of_files_are_refused_unopened",
         ),
     ),

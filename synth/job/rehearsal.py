@@ -33,6 +33,7 @@ from synth.measurements.durable import make_private_directory, translate_write_e
 from synth.planning import Forecast, forecast
 from synth.release import make_public_directory
 from synth.release.contents import CHECKSUMS, MANIFEST, PAGE
+from synth.release.noisy_tables import TABLES
 
 FOLDER_PREFIX = "REHEARSAL-"
 SCRATCH_PREFIX = ".rehearsal-"
@@ -189,7 +190,8 @@ def _require_replaceable(folder: Path) -> None:
         manifest = json.loads((folder / MANIFEST).read_bytes())
         listed = [line.split()[-1] for line in (folder / CHECKSUMS).read_text().splitlines()]
         is_rehearsal = manifest["configuration"]["source"]["kind"] == MADE_UP
-        if is_rehearsal and {each.name for each in folder.iterdir()} <= {CHECKSUMS, *listed}:
+        found = {each.relative_to(folder).as_posix() for each in folder.rglob("*")}
+        if is_rehearsal and found <= {CHECKSUMS, TABLES, *listed}:
             return
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         pass

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO
 
 from synth.config import Config
 from synth.release.manifest.build import SCHEMA_FILE
+from synth.release.noisy_tables import TABLES
 
 CSV = "synthetic.csv"
 PARQUET = "synthetic.parquet"
@@ -27,7 +28,7 @@ CROISSANT = "croissant.json"
 REGISTRY = "registry.yaml"
 METADATA = (DATA_PACKAGE, CROISSANT, REGISTRY)
 
-LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9._-]{1,255})\n")
+LINE = re.compile(rf"([0-9a-f]{{64}})  ((?:{TABLES}/)?[A-Za-z0-9._-]{{1,255}})\n")
 """One of SHA256SUMS, as `sha256sum --check` reads it."""
 
 CHUNK_BYTES = 1 << 20
@@ -43,6 +44,7 @@ ROLES = {
         PARQUET_MEDIA_TYPE,
         "post-processing",
     ),
+    TABLES: ("noisy counts", "text/csv", "dp"),
     DATA_CARD: ("data card", "text/markdown", "post-processing"),
     DATA_PACKAGE: ("data package", "application/vnd.datapackage+json", "post-processing"),
     CROISSANT: ("description for machine learning", "application/ld+json", "post-processing"),
@@ -51,7 +53,10 @@ ROLES = {
     ASSESSMENT: ("self-assessment", "text/html", "post-processing"),
     PAGE: ("release page", "text/html", "post-processing"),
 }
-"""Role, media type and basis of every file that the manifest lists, in its order."""
+"""Role, media type and basis of every file that the manifest lists, in its order.
+
+What a file of `TABLES` counts by is added to its role.
+"""
 
 
 def data_files(config: Config) -> list[str]:
@@ -61,19 +66,19 @@ def data_files(config: Config) -> list[str]:
     )
 
 
-def described_files(config: Config) -> list[str]:
-    """The files of which the metadata documents state size and hash."""
-    return [*data_files(config), MEASUREMENTS, QUALITY]
+def described_files(config: Config, tables: Iterable[str]) -> list[str]:
+    """The files of which the metadata documents state size and hash; `tables` are in `TABLES`."""
+    return [*data_files(config), MEASUREMENTS, QUALITY, *tables]
 
 
-def listed_files(config: Config) -> list[str]:
+def listed_files(config: Config, tables: Iterable[str]) -> list[str]:
     """The files that the manifest lists, in its order; the page lists those before it."""
-    return [*described_files(config), DATA_CARD, *METADATA, SCHEMA_FILE, ASSESSMENT, PAGE]
+    return [*described_files(config, tables), DATA_CARD, *METADATA, SCHEMA_FILE, ASSESSMENT, PAGE]
 
 
-def all_files(config: Config) -> set[str]:
+def all_files(config: Config, tables: Iterable[str]) -> set[str]:
     """Every file of the folder, but for the signature that it may have."""
-    return {*listed_files(config), MANIFEST, CHECKSUMS}
+    return {*listed_files(config, tables), MANIFEST, CHECKSUMS}
 
 
 def file_sha256(file: IO[bytes], *, most_bytes: int | None = None) -> str:

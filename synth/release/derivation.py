@@ -15,6 +15,7 @@ from synth.measurements import Measurements, public_seed
 from synth.planning import Forecast, forecast
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
+from synth.release.noisy_tables import NoisyTable, noisy_tables
 from synth.release.page.crosstabs import Crosstab, crosstabs
 from synth.release.page.group_bias import GroupBias, group_biases
 from synth.release.page.summary import Summary, summarise
@@ -41,6 +42,11 @@ class Derivation:
     def figures(self) -> list[Figures]:
         """What was predicted and fitted of every query and noisy table."""
         return build_figures(self.config, self.forecast, self.measurements, self.counts)
+
+    @cached_property
+    def tables(self) -> list[NoisyTable]:
+        """The measured tables that stand in a file of their own, with labels."""
+        return noisy_tables(self.measurements, self.config.universe)
 
     @cached_property
     def summary(self) -> Summary:

@@ -27,6 +27,7 @@ from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.figures import COLUMNS, Figures, write_figures
+from synth.release.noisy_tables import TABLES, NoisyTable
 from synth.release.page.assessment import render_assessment
 from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
@@ -64,6 +65,15 @@ def data_writers(derived: Derivation) -> dict[str, Write]:
     return {name: writers[name] for name in (*data_files(config), QUALITY)}
 
 
+def table_writers(derived: Derivation) -> dict[str, Write]:
+    """The measured tables with labels, in the order of their numbers."""
+
+    def writer(table: NoisyTable) -> Write:
+        return lambda file: file.write(table.content())
+
+    return {table.path: writer(table) for table in derived.tables}
+
+
 def documents(
     manifest: Mapping[str, Any],
     derived: Derivation,
@@ -76,7 +86,8 @@ def documents(
     Requires: `manifest` has every section but `files`; `facts` are those of the data.
     Ensures: the same arguments give the same bytes.
     """
-    files = [_entry(name, facts[name], derived) for name in described_files(derived.config)]
+    described = described_files(derived.config, table_writers(derived))
+    files = [_entry(name, facts[name], derived) for name in described]
     listing = {**manifest, "files": files}
     made = {
         DATA_CARD: render_data_card(listing),
@@ -94,7 +105,8 @@ def documents(
 
 def _entry(name: str, facts: FileFacts, derived: Derivation) -> dict[str, Any]:
     """What the section `files` of the manifest says of a file."""
-    role, media_type, basis = ROLES[name]
+    table = next((each for each in derived.tables if each.path == name), None)
+    role, media_type, basis = ROLES[name if table is None else TABLES]
     entry: dict[str, Any] = {
         "path": name,
         "role": role,
@@ -102,6 +114,13 @@ def _entry(name: str, facts: FileFacts, derived: Derivation) -> dict[str, Any]:
         "bytes": facts.size_bytes,
         "sha256": facts.sha256,
     }
+    if table is not None:
+        entry |= {
+            "role": f"{role} {table.about}",
+            "rows": table.measured.event.cells,
+            "columns": len(table.header),
+            "event": table.number,
+        }
     if name in (CSV, PARQUET):
         entry |= {"rows": derived.rows, "columns": len(derived.config.universe.attributes)}
     if name == QUALITY:

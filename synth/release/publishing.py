@@ -29,10 +29,13 @@ def publish_release(staging: Path, final: Path) -> None:
     Raises: OutputError if `final` exists in any form, or the file system refuses.
     """
     with translate_write_errors("the release"):
-        for path in sorted(staging.iterdir()):
-            path.chmod(FILE_MODE)
-        staging.chmod(FOLDER_MODE)
-        sync_directory(staging)
+        folders = [staging, *(path for path in staging.iterdir() if path.is_dir())]
+        for folder in reversed(folders):
+            for path in folder.iterdir():
+                if path not in folders:
+                    path.chmod(FILE_MODE)
+            folder.chmod(FOLDER_MODE)
+            sync_directory(folder)
         if os.path.lexists(final):
             raise _taken(final)
         try:

@@ -15,7 +15,11 @@ from typing import BinaryIO
 from synth.config import Config
 from synth.errors import BugError, OutputError, VerificationError
 from synth.measurements import Measurements, Receipt, read_measurements
-from synth.measurements.durable import sync_directory, translate_write_errors
+from synth.measurements.durable import (
+    make_private_directory,
+    sync_directory,
+    translate_write_errors,
+)
 from synth.privacy import Budget, Promise
 from synth.progress import Stage, stage
 from synth.release.contents import (
@@ -27,9 +31,10 @@ from synth.release.contents import (
     file_sha256,
 )
 from synth.release.derivation import Derivation, Derive, derive
-from synth.release.files import FileFacts, data_writers, documents
+from synth.release.files import FileFacts, data_writers, documents, table_writers
 from synth.release.manifest.build import attest, build_manifest
 from synth.release.manifest.guarantee import charged_budget
+from synth.release.noisy_tables import TABLES
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
 from synth.signatures import PrivateKey
@@ -97,10 +102,15 @@ def _write_files(
     measurements = _measurements(staging / MEASUREMENTS, config, receipt)
     derived = derivation(measurements, config)
     facts = {MEASUREMENTS: _facts(staging / MEASUREMENTS)}
-    writers = data_writers(derived)
+    writers, small = data_writers(derived), table_writers(derived)
     for part, (name, write) in enumerate(writers.items(), start=1):
         with stage(Stage.WRITING, part=part, parts=len(writers)):
             _create(staging / name, write)
+        facts[name] = _facts(staging / name)
+    if small:
+        make_private_directory(staging / TABLES)
+    for name, write in small.items():
+        _create(staging / name, write)
         facts[name] = _facts(staging / name)
     if receipt.disposal is None:
         raise BugError("a release needs the statement of what became of the raw data")
@@ -128,6 +138,8 @@ def _write_files(
         facts[SIGNATURE] = FileFacts.of(signature)
     hashes = {name: entry.sha256 for name, entry in facts.items()}
     _write_bytes(staging / CHECKSUMS, checksum_lines(hashes))
+    if small:
+        sync_directory(staging / TABLES)
     sync_directory(staging)
     return derived, tuple(sorted([*hashes, CHECKSUMS]))
 

@@ -3,6 +3,8 @@
 import math
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -33,6 +35,17 @@ def require_installed_by_the_readme(_place: Path, text: str) -> str:
     return ""
 
 
+def run_in_r(place: Path, text: str) -> str:
+    """Where there is R the lines are run; anywhere they name files and columns that are there."""
+    (path, header) = re.findall(r'"(outputs/[^"]+)"|c\((\w+) = ', text)
+    columns = (place / path[0]).read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert {header[1], *re.findall(r"\$(\w+)", text)} == set(columns)
+    if shutil.which("Rscript") is None:
+        return ""
+    command = ["Rscript", "-e", text]
+    return subprocess.run(command, cwd=place, check=True, capture_output=True, text=True).stdout
+
+
 INSTALL = {"install": require_installed_by_the_readme}
 
 
@@ -50,7 +63,7 @@ def test_the_tutorial_publishes_a_page_that_can_be_opened(clone):
 
 @pytest.mark.parametrize("name", sorted(ON_ADULT))
 def test_pages_that_begin_where_the_tutorial_ends(clone, name):
-    assert carry_out(HOW_TO / name, clone)
+    assert carry_out(HOW_TO / name, clone, {"in R": run_in_r})
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import pytest
 
 from tests.command_line import synth as forked
 from tests.conftest import PEOPLE
+from tests.release_folder import files_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -266,7 +267,7 @@ def test_nobody_else_can_read_what_is_not_yet_published(project, tmp_path):
     for found in (tmp_path / "state").rglob("*"):
         assert found.stat().st_mode & 0o077 == 0, found
     assert forked("publish", path).returncode == 0
-    for found in (tmp_path / "outputs" / "small").iterdir():
+    for found in files_of(tmp_path / "outputs" / "small").values():
         assert found.stat().st_mode & 0o777 == 0o644, found
 
 

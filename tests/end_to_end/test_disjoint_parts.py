@@ -9,7 +9,6 @@ import pytest
 from rich.console import Console
 
 from synth.bookkeeping import Ledger
-from synth.bookkeeping.run_directory import file_sha256
 from synth.bookkeeping.statement import ledger_report, render_ledger
 from synth.config import load_config
 from synth.errors import BudgetRefusedError, VerificationError
@@ -17,8 +16,8 @@ from synth.job import pipeline
 from synth.job.explanation import explain, render_explanation
 from synth.policy.plain_words import in_plain_words
 from synth.release import verify_release
-from synth.release.contents import checksum_lines
 from tests.conftest import PEOPLE
+from tests.release_folder import seal
 
 SOURCE = "Everybody has one main residence on 1 January"
 
@@ -164,9 +163,6 @@ def test_a_false_account_in_the_manifest_is_found(project, log, tmp_path, change
         ledger["cap"]["epsilon"] = {"fraction": "9/1", "decimal": "9"}
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (forged / "manifest.json").write_text(text)
-    names = sorted(path.name for path in forged.iterdir() if path.name != "SHA256SUMS")
-    (forged / "SHA256SUMS").write_bytes(
-        checksum_lines({name: file_sha256(forged / name) for name in names})
-    )
+    seal(forged)
     with pytest.raises(VerificationError, match=r"accounting\.ledger"):
         verify_release(forged)

@@ -12,6 +12,7 @@ from synth.errors import BusyError, SynthError
 from synth.job import pipeline
 from synth.job.rehearsal import MARK, rehearse
 from tests.command_line import synth
+from tests.release_folder import contents_of
 
 SOURCES = {
     "csv": {"path": "nowhere.csv.gz", "decimal": ",", "delimiter": ";", "encoding": "latin-1"},
@@ -99,10 +100,10 @@ def test_what_somebody_put_beside_a_rehearsal_is_kept(project):
 def test_what_is_no_rehearsal_is_never_replaced(project):
     path = project()
     outcome = api.run(path)
-    before = sorted(each.read_bytes() for each in outcome.path.iterdir())
+    before = contents_of(outcome.path)
     with pytest.raises(api.errors.OutputError, match="no rehearsal"):
         api.rehearse(path, output=outcome.path)
-    assert sorted(each.read_bytes() for each in outcome.path.iterdir()) == before
+    assert contents_of(outcome.path) == before
     (path.parent / "file").write_text("mine")
     with pytest.raises(api.errors.OutputError, match="no rehearsal"):
         api.rehearse(path, output=path.parent / "file")

@@ -1,7 +1,6 @@
 """Signed releases through the command line: made, checked, tampered with, stripped, replayed."""
 
 import base64
-import hashlib
 import json
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ import pytest
 import yaml
 
 from tests.end_to_end.test_policy_and_approval import POLICY, keys_in, synth, written
+from tests.release_folder import contents_of, files_of, seal
 
 FILES = ("SHA256SUMS", "manifest.json", "manifest.sig", "synthetic.csv")
 
@@ -34,13 +34,6 @@ def signed(tmp_path_factory) -> Path:
 def release(signed, tmp_path) -> Path:
     """A copy of the release to tamper with."""
     return Path(shutil.copytree(signed / "outputs" / "small", tmp_path / "small"))
-
-
-def reseal(folder: Path) -> None:
-    """Make the checksums fit again."""
-    names = sorted(path.name for path in folder.iterdir() if path.name != "SHA256SUMS")
-    lines = [f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names]
-    (folder / "SHA256SUMS").write_text("".join(lines))
 
 
 def refused(folder, *options) -> str:
@@ -75,7 +68,7 @@ def test_without_a_key_it_is_said_that_nobody_was_trusted(signed):
 def test_nothing_of_the_key_or_its_path_is_published_or_logged(signed):
     secret = (signed / "press.pem").read_text().splitlines()[1]
     raw = base64.b64decode(secret)[-32:]
-    for path in (signed / "outputs" / "small").iterdir():
+    for path in files_of(signed / "outputs" / "small").values():
         content = path.read_bytes()
         for part in (secret.encode(), raw, raw.hex().encode(), b"press", b"signing_key"):
             assert part not in content or path.name == "manifest.schema.json", (path.name, part)
@@ -116,7 +109,7 @@ def test_one_changed_byte_is_found_with_and_without_new_checksums(signed, releas
     path.write_bytes(content)
     assert name in refused(release, "--key", signed / "press.pub.pem") or name == "SHA256SUMS"
     if name != "SHA256SUMS":
-        reseal(release)
+        seal(release)
         assert refused(release, "--key", signed / "press.pub.pem")
 
 
@@ -126,7 +119,7 @@ def test_an_attested_field_that_nothing_can_rebuild_is_protected_by_the_signatur
     manifest["implementation"]["self_tests"][0]["name"] = "a test that never ran"
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (release / "manifest.json").write_text(text)
-    reseal(release)
+    seal(release)
     for options in ([], ["--key", signed / "press.pub.pem"]):
         found = refused(release, *options)
         assert "manifest.sig: is no signature of manifest.json as it is now" in found
@@ -141,14 +134,14 @@ def make_unsigned(release: Path, manifest: dict) -> None:
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (release / "manifest.json").write_text(text)
     (release / "manifest.sig").unlink(missing_ok=True)
-    reseal(release)
+    seal(release)
 
 
 def test_a_stripped_signature_is_missed_because_the_manifest_names_the_key(signed, release):
     key_id = json.loads((release / "manifest.sig").read_text())["key_id"]
     (release / "manifest.sig").unlink()
     assert "manifest.sig: is missing" in refused(release)  # SHA256SUMS still lists it
-    reseal(release)
+    seal(release)
     for options in ([], ["--key", signed / "press.pub.pem"]):
         found = refused(release, *options)
         assert f"manifest.sig: is missing; manifest.json says that the key {key_id}" in found
@@ -180,7 +173,7 @@ def test_a_signature_by_a_key_that_the_manifest_does_not_name_is_found(signed, r
     key = read_private_key(signed / "other.pem")
     content = sign_manifest((release / "manifest.json").read_bytes(), key)
     (release / "manifest.sig").write_bytes(content)
-    reseal(release)
+    seal(release)
     found = refused(release)
     assert f"manifest.sig: is by the key {key.public.key_id}, and manifest.json names" in found
 
@@ -201,7 +194,7 @@ def test_forged_files_of_signatures_are_found(signed, release, forged):
         path.symlink_to(signed / "outputs" / "small" / "manifest.sig")
     else:
         path.write_text("[" * 3000 if forged == "text" else content)
-    reseal(release)
+    seal(release)
     assert "manifest.sig: " in refused(release)
     assert "manifest.sig: " in refused(release, "--key", signed / "press.pub.pem")
 
@@ -215,16 +208,16 @@ def test_an_approval_is_no_signature_of_a_release(signed, release):
     manifest = (release / "manifest.json").read_bytes()
     approval = key.sign(manifest, purpose=Purpose.APPROVAL)
     (release / "manifest.sig").write_bytes(ManifestSignature(key.public, approval).content)
-    reseal(release)
+    seal(release)
     assert "is no signature of manifest.json" in refused(release)
 
 
 def test_the_same_again_is_done_and_a_lost_folder_is_written_again_byte_for_byte(signed):
-    before = {path.name: path.read_bytes() for path in (signed / "outputs/small").iterdir()}
+    before = contents_of(signed / "outputs/small")
     assert "nothing spent" in synth("run", signed / "small.yaml").stderr
     shutil.rmtree(signed / "outputs" / "small")
     assert synth("run", signed / "small.yaml").returncode == 0
-    after = {path.name: path.read_bytes() for path in (signed / "outputs/small").iterdir()}
+    after = contents_of(signed / "outputs/small")
     assert after == before
 
 

@@ -31,8 +31,10 @@ from synth.release.page.crosstabs import crosstabs
 from synth.release.page.group_bias import group_biases
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
+from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import ATTESTED_NOTE, ATTESTED_ONLY
 from tests.command_line import synth
+from tests.release_folder import seal
 
 CONFIGURATION = {
     "schema_version": 1,
@@ -80,6 +82,7 @@ FILES = (
     "registry.yaml",
     "synthetic.csv",
     "synthetic.parquet",
+    "tables/000-age-sex.csv",
 )
 
 
@@ -122,12 +125,6 @@ def findings_of(folder, verify=verify_release):
         verify(folder)
     assert caught.value.exit_code == 5
     return "\n".join(caught.value.findings)
-
-
-def write_checksums(folder):
-    names = sorted(path.name for path in folder.iterdir() if path.name != "SHA256SUMS")
-    lines = [f"{digest(folder / name)}  {name}\n" for name in names]
-    (folder / "SHA256SUMS").write_text("".join(lines))
 
 
 def digest(path):
@@ -204,7 +201,7 @@ def reseal(folder, manifest, *, card=True):
             entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
-    write_checksums(folder)
+    seal(folder)
 
 
 def test_the_release_as_published_stands(published):
@@ -242,7 +239,7 @@ def test_a_truncated_file_is_found(release, name, keep):
 def test_a_truncated_file_with_new_checksums_is_found(release, name):
     content = (release / name).read_bytes()
     (release / name).write_bytes(content[: len(content) // 2])
-    write_checksums(release)
+    seal(release)
     assert f"{name}: " in findings_of(release)
 
 
@@ -251,7 +248,7 @@ def test_a_truncated_file_with_new_checksums_is_found(release, name):
 def test_a_removed_file_is_found(release, name, sealed):
     (release / name).unlink()
     if sealed and name != "SHA256SUMS":
-        write_checksums(release)
+        seal(release)
     assert name in findings_of(release)
 
 
@@ -262,11 +259,21 @@ def test_a_line_for_a_file_that_is_not_there_is_found(release):
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_an_added_file_is_found(release, sealed):
-    (release / "extra.txt").write_text("more")
+@pytest.mark.parametrize("name", ["extra.txt", "tables/001-age.csv", "tables/.hidden"])
+def test_an_added_file_is_found(release, sealed, name):
+    (release / name).write_text("more")
     if sealed:
-        write_checksums(release)
-    assert "extra.txt: " in findings_of(release)
+        seal(release)
+    assert f"{name}: " in findings_of(release)
+
+
+def test_a_noisy_count_that_was_changed_in_its_table_is_found(release):
+    path = release / "tables" / "000-age-sex.csv"
+    header, first, *rest = path.read_text().splitlines(keepends=True)
+    labels, count, error = first.rsplit(",", 2)
+    path.write_text("".join([header, f"{labels},{int(count) + 1},{error}", *rest]))
+    reseal(release, manifest_of(release))
+    assert re.search(r"tables/000-age-sex.csv: byte \d+ \(line 2\)", findings_of(release))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -277,12 +284,30 @@ def test_a_symbolic_link_is_never_followed(release, tmp_path, name):
     assert f"{name}: is a symbolic link" in findings_of(release)
 
 
+def test_a_link_to_the_folder_of_tables_is_never_followed(release, tmp_path):
+    opened = Folder(release)
+    (release / "tables").rename(tmp_path / "elsewhere")
+    (release / "tables").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    found = findings_of(release)
+    assert "tables: is a symbolic link" in found
+    assert "tables/000-age-sex.csv: is missing" in found
+    with pytest.raises(FolderError, match=r"tables/000-age-sex.csv: cannot be opened"):
+        opened.open("tables/000-age-sex.csv")  # nor if it was a folder at first
+
+
+def test_an_empty_folder_of_tables_is_found(release):
+    (release / "tables" / "000-age-sex.csv").unlink()
+    assert "tables: is an empty folder" in findings_of(release)
+
+
 def test_other_entries_that_are_no_plain_files_are_found(release):
     (release / "inner").mkdir()
-    os.mkfifo(release / "pipe")
+    (release / "tables" / "tables").mkdir()
+    os.mkfifo(release / "tables" / "pipe")
     found = findings_of(release)
     assert "inner: is no plain file" in found
-    assert "pipe: is no plain file" in found
+    assert "tables/tables: is no plain file" in found
+    assert "tables/pipe: is no plain file" in found
 
 
 def leaves(value, path=()):
@@ -413,7 +438,7 @@ def test_a_section_whose_fields_come_in_another_order_is_found(release):
 def test_a_manifest_that_is_spelt_otherwise_is_found(release):
     path = release / "manifest.json"
     path.write_bytes(path.read_bytes() + b"\n")
-    write_checksums(release)
+    seal(release)
     assert "manifest.json: spaces or escapes were changed" in findings_of(release)
 
 
@@ -586,7 +611,7 @@ def test_a_noisy_count_that_was_changed_no_longer_gives_the_rows(release):
 )
 def test_a_manifest_that_is_not_one_is_refused_with_its_reason(release, content, message):
     (release / "manifest.json").write_bytes(content)
-    write_checksums(release)
+    seal(release)
     assert message in findings_of(release)
 
 

@@ -29,6 +29,7 @@ from synth.privacy.accounting import MECHANISMS
 from synth.release import verify_release
 from tests.conftest import SMALL
 from tests.unit.release.budget_oracle import budget_findings
+from tests.unit.release.tables_oracle import table_findings
 
 pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
 
@@ -175,6 +176,7 @@ def published_and_stands(config, log):
     assert verify_release(folder).release_id == "small"
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert list(budget_findings(manifest)) == []
+    assert list(table_findings(folder)) == []
     accounting = manifest["accounting"]
     looks = [accounting["look"]] if "look" in accounting else []
     tables = accounting["events"] + accounting["selections"] + looks

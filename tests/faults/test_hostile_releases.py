@@ -15,11 +15,11 @@ import pytest
 
 from synth.errors import VerificationError
 from synth.release import verify_release
-from synth.release.contents import file_sha256
 from synth.release.verification import folder as folder_module
 from synth.release.verification import trial_reading
 from synth.release.verification.trial_reading import Limits, TrialError, require_readable
 from tests.command_line import synth
+from tests.release_folder import seal
 
 CONFIGURATION = """schema_version: 1
 release: {id: hostile, title: T, description: D, curators: [C], contact: c@example.org,
@@ -99,14 +99,7 @@ def reseal(folder: Path) -> None:
         (folder / "manifest.json").write_bytes(text)
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
-    names = sorted(path.name for path in folder.iterdir() if path.name != "SHA256SUMS")
-    lines = [f"{sha256(folder / name)}  {name}\n" for name in names]
-    (folder / "SHA256SUMS").write_text("".join(lines))
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_sha256(file)
+    seal(folder)
 
 
 # --- Parquet, written by hand in the compact protocol of Thrift, so that it can lie. ---
@@ -396,6 +389,8 @@ def test_a_manifest_of_a_terabyte_of_holes_is_not_read(release):
 DIGEST = "0" * 64
 SUMS = {
     "a way up": f"{DIGEST}  ../secret\n",
+    "a way up from inside": f"{DIGEST}  tables/../../secret\n",
+    "another folder": f"{DIGEST}  inner/manifest.json\n",
     "an absolute path": f"{DIGEST}  /etc/passwd\n",
     "a nul": f"{DIGEST}  a\x00b\n",
     "a carriage return": f"{DIGEST}  manifest.json\r\n",
@@ -487,10 +482,19 @@ def test_a_name_that_is_no_text_is_found(release):
 
 
 def test_thousands_of_files_are_refused_unopened(release):
+    for number in range(1_000):
+        (release / "tables" / f"file{number}").touch()
+    assert findings_of(release) == ["tables/ holds 1001 entries, more than any release"]
     for number in range(200):
         (release / f"file{number}").touch()
     entries = len(list(release.iterdir()))
     assert findings_of(release) == [f"holds {entries} entries, more than any release"]
+
+
+def test_a_table_of_a_terabyte_of_holes_is_not_read(release):
+    with (release / "tables" / "000-age-sex.csv").open("r+b") as file:
+        file.truncate(1 << 40)
+    assert findings_of(release) == ["tables/000-age-sex.csv: is larger than 67108864 bytes"]
 
 
 @pytest.mark.parametrize("name", ["synthetic.csv", "synthetic.parquet", "measurements.parquet"])

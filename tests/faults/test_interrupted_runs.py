@@ -14,6 +14,7 @@ from synth.config import load_config
 from synth.release import verify_release
 from tests.command_line import synth
 from tests.conftest import PEOPLE
+from tests.release_folder import contents_of
 
 # Runs one verb in this process and kills it, as by power loss, before or after a named function.
 KILLER = """
@@ -125,7 +126,7 @@ def test_the_same_again_is_a_no_op_and_a_change_is_refused(project):
     path = project()
     assert synth("run", path).returncode == 0
     folder = path.parent / "outputs" / "small"
-    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    before = contents_of(folder)
     again = synth("run", path)
     assert again.returncode == 0
     assert "nothing spent" in again.stderr
@@ -133,7 +134,7 @@ def test_the_same_again_is_a_no_op_and_a_change_is_refused(project):
     changed = synth("run", path)
     assert changed.returncode == 1
     assert "another configuration" in changed.stderr
-    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    assert contents_of(folder) == before
     project()
     require_one_release_one_charge(path)
 

@@ -13,6 +13,7 @@ from synth.job import pipeline
 from synth.noise import NoiseStream
 from synth.progress import Stage, Step, watched_by
 from tests.command_line import synth
+from tests.release_folder import files_of
 
 HEADER = "age,sex,town\n"
 INPUTS = {
@@ -55,7 +56,7 @@ def facts(folder, log):
         order["best"] = order["worst"] = None
     return {
         "log": log.lines,
-        "files": sorted(path.name for path in folder.iterdir()),
+        "files": sorted(files_of(folder)),
         "header": (folder / "synthetic.csv").read_text().splitlines()[0],
         "types": [(field.name, str(field.type)) for field in schema],
         "manifest": shape_of(manifest),

@@ -8,14 +8,22 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from synth.errors import DISTRIBUTION
-from synth.release.contents import CSV, MEASUREMENTS, PAGE, PARQUET, QUALITY
+from synth.release.contents import (
+    CSV,
+    MEASUREMENTS,
+    PAGE,
+    PARQUET,
+    PARQUET_MEDIA_TYPE,
+    QUALITY,
+)
 from synth.release.documents.facts import (
     Manifest,
-    described_files,
+    data_files,
     full_description,
     guarantee_in_short,
     homepage,
     labelled_columns,
+    labelled_tables,
     licence_of,
 )
 from synth.release.manifest.figures import COLUMNS as FIGURES
@@ -116,7 +124,9 @@ def croissant(manifest: Manifest) -> dict[str, Any]:
         document["temporalCoverage"] = covered
     return document | {
         **_responsible_ai(manifest),
-        "distribution": [_file(entry) for entry in described_files(manifest)],
+        "distribution": [
+            _file(entry) for entry in (*data_files(manifest), *labelled_tables(manifest))
+        ],
         "recordSet": _record_sets(manifest),
     }
 
@@ -179,7 +189,9 @@ def _file(entry: dict[str, Any]) -> dict[str, Any]:
         "description": entry["role"],
         "contentUrl": entry["path"],
         "contentSize": f"{entry['bytes']} B",
-        "encodingFormat": PARQUET_FORMAT if entry["path"] != CSV else entry["media_type"],
+        "encodingFormat": (
+            PARQUET_FORMAT if entry["media_type"] == PARQUET_MEDIA_TYPE else entry["media_type"]
+        ),
         "sha256": entry["sha256"],
     }
 
@@ -189,7 +201,7 @@ PARQUET_FORMAT = "application/x-parquet"
 
 
 def _record_sets(manifest: Manifest) -> list[dict[str, Any]]:
-    paths = [entry["path"] for entry in described_files(manifest)]
+    paths = [entry["path"] for entry in data_files(manifest)]
     rows_file = CSV if CSV in paths else PARQUET
     columns = labelled_columns(manifest)
     texts = [
@@ -234,8 +246,23 @@ def _record_sets(manifest: Manifest) -> list[dict[str, Any]]:
                 for name, (kind, description) in FIGURES.items()
             ],
         },
+        *(_table(entry) for entry in labelled_tables(manifest)),
         *(_levels(column) for column in texts),
     ]
+
+
+def _table(entry: dict[str, Any]) -> dict[str, Any]:
+    """The lines of a noisy table."""
+    own = entry["path"].rpartition(".")[0]
+    *names, count, error = entry["names"]
+    types = [*((name, "sc:Text") for name in names), (count, "cr:Int64"), (error, "cr:Float64")]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": own,
+        "name": own,
+        "description": entry["role"],
+        "field": [_field(own, name, kind, entry["path"]) for name, kind in types],
+    }
 
 
 def _field(record_set: str, name: str, data_type: str, file: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from synth.domain import MISSING
 from synth.domain.attribute import with_value_label
 from synth.privacy.concentrated import decimal
 from synth.privacy.meaning import significant_up
-from synth.release.documents.facts import labelled_columns
-from synth.release.documents.snippets import load_snippets
+from synth.release.documents.facts import labelled_columns, labelled_tables
+from synth.release.documents.snippets import load_snippets, table_snippets
 from synth.release.manifest.quality import gate_sentence
 from synth.release.manifest.usefulness import useful_sentences
 
@@ -33,12 +33,13 @@ MECHANISMS = {
 
 
 def render_data_card(manifest: dict[str, Any]) -> bytes:
-    """Render the card from every section of the manifest but `files`.
+    """Render the card from every section of the manifest; of `files` from the noisy tables alone.
 
     Ensures: the same manifest gives the same bytes, so a verifier can render it again.
     """
     prediction = manifest["quality"]["prediction"]
     formats = manifest["configuration"]["output"]["formats"]
+    labelled = labelled_tables(manifest)
     delta = manifest["guarantee"]["privacy_parameters"]["delta"]
     text = _template().render(
         m=manifest,
@@ -49,6 +50,8 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         look=_look(manifest["accounting"].get("look")),
         columns=labelled_columns(manifest),
         snippets=load_snippets(manifest["domain"]["columns"], formats),
+        table=table_snippets(max(labelled, key=lambda each: each["rows"])) if labelled else None,
+        labelled=labelled,
         orders=[each for each in prediction["queries"] if each["columns"] <= SHOWN_ORDERS],
         useful=useful_sentences(manifest),
         agreement=gate_sentence(manifest["quality"]["gate"]),

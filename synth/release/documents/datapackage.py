@@ -10,11 +10,12 @@ from synth.release.contents import CSV, MANIFEST, PARQUET, PARQUET_MEDIA_TYPE
 from synth.release.documents.facts import (
     Manifest,
     contact_email,
-    described_files,
+    data_files,
     full_description,
     guarantee_in_short,
     homepage,
     labelled_columns,
+    labelled_tables,
     licence_of,
 )
 
@@ -44,7 +45,10 @@ def data_package(manifest: Manifest) -> dict[str, Any]:
         "keywords": identity["keywords"],
         "licenses": [_licence(identity["license"])],
         "contributors": _contributors(manifest),
-        "resources": [_resource(manifest, entry) for entry in described_files(manifest)],
+        "resources": [
+            *(_resource(manifest, entry) for entry in data_files(manifest)),
+            *(_table(entry) for entry in labelled_tables(manifest)),
+        ],
         "privacy": {"guarantee": guarantee_in_short(manifest), "manifest": MANIFEST},
     }
     if (address := homepage(manifest)) is not None:
@@ -148,6 +152,31 @@ def _resource(manifest: Manifest, entry: dict[str, Any]) -> dict[str, Any]:
     if entry["media_type"] == PARQUET_MEDIA_TYPE:
         resource |= {"type": "file", "format": "parquet"}
     return resource
+
+
+def _table(entry: dict[str, Any]) -> dict[str, Any]:
+    """A noisy table: labels are text, whatever they look like. Types alone, for there are many."""
+    *names, count, error = entry["names"]
+    return {
+        "name": entry["path"].rpartition(".")[0],
+        "path": entry["path"],
+        "description": entry["role"],
+        "mediatype": entry["media_type"],
+        "bytes": entry["bytes"],
+        "hash": f"sha256:{entry['sha256']}",
+        "type": "table",
+        "format": "csv",
+        "encoding": "utf-8",
+        "schema": {
+            "fields": [
+                *({"name": name, "type": "string"} for name in names),
+                {"name": count, "type": "integer"},
+                {"name": error, "type": "number"},
+            ],
+            "missingValues": [],
+        }
+        | ({"primaryKey": names} if names else {}),
+    }
 
 
 def _licence(written: str) -> dict[str, str]:

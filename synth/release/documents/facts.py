@@ -8,18 +8,32 @@ from typing import Any
 
 from synth.domain import MISSING
 from synth.release.contents import CSV, MEASUREMENTS, PARQUET, QUALITY
+from synth.release.noisy_tables import table_header
 
 Manifest = dict[str, Any]
 
-DESCRIBED_FILES = (CSV, PARQUET, MEASUREMENTS, QUALITY)
-"""The files whose size and hash the metadata state: data only, so that nothing is circular."""
+DATA_FILES = (CSV, PARQUET, MEASUREMENTS, QUALITY)
 
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 
-def described_files(manifest: Manifest) -> list[dict[str, Any]]:
-    """The entries of the data files in the section `files`, in its order."""
-    return [entry for entry in manifest["files"] if entry["path"] in DESCRIBED_FILES]
+def data_files(manifest: Manifest) -> list[dict[str, Any]]:
+    """The entries of the data files in the section `files`, in its order.
+
+    The metadata state sizes and hashes of these and of the tables alone, so that nothing is
+    circular.
+    """
+    return [entry for entry in manifest["files"] if entry["path"] in DATA_FILES]
+
+
+def labelled_tables(manifest: Manifest) -> list[dict[str, Any]]:
+    """The entries of the noisy tables with labels, each with its `names`: those of its columns."""
+    events = manifest["accounting"]["events"]
+    return [
+        entry | {"names": table_header(events[entry["event"]]["table"])}
+        for entry in manifest["files"]
+        if "event" in entry
+    ]
 
 
 def labelled_columns(manifest: Manifest) -> list[dict[str, Any]]:

@@ -116,8 +116,7 @@ def _duckdb(columns: Sequence[Column]) -> str:
     types |= {"integer": "BIGINT", "number": "DOUBLE"}
 
     def written(column: Column) -> str:
-        name = str(column["name"]).replace("'", "''")
-        return f"'{name}': '{types[_type(column)]}',"
+        return f"'{_doubled(column['name'])}': '{types[_type(column)]}',"
 
     listed = _lines(columns, written).removesuffix(",")
     return f"""\
@@ -162,6 +161,43 @@ people <- read.csv(
     check.names = FALSE,
     encoding = "UTF-8"
 )"""
+
+
+def table_snippets(table: Mapping[str, Any]) -> dict[str, str]:
+    """Code for `duckdb` and `r` that loads a noisy table with labels, of `labelled_tables`."""
+    path, (*names, count, error) = table["path"], table["names"]
+    types = [*((name, "VARCHAR", "character") for name in names), (count, "BIGINT", "numeric")]
+    types.append((error, "DOUBLE", "numeric"))
+    sql = ",\n".join(f"        '{_doubled(name)}': '{kind}'" for name, kind, _ in types)
+    r = ",\n".join(f'        {_quoted({"name": name})} = "{kind}"' for name, _, kind in types)
+    return {
+        "duckdb": f"""\
+SELECT * FROM read_csv(
+    '{path}',
+    header = true,
+    auto_detect = false,
+    delim = ',',
+    quote = '"',
+    escape = '"',
+    columns = {{
+{sql}
+    }}
+);""",
+        "r": f"""\
+counts <- read.csv(
+    "{path}",
+    colClasses = c(
+{r}
+    ),
+    na.strings = character(0),
+    check.names = FALSE,
+    encoding = "UTF-8"
+)""",
+    }
+
+
+def _doubled(name: str) -> str:
+    return name.replace("'", "''")
 
 
 def _type(column: Column) -> str:

@@ -146,6 +146,8 @@ def build_manifest(
             report=derivation.report,
             seeds=derivation.seeds,
             rows=derivation.rows,
+            tables=len(measurements.tables),
+            labelled=len(derivation.tables),
         ),
         "quality": build_quality(
             config,

@@ -45,14 +45,15 @@ FILES = listing(
     "The files of the release, but for this one and SHA256SUMS.",
     record(
         "One file.",
-        ("rows", "columns"),
-        path=text("The file's name in the release folder."),
+        ("rows", "columns", "event"),
+        path=text("The file's name, from the release folder on."),
         role=text("What the file is."),
         media_type=text("The file's media type."),
         bytes=whole("The file's size."),
         sha256=sha256("SHA-256 of the file's bytes."),
         rows=whole("The number of rows, without the header."),
         columns=whole("The number of columns."),
+        event=whole("Of a noisy table in `tables/`, its place in `accounting.events`."),
         basis=basis("post-processing", "dp", "public"),
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from synth.config import Config
 from synth.release.manifest.schema_terms import basis, listing, record, sha256, text, whole
+from synth.release.noisy_tables import RULE
 from synth.release.rows.blocks import ROW_ORDER
 
 PARAMETER_VALUE = {
@@ -49,6 +50,12 @@ POST_PROCESSING = record(
             purpose=text("What the seed decides."),
             seed=text("A whole number in decimals.", pattern=r"^\d+$"),
         ),
+    ),
+    labelled_tables=record(
+        "The noisy tables that stand in `tables/` too, with the labels of their levels.",
+        number=whole("The number of files."),
+        measured=whole("The number of measured tables.", minimum=1),
+        rule=text("Which tables have a file."),
     ),
     rows=record(
         "The published rows.",
@@ -120,6 +127,8 @@ def build_processing(
     report: Mapping[str, Any],
     seeds: Mapping[str, int],
     rows: int,
+    tables: int,
+    labelled: int,
 ) -> dict[str, Any]:
     """The section `post_processing`."""
     return {
@@ -141,6 +150,7 @@ def build_processing(
         "public_seeds": [
             {"purpose": purpose, "seed": str(seed)} for purpose, seed in seeds.items()
         ],
+        "labelled_tables": {"number": labelled, "measured": tables, "rule": RULE},
         "rows": {
             "number": rows,
             "basis": "public" if _number_is_public(config) else "post-processing",

@@ -18,7 +18,7 @@ from synth.domain.attribute import written
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.documents.data_card import MECHANISMS, exact
-from synth.release.documents.facts import labelled_columns, licence_of
+from synth.release.documents.facts import labelled_columns, labelled_tables, licence_of
 from synth.release.documents.linked_data import linked_data
 from synth.release.manifest.figures import Figures
 from synth.release.manifest.quality import gate_sentence
@@ -94,6 +94,7 @@ def render_page(
         tables=_tables(manifest),
         steps=dict.fromkeys(step["description"] for step in manifest["post_processing"]["steps"]),
         files=files,
+        labelled=labelled_tables(manifest),
     )
     return text.encode()
 

@@ -12,11 +12,13 @@ from typing import Any, BinaryIO
 
 from synth.errors import VerificationError
 from synth.release.contents import MANIFEST, SIGNATURE
+from synth.release.noisy_tables import TABLES
 from synth.release.signing import MAX_BYTES, parse_signature
 from synth.signatures import PublicKey
 from synth.strict_json import JsonError, canonical_hash, parse_json
 
-MAX_FILES = 100
+MAX_FILES = {"": 100, TABLES: 1_000}
+"""The most entries of the folder, and of the one in it."""
 MAX_TEXT_BYTES = 64 << 20
 """The most that a text file of a release (manifest, schema, card) may have."""
 
@@ -28,30 +30,39 @@ class FolderError(ValueError):
 
 
 class Folder:
-    """The files of one folder, opened by name, links never followed."""
+    """The files of one folder, and of `TABLES` in it, opened by name, links never followed."""
 
     def __init__(self, path: Path) -> None:
         """Look at the folder's entries without opening them. Raises: FolderError."""
         self.path = path
         self.sizes: dict[str, int] = {}
+        """The size of every plain file; those in the folder inside as `tables/NAME`."""
         self.problems: list[str] = []
         try:
-            names = sorted(entry.name for entry in os.scandir(path))
+            self._look("", path)
         except FileNotFoundError:
             raise FolderError("there is no such folder") from None
         except NotADirectoryError:
             raise FolderError("is not a folder") from None
         except OSError as error:
             raise FolderError(f"cannot be read: {error.strerror}") from None
-        if len(names) > MAX_FILES:
-            raise FolderError(f"holds {len(names)} entries, more than any release")
+
+    def _look(self, inside: str, place: Path) -> None:
+        names = sorted(entry.name for entry in os.scandir(place))
+        if len(names) > MAX_FILES[inside]:
+            where = f"{inside}/ " if inside else ""
+            raise FolderError(f"{where}holds {len(names)} entries, more than any release")
+        if inside and not names:
+            self.problems.append(f"{inside}: is an empty folder; no release has one")
         for name in names:
-            status = (path / name).lstat()
+            status, path = (place / name).lstat(), f"{inside}/{name}" if inside else name
             if stat.S_ISREG(status.st_mode):
-                self.sizes[name] = status.st_size
+                self.sizes[path] = status.st_size
+            elif stat.S_ISDIR(status.st_mode) and path == TABLES:
+                self._look(TABLES, place / name)
             else:
                 kind = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "no plain file"
-                self.problems.append(f"{name}: is {kind}; a release holds plain files only")
+                self.problems.append(f"{path}: is {kind}; a release holds plain files only")
 
     def holds(self, name: str) -> bool:
         """Whether there is an entry of this name, of whatever kind."""
@@ -61,10 +72,16 @@ class Folder:
         """Open a file for reading. Raises: FolderError."""
         if name not in self.sizes:
             raise FolderError(f"{name}: is missing")
+        inside, _, own = name.rpartition("/")
+        reading, no_link = os.O_RDONLY | os.O_CLOEXEC, os.O_NOFOLLOW
         try:
-            descriptor = os.open(
-                self.path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            folder = os.open(
+                self.path / inside, reading | os.O_DIRECTORY | (no_link if inside else 0)
             )
+            try:
+                descriptor = os.open(own, reading | no_link | os.O_NONBLOCK, dir_fd=folder)
+            finally:
+                os.close(folder)
         except OSError as error:
             raise FolderError(f"{name}: cannot be opened: {error.strerror}") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -25,10 +25,11 @@ from synth.release.contents import (
     file_sha256,
 )
 from synth.release.derivation import Derivation, moved_records
-from synth.release.files import FileFacts, data_writers, documents
+from synth.release.files import FileFacts, data_writers, documents, table_writers
 from synth.release.manifest.build import build_manifest
 from synth.release.manifest.figures import COLUMNS as FIGURE_COLUMNS
 from synth.release.manifest.figures import Figures, read_figures, write_figures
+from synth.release.noisy_tables import TABLES
 from synth.release.verification.comparison import Arithmetic, Compared, differences, same
 from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder
@@ -72,7 +73,8 @@ class Rebuild:
         """Compare everything; findings and checks are recorded."""
         before = len(self.findings.found)
         self._check_rows()
-        expected_set = all_files(self.config)
+        self._check_tables()
+        expected_set = all_files(self.config, table_writers(self.derived))
         present = set(self.folder.sizes) - {SIGNATURE}
         self.findings.conclude(
             "the files are those of the configured formats",
@@ -111,6 +113,19 @@ class Rebuild:
                 )
             if told:
                 self.findings.notes.append(f"{name}: {told}")
+
+    def _check_tables(self) -> None:
+        """Write the tables with labels again, and compare."""
+        found, compared = [], 0
+        for name, write in table_writers(self.derived).items():
+            if name in self.folder.sizes:
+                with self.folder.open(name) as file:
+                    again = Compared(file, lines=True)
+                    write(again)
+                    found += [f"{name}: {each}" for each in again.findings()]
+                compared += 1
+        if compared:
+            self.findings.conclude(f"{TABLES}/: every byte is that of the noisy counts", found)
 
     def _rows_compared(self) -> dict[str, tuple[list[str], str]]:
         """By data file: how it differs from the rows written again, and what was not compared."""
@@ -163,13 +178,15 @@ class Rebuild:
             self.findings.conclude(check, found)
         self.findings.notes.append(ATTESTED_NOTE)
         figures = self._check_figures()
-        if all(name in self.folder.sizes for name in described_files(self.config)):
+        described = described_files(self.config, table_writers(self.derived))
+        if all(name in self.folder.sizes for name in described):
             # The documents show figures of the manifest, and their last digits were accepted above.
             self._check_documents(expected if found else stated, figures)
 
     def _check_documents(self, manifest: dict[str, Any], figures: list[Figures]) -> None:
         """Write the documents again, and compare their bytes; of the manifest its list of files."""
-        facts = {name: self._facts(name) for name in described_files(self.config)}
+        described = described_files(self.config, table_writers(self.derived))
+        facts = {name: self._facts(name) for name in described}
         made, listing = documents(manifest, self.derived, facts, figures=figures)
         for name, content in made.items():
             if name in self.folder.sizes:

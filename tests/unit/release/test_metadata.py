@@ -1,5 +1,6 @@
 """Metadata of a release: accepted by the validators of each format, and true to the folder."""
 
+import csv
 import hashlib
 import json
 import subprocess
@@ -68,7 +69,7 @@ def test_documents_are_what_the_manifest_gives_whatever_else_it_lists(made):
     manifest["files"] = [
         entry
         for entry in manifest["files"]
-        if entry["path"].startswith(("synth", "measure", "quality"))
+        if entry["path"].startswith(("synth", "measure", "quality", "tables"))
     ]
     assert metadata_documents(manifest) == written
 
@@ -129,7 +130,7 @@ def data_package():
     package = frictionless.Package("datapackage.json")
     report = package.validate()
     tables = [each for each in package.resources if each.type == "table"]
-    rows = [row.to_dict() for table in tables for row in table.read_rows()]
+    rows = {each.path: len(each.read_rows()) for each in tables}
     return [report.valid, report.flatten(["type", "note"]), rows]
 
 def plain(value):
@@ -142,7 +143,11 @@ def croissant():
     issues = dataset.metadata.ctx.issues
     rows = [[plain(value) for value in row.values()] for row in dataset.records("rows")]
     counts = len(list(dataset.records("noisy_counts")))
-    return [sorted(issues.errors), sorted(issues.warnings), rows, counts]
+    tables = {
+        each.id: [[plain(value) for value in row.values()] for row in dataset.records(each.id)]
+        for each in dataset.metadata.record_sets if each.id.startswith("tables/")
+    }
+    return [sorted(issues.errors), sorted(issues.warnings), rows, counts, tables]
 
 answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
@@ -181,8 +186,9 @@ def test_the_validator_of_data_packages_reads_the_rows(made, read_by):
     pytest.importorskip("frictionless", reason="frictionless is not installed")
     valid, problems, rows = read_by("data_package", made.folder)
     assert (valid, problems) == (True, [])
-    if (made.folder / "synthetic.csv").exists():
-        assert len(rows) == manifest_of(made)["post_processing"]["rows"]["number"]
+    listed = manifest_of(made)["files"]
+    assert rows == {e["path"]: e["rows"] for e in listed if e["path"].endswith(".csv")}
+    assert any(path.startswith("tables/") for path in rows)
 
 
 def test_the_validator_of_data_packages_notices_a_row_outside_its_schema(released, read_by):
@@ -199,11 +205,17 @@ def test_the_validator_of_data_packages_notices_a_row_outside_its_schema(release
 
 def test_the_loader_of_croissant_accepts_the_description_and_reads_the_rows(made, read_by):
     pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
-    errors, warnings, rows, noisy = read_by("croissant", made.folder)
+    errors, warnings, rows, noisy, tables = read_by("croissant", made.folder)
     assert (errors, warnings) == ([], [])
     manifest = manifest_of(made)
     listed = {entry["path"]: entry for entry in manifest["files"]}
     assert noisy == listed["measurements.parquet"]["rows"]
+    assert {f"{name}.csv" for name in tables} == {name for name in listed if "tables/" in name}
+    for name, lines in tables.items():
+        with (made.folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            _, *expected = csv.reader(file)
+        assert [line[:-2] for line in lines] == [line[:-2] for line in expected]
+        assert [float(line[-2]) for line in lines] == [float(line[-2]) for line in expected]
     assert len(rows) == manifest["post_processing"]["rows"]["number"]
     if (made.folder / "synthetic.parquet").exists():
         table = pq.read_table(made.folder / "synthetic.parquet")
@@ -256,11 +268,7 @@ def test_bounds_never_exclude_a_value_of_the_domain(released, low, high):
     manifest = manifest_of(released())
     column = manifest["domain"]["columns"][0]
     column |= {"published_type": "number", "edges": [str(Fraction(low)), str(Fraction(high))]}
-    (constraints,) = (
-        resource["schema"]["fields"][0]["constraints"]
-        for resource in data_package(manifest)["resources"]
-        if "schema" in resource
-    )
+    constraints = data_package(manifest)["resources"][0]["schema"]["fields"][0]["constraints"]
     assert Fraction(repr(constraints["minimum"])) <= Fraction(low)
     assert Fraction(repr(constraints["maximum"])) >= Fraction(high)
     assert constraints["minimum"] == pytest.approx(float(Fraction(low)))

@@ -24,7 +24,7 @@ from synth.planning import forecast
 from synth.planning.rounds import Schedule
 from synth.planning.spending import Spending
 from synth.privacy import SelectionEvent
-from synth.release.contents import METADATA, checksum_lines
+from synth.release.contents import METADATA
 from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.accounting import Account, build_accounting
@@ -40,6 +40,7 @@ from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
 from synth.strict_json import write_json
+from tests.release_folder import seal
 from tests.unit.release.budget_oracle import delta_bound
 
 
@@ -71,9 +72,7 @@ def reseal(made, manifest, derived=None):
         content = (made.folder / entry["path"]).read_bytes()
         entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     (made.folder / "manifest.json").write_bytes(write_json(manifest))
-    names = sorted(path.name for path in made.folder.iterdir() if path.name != "SHA256SUMS")
-    hashes = {n: hashlib.sha256((made.folder / n).read_bytes()).hexdigest() for n in names}
-    (made.folder / "SHA256SUMS").write_bytes(checksum_lines(hashes))
+    seal(made.folder)
 
 
 def findings_of(made, derivation=None):

@@ -1,15 +1,14 @@
 """Labels of values in a release: every document says what codes mean, and rows keep the codes."""
 
 import csv
-import hashlib
 import json
 
 import pytest
 
 from synth.errors import VerificationError
-from synth.release.contents import checksum_lines
 from synth.release.verification import verify_folder
 from synth.strict_json import write_json
+from tests.release_folder import seal
 from tests.unit.release.conftest import LABELLED
 
 
@@ -31,7 +30,7 @@ def test_the_rows_keep_the_codes(made):
 
 def test_the_table_schema_has_categories_with_values_and_labels(made):
     resources = document(made, "datapackage.json")["resources"]
-    (schema,) = [each["schema"] for each in resources if "schema" in each]
+    schema, *_ = [each["schema"] for each in resources if "schema" in each]
     smokes, children, years = schema["fields"]
     assert smokes["categories"] == [
         {"value": "A", "label": "No"},
@@ -78,8 +77,6 @@ def test_a_changed_label_is_seen_by_who_verifies(made):
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["configuration"]["domain"][0]["labels"]["A"] = "Never"
     path.write_bytes(write_json(manifest, indent=1))
-    names = sorted(each.name for each in made.folder.iterdir() if each.name != "SHA256SUMS")
-    hashes = {name: hashlib.sha256((made.folder / name).read_bytes()).hexdigest() for name in names}
-    (made.folder / "SHA256SUMS").write_bytes(checksum_lines(hashes))
+    seal(made.folder)
     with pytest.raises(VerificationError, match="hash"):
         verify_folder(made.folder, derivation=made.derive)

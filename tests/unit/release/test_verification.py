@@ -29,6 +29,7 @@ from synth.release.verification.manifest_check import (
 )
 from synth.release.write import write_release
 from synth.strict_json import write_json
+from tests.release_folder import seal
 from tests.unit.release.budget_oracle import budget_findings
 
 
@@ -219,9 +220,7 @@ def test_a_disposal_states_only_what_its_method_allows(released, checks):
 
 def reseal(made, manifest):
     (made.folder / "manifest.json").write_bytes(write_json(manifest))
-    names = sorted(path.name for path in made.folder.iterdir() if path.name != "SHA256SUMS")
-    hashes = {n: hashlib.sha256((made.folder / n).read_bytes()).hexdigest() for n in names}
-    (made.folder / "SHA256SUMS").write_bytes(checksum_lines(hashes))
+    seal(made.folder)
 
 
 def by_another_version(made):

@@ -22,6 +22,7 @@ from synth.release import (
 )
 from synth.release.verification import verify_folder
 from synth.release.write import write_release
+from tests.release_folder import contents_of, files_of
 
 
 def write(made, **changes):
@@ -57,7 +58,7 @@ def occupied_by_link(path):
 
 def test_the_folder_holds_the_files_of_the_contract(released):
     made = released()
-    assert sorted(path.name for path in made.folder.iterdir()) == [
+    assert sorted(files_of(made.folder)) == [
         "README.md",
         "SHA256SUMS",
         "assessment.html",
@@ -71,6 +72,7 @@ def test_the_folder_holds_the_files_of_the_contract(released):
         "registry.yaml",
         "synthetic.csv",
         "synthetic.parquet",
+        "tables/000-age-sex-town.csv",
     ]
     measured = made.measurements_file.read_bytes()
     assert (made.folder / "measurements.parquet").read_bytes() == measured
@@ -92,7 +94,7 @@ def test_sha256sum_accepts_the_checksums(released):
 
 def test_two_runs_write_the_same_bytes(released, tmp_path):
     made = released()
-    first = {path.name: path.read_bytes() for path in made.folder.iterdir()}
+    first = contents_of(made.folder)
     other = tmp_path / "again"
     other.mkdir()
     write_release(
@@ -103,7 +105,7 @@ def test_two_runs_write_the_same_bytes(released, tmp_path):
         today=date(2026, 1, 31),
         derivation=made.derive,
     )
-    assert {path.name: path.read_bytes() for path in other.iterdir()} == first
+    assert contents_of(other) == first
 
 
 def test_staged_files_are_private_and_published_ones_public_whatever_the_umask(measured, tmp_path):
@@ -111,13 +113,15 @@ def test_staged_files_are_private_and_published_ones_public_whatever_the_umask(m
     before = os.umask(0o027)
     try:
         write(made)
-        assert all(mode(path) == 0o600 for path in made.folder.iterdir())
+        assert all(mode(path) == 0o600 for path in files_of(made.folder).values())
+        assert mode(made.folder / "tables") == 0o700
         final = tmp_path / "final"
         publish_release(made.folder, final)
     finally:
         os.umask(before)
     assert mode(final) == 0o755
-    assert all(mode(path) == 0o644 for path in final.iterdir())
+    assert mode(final / "tables") == 0o755
+    assert all(mode(path) == 0o644 for path in files_of(final).values())
     assert published_configuration_hash(final) == made.config.hash
     assert not made.folder.exists()
 
