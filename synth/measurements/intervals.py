@@ -10,13 +10,22 @@ too small as well, so all of them share in what the interval may miss (`own_miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
 from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synth.config import Config
 from synth.domain import Conjunction, Universe
-from synth.measurements.measured_counts import MeasuredCount, MeasuredCounts
+from synth.measurements.measured_counts import (
+    Alternatives,
+    MeasuredCells,
+    MeasuredCount,
+    MeasuredCounts,
+)
 from synth.measurements.measurements import Measurements
 
 UPPER_SHARE = 0.8
@@ -28,6 +37,21 @@ MOST_CONDITIONS = 6
 HELD_ENDS = 1 << 16
 
 Interval = tuple[int, int]
+Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMarginal:
+    """The intervals of every cell of a table of counts.
+
+    Shapes and units: an axis per column, in universe order; `estimates` and `sds` are records, not
+    numbers where no table answers.
+    """
+
+    estimates: NDArray[np.float64]
+    sds: NDArray[np.float64]
+    lows: NDArray[np.int64]
+    highs: NDArray[np.int64]
 
 
 class Intervals:
@@ -38,7 +62,7 @@ class Intervals:
         self._config = config
         self._measured = MeasuredCounts(measurements, config.universe)
         self._most = min(MOST_CONDITIONS, self._measured.most_columns)
-        self._known: dict[tuple[object, float], tuple[MeasuredCount, Interval] | None] = {}
+        self._known: dict[tuple[object, float], tuple[MeasuredCells, Ends] | None] = {}
 
     def measured(
         self, where: Conjunction, *, level: float
@@ -49,27 +73,76 @@ class Intervals:
         The level is kept by whole numbers of records, whatever the data are; public totals and
         impossible cells cut the interval off, too.
         """
-        if len(where.codes) > self._most or (found := self._own(where, level)) is None:
+        columns = {name: (codes,) for name, codes in where.codes.items()}
+        found = self._inside_wholes(columns, level)
+        if found is None:
             return None
-        ends = inside_wholes(where, lambda whole: self._own_ends(whole, level))
-        return found[0], inside_public_bounds(where, ends, self._config)
+        cells, (lows, highs) = found
+        ends = int(lows.item()), int(highs.item())
+        return cells.only, inside_public_bounds(where, ends, self._config)
 
-    def _own_ends(self, where: Conjunction, level: float) -> Interval | None:
-        found = self._own(where, level)
-        return None if found is None else found[1]
+    def marginal(self, names: Sequence[str], *, level: float) -> MeasuredMarginal:
+        """What `measured` says of every cell of the table over some columns, all at once."""
+        universe = self._config.universe
+        columns = {
+            name: [(code,) for code in range(universe.attribute(name).size)]
+            for name in universe.names
+            if name in names
+        }
+        shape = tuple(map(len, columns.values()))
+        shown = [name for name in columns if len(columns[name]) > 1]  # else all codes are taken
+        estimates, sds = np.full(shape, np.nan), np.full(shape, np.nan)
+        lows, highs = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        for blocks in product(*(self._measured.alike(name, columns[name]) for name in shown)):
+            block = dict(zip(shown, blocks, strict=True))
+            asked = {name: tuple(columns[name][code] for code in block[name]) for name in shown}
+            found = self._inside_wholes(asked, level)
+            if found is None:
+                continue
+            cells, ends = found
+            here = np.ix_(*(block.get(name, [0]) for name in columns))
+            divisors = np.array([noise.divisor for noise in cells.noises])[cells.which]
+            variances = np.array([noise.variance for noise in cells.noises])[cells.which]
+            size = estimates[here].shape
+            estimates[here] = (cells.totals / divisors).reshape(size)
+            sds[here] = np.sqrt(variances).reshape(size)
+            lows[here], highs[here] = (each.reshape(size) for each in ends)
+        if self._config.public_totals or universe.impossible:
+            for place in map(tuple, np.argwhere(np.isfinite(estimates))):
+                where = Conjunction(
+                    {n: (int(c),) for n, c in zip(columns, place, strict=True) if n in shown}
+                )
+                ends_here = int(lows[place]), int(highs[place])
+                lows[place], highs[place] = inside_public_bounds(where, ends_here, self._config)
+        return MeasuredMarginal(estimates, sds, lows, highs)
 
-    def _own(self, where: Conjunction, level: float) -> tuple[MeasuredCount, Interval] | None:
-        """The count and its own ends; None if no table answers alone."""
-        key = tuple(where.codes.items()), level
+    def _inside_wholes(
+        self, columns: Alternatives, level: float
+    ) -> tuple[MeasuredCells, Ends] | None:
+        """The counts and, inside of those of their wholes, their ends."""
+        if len(columns) > self._most or (found := self._own(columns, level)) is None:
+            return None
+        lows, highs = found[1]
+        for kept in _wholes(tuple(columns)):
+            whole = self._own({name: columns[name] for name in kept}, level)
+            if whole is not None:
+                shape = [len(columns[name]) if name in kept else 1 for name in columns]
+                lows = np.minimum(lows, whole[1][0].reshape(shape))
+                highs = np.minimum(highs, whole[1][1].reshape(shape))
+        return found[0], (lows, highs)
+
+    def _own(self, columns: Alternatives, level: float) -> tuple[MeasuredCells, Ends] | None:
+        """The counts and their own ends; None if no table answers alone."""
+        key = tuple((name, tuple(sets)) for name, sets in columns.items()), level
         if key not in self._known:
             if len(self._known) > HELD_ENDS:
                 self._known.clear()
-            counted = self._measured.count(where)
+            counted = self._measured.counts(columns)
             found = None
             if counted is not None:
-                misses = own_misses(len(where.codes), most=self._most, level=level)
-                low, high = counted.ends(*misses)
-                found = counted, (max(low, 0), max(high, 0))
+                misses = own_misses(len(columns), most=self._most, level=level)
+                low, high = (np.maximum(each, 0) for each in counted.ends(*misses))
+                found = counted, (low, high)
             self._known[key] = found
         return self._known[key]
 
@@ -100,24 +173,21 @@ def own_misses(conditions: int, *, most: int, level: float) -> tuple[float, floa
     return miss - wholes, upper[conditions]
 
 
-def inside_wholes(
-    where: Conjunction, own_ends: Callable[[Conjunction], Interval | None]
-) -> Interval:
-    """The smallest of the lower ends and of the upper ends of a query and all its wholes.
-
-    Requires: own ends of the query itself; wholes without are left out.
-    """
-    every = [ends for whole in _wholes(where) if (ends := own_ends(whole)) is not None]
+def inside_wholes(where: Conjunction, own_ends: Callable[[Conjunction], Interval]) -> Interval:
+    """The smallest of the lower ends and of the upper ends of a query and all its wholes."""
+    codes = where.codes
+    every = [
+        own_ends(Conjunction({name: codes[name] for name in kept}))
+        for kept in (tuple(codes), *_wholes(tuple(codes)))
+    ]
     lows, highs = zip(*every, strict=True)
     return min(lows), min(highs)
 
 
-def _wholes(where: Conjunction) -> Iterator[Conjunction]:
-    """The query with each set of its conditions left out: itself, and at last all records."""
-    codes = where.codes
-    for order in range(len(codes), -1, -1):
-        for names in combinations(codes, order):
-            yield Conjunction({name: codes[name] for name in names})
+def _wholes(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The columns that are left of a query's when some conditions, in the end all, are left out."""
+    for order in range(len(names) - 1, -1, -1):
+        yield from combinations(names, order)
 
 
 def inside_public_bounds(where: Conjunction, ends: Interval, config: Config) -> Interval:

@@ -60,11 +60,35 @@ class MeasuredCount:
         return low, (self.total + self.noise.half_width(2 * above)) // divisor
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredCells:
+    """The measured counts of several queries over the same columns.
+
+    Shapes and units: `totals` as in `MeasuredCount`, an axis per column, in the order of what was
+    asked for; `noises[which]` is the noise in each, `which` being of the same shape.
+    """
+
+    totals: NDArray[np.int64]
+    noises: tuple[CombinedNoise, ...]
+    which: NDArray[np.intp]
+
+    @property
+    def only(self) -> MeasuredCount:
+        """The count of the only query."""
+        return MeasuredCount(int(self.totals.item()), self.noises[int(self.which.item())])
+
+    def ends(self, below: float, above: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ends of each: see `MeasuredCount.ends`."""
+        lower = np.array([noise.half_width(2 * below) for noise in self.noises])[self.which]
+        upper = np.array([noise.half_width(2 * above) for noise in self.noises])[self.which]
+        divisor = np.array([noise.divisor for noise in self.noises])[self.which]
+        return -((lower - self.totals) // divisor), (self.totals + upper) // divisor
+
+
 @dataclass(frozen=True)
 class _Row:
     """A sum of noisy cells of one table: over those inside or outside of every column's codes."""
 
-    total: int
     cells: int
     table: MeasuredTable
     inside: tuple[bool | None, ...]
@@ -73,6 +97,23 @@ class _Row:
     @property
     def variance(self) -> float:
         return max(self.cells * self.table.variance, 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The sums that are one `_Row` of each of several queries.
+
+    Shapes and units: an axis per column of the queries, of size 1 where the sum is the same.
+    """
+
+    totals: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    table: MeasuredTable
+    inside: tuple[bool | None, ...]
+
+
+Alternatives = Mapping[str, Sequence[tuple[int, ...]]]
+"""Several sets of codes for each of some columns: a query for each combination of them."""
 
 
 class MeasuredCounts:
@@ -99,17 +140,43 @@ class MeasuredCounts:
         Requires: no column of which all codes are taken.
         Ensures: unbiased; the weights depend on the noise of the tables, never on their counts.
         """
-        rows = [row for number in range(len(self._tables)) for row in self._rows(number, where)]
-        wanted = (True,) * len(where.codes)
-        alone = [row for row in rows if row.inside == wanted]
-        if not alone:
+        found = self.counts({name: [codes] for name, codes in where.codes.items()})
+        return None if found is None else found.only
+
+    def counts(self, columns: Alternatives) -> MeasuredCells | None:
+        """What `count` says of every combination of alternatives, all at once.
+
+        Requires: alternatives of one column that are alike, see `alike`.
+        """
+        wanted = (True,) * len(columns)
+        every = [
+            rows for number in range(len(self._tables)) for rows in self._rows(number, columns)
+        ]
+        if all(rows.inside != wanted for rows in every):
             return None
-        base = min(alone, key=lambda row: row.variance)
-        if not base.cells:
-            rows = [base]
-        weights, divisor = _whole_weights(rows, base, wanted)
-        total = sum(weight * row.total for weight, row in zip(weights, rows, strict=True))
-        return MeasuredCount(total, _combined(rows, weights, divisor))
+        shape = tuple(map(len, columns.values()))
+        totals, which = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.intp)
+        noises: list[CombinedNoise] = []
+        for cells, here in _told_apart(every, shape):
+            single = [
+                _Row(n, rows.table, rows.inside) for n, rows in zip(cells, every, strict=True)
+            ]
+            weights, noise = _combination(single, wanted)
+            added = np.zeros(shape, dtype=np.int64)
+            for weight, rows in zip(weights, every, strict=True):
+                if weight:
+                    added += weight * rows.totals
+            totals[here], which[here] = added[here], len(noises)
+            noises.append(noise)
+        return MeasuredCells(totals, tuple(noises), which)
+
+    def alike(self, name: str, alternatives: Sequence[tuple[int, ...]]) -> list[list[int]]:
+        """Numbers of alternatives that each table either cuts all of or none of, together."""
+        found: dict[tuple[bool, ...], list[int]] = {}
+        for number, codes in enumerate(alternatives):
+            held = tuple(self._groups(name, codes, table) is not None for table in self._tables)
+            found.setdefault(held, []).append(number)
+        return list(found.values())
 
     def weighted_sum(
         self, where: Conjunction, column: str, weights: Mapping[int, int]
@@ -140,33 +207,45 @@ class MeasuredCounts:
         chosen = np.ix_(*(groups[name] or () for name in held))
         rest = tuple(axis for axis, name in enumerate(held) if name != column)
         sums, cells = (each[chosen].sum(axis=rest) for each in self._summed(number, held))
-        pairs = zip(sums.tolist(), cells.tolist(), strict=True)
-        rows = [_Row(count, noises, table, ()) for count, noises in pairs]
         whole = list(weights.values())
-        total = sum(weight * row.total for weight, row in zip(whole, rows, strict=True))
+        total = sum(weight * one for weight, one in zip(whole, sums.tolist(), strict=True))
+        rows = [_Row(number, table, ()) for number in cells.tolist()]
         return MeasuredCount(total, _combined(rows, whole, 1))
 
-    def _rows(self, number: int, where: Conjunction) -> Iterator[_Row]:
+    def _rows(self, number: int, columns: Alternatives) -> Iterator[_Rows]:
         """The sums of one table; columns that it does not hold, or cuts, are summed out."""
         table = self._tables[number]
-        groups = {name: self._groups(name, codes, table) for name, codes in where.codes.items()}
-        held = tuple(name for name, inside in groups.items() if inside is not None)
-        if not held:
-            total, noisy_cells = self._whole(number)
-            yield _Row(total, noisy_cells, table, (None,) * len(groups))
-            return
-        sums, cells = self._summed(number, held)
-        for axis, name in enumerate(held):
-            inside = np.zeros(sums.shape[axis], dtype=np.int64)
-            inside[groups[name]] = 1
-            split = np.stack([1 - inside, inside])
-            sums, cells = (
-                np.moveaxis(np.tensordot(split, each, (1, axis)), 0, axis) for each in (sums, cells)
+        groups = {
+            name: [self._groups(name, codes, table) for codes in alternatives]
+            for name, alternatives in columns.items()
+            if self._groups(name, alternatives[0], table) is not None
+        }
+        if not groups:
+            total, noisy_cells = (
+                np.full((1,) * len(columns), number) for number in self._whole(number)
             )
-        for place in np.ndindex(sums.shape):
-            sides = dict(zip(held, map(bool, place), strict=True))
-            yield _Row(
-                int(sums[place]), int(cells[place]), table, tuple(map(sides.get, where.codes))
+            yield _Rows(total, noisy_cells, table, (None,) * len(columns))
+            return
+        held = [name for name in table.event.table if name in groups]
+        sums, cells = self._summed(number, tuple(held))
+        for name in held:
+            inside = np.zeros((len(groups[name]), sums.shape[0]), dtype=np.int64)
+            for line, taken in enumerate(groups[name]):
+                inside[line, taken] = 1
+            split = np.stack([1 - inside, inside])
+            sums, cells = (np.tensordot(each, split, (0, 2)) for each in (sums, cells))
+        # now two axes per column that is held: outside and inside, and its alternatives
+        sides = [2 * held.index(name) for name in groups]
+        shape = [len(columns[name]) if name in groups else 1 for name in columns]
+        order = [*sides, *(axis + 1 for axis in sides)]
+        sums, cells = (each.transpose(order) for each in (sums, cells))
+        for place in np.ndindex(sums.shape[: len(sides)]):
+            side = dict(zip(groups, map(bool, place), strict=True))
+            yield _Rows(
+                sums[place].reshape(shape),
+                cells[place].reshape(shape),
+                table,
+                tuple(map(side.get, columns)),
             )
 
     def _groups(self, name: str, codes: Sequence[int], table: MeasuredTable) -> list[int] | None:
@@ -211,6 +290,28 @@ class MeasuredCounts:
         if not self._universe.impossible or self._universe.size > LARGEST_MASK_CELLS:
             return None
         return self._universe.possible().astype(np.int64)
+
+
+def _told_apart(
+    every: Sequence[_Rows], shape: tuple[int, ...]
+) -> Iterator[tuple[list[int], NDArray[np.bool_]]]:
+    """How many noisy cells are behind the sums, and the queries of which that is so."""
+    if all(rows.cells.min() == rows.cells.max() for rows in every):
+        yield [int(rows.cells.flat[0]) for rows in every], np.ones(shape, dtype=bool)
+        return
+    cells = np.stack([np.broadcast_to(rows.cells, shape).ravel() for rows in every])
+    found, which = np.unique(cells, axis=1, return_inverse=True)
+    for number in range(found.shape[1]):
+        yield found[:, number].tolist(), (which.reshape(shape) == number)
+
+
+def _combination(rows: Sequence[_Row], wanted: tuple[bool, ...]) -> tuple[list[int], CombinedNoise]:
+    """The weight of each row, before its noise's divisor, and the noise of their sum."""
+    base = min((row for row in rows if row.inside == wanted), key=lambda row: row.variance)
+    if not base.cells:
+        return [int(row is base) for row in rows], CombinedNoise((), 1)
+    weights, divisor = _whole_weights(rows, base, wanted)
+    return weights, _combined(rows, weights, divisor)
 
 
 def _combined(rows: Sequence[_Row], weights: Sequence[int], divisor: int) -> CombinedNoise:

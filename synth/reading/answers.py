@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,7 +24,7 @@ from synth.measurements.intervals import (
 from synth.progress import Stage, advance, stage
 from synth.reading.measured_quantities import MeasuredQuantities
 from synth.reading.quantities import Asked, Count, Kind, Quantity, value
-from synth.reading.queries import marginal_queries, parse_names, parse_query
+from synth.reading.queries import check_columns, marginal_queries, parse_names, parse_query
 from synth.reading.release import Release
 from synth.reading.simulated_errors import DRAWS, SimulatedErrors, half_width
 
@@ -80,8 +81,8 @@ class Answering:
     def __init__(self, release: Release) -> None:
         """Read the measurements; simulate nothing before it is asked for."""
         self._release = release
-        intervals = Intervals(release.measurements, release.config)
-        self._measured = MeasuredQuantities(intervals, release.config.universe)
+        self._intervals = Intervals(release.measurements, release.config)
+        self._measured = MeasuredQuantities(self._intervals, release.config.universe)
         self._simulated = SimulatedErrors(release)
         self._tables: dict[tuple[str, ...], NDArray[np.int64]] = {}
 
@@ -139,6 +140,30 @@ class Answering:
             )
         return found
 
+    def marginal(
+        self, names: Sequence[str], *, level: float, method: Method, draws: int
+    ) -> Iterator[list[Answer]]:
+        """The answers about every cell of a table, in cell order. Raises: as `answers`."""
+        universe = self._release.config.universe
+        queries = marginal_queries(names, universe, limit=LARGEST_MARGINAL)
+        if method in ("simulated", "both"):
+            for query in queries:
+                yield self.answers(Count(query), level=level, method=method, draws=draws)
+            return
+        table = self._intervals.marginal(names, level=level)
+        in_order = [name for name in universe.names if name in names]
+        axes = [in_order.index(name) for name in names]
+        columns = (
+            each.transpose(axes).ravel().tolist()
+            for each in (table.estimates, table.sds, table.lows, table.highs)
+        )
+        for query, estimate, sd, low, high in zip(queries, *columns, strict=True):
+            if math.isnan(estimate):
+                yield self.answers(Count(query), level=level, method=method, draws=draws)
+            else:
+                published = self.published(query.where)
+                yield [Answer(query.text, estimate, published, low, high, "measured", sd, "count")]
+
     def _simulated_ends(self, where: Conjunction, *, level: float, draws: int) -> tuple[int, int]:
         sd, published = self._simulated.sd(where, draws=draws), self.published(where)
         width = half_width(sd, level=level, draws=draws)
@@ -195,17 +220,27 @@ def answer_all(
             f"{draws} redraws say nothing of an error", fix=f"give {LEAST_DRAWS} or more"
         )
     universe = release.config.universe
-    counts = [parse_query(text, universe) for text in queries]
+    counts: list[Quantity] = [Count(parse_query(text, universe)) for text in queries]
+    others = list((asked or Asked()).quantities(universe))
+    answering = release.kept(Answering)
+
+    def answered(quantities: Iterable[Quantity]) -> Iterator[list[Answer]]:
+        for quantity in quantities:
+            yield answering.answers(quantity, level=level, method=method, draws=draws)
+
+    parts = [answered(counts)]
+    number = len(counts) + len(others)
     if marginal:
         names = parse_names(marginal, universe) if isinstance(marginal, str) else marginal
-        counts += marginal_queries(names, universe, limit=LARGEST_MARGINAL)
-    wanted: list[Quantity] = [*map(Count, counts), *(asked or Asked()).quantities(universe)]
-    answering = release.kept(Answering)
-    found = []
+        check_columns(names, universe)
+        number += math.prod(universe.attribute(name).size for name in names)
+        parts.append(answering.marginal(names, level=level, method=method, draws=draws))
+    found: list[Answer] = []
     with stage(Stage.ANSWERING):
-        for number, quantity in enumerate(wanted):
-            advance(number, len(wanted), "queries")
-            found += answering.answers(quantity, level=level, method=method, draws=draws)
+        for done, answers in enumerate(chain(*parts, answered(others))):
+            found += answers
+            if number < 1000 or done % 64 == 0:
+                advance(done, number, "queries")
     return found
 
 

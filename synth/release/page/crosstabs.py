@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from synth.config import Config
-from synth.domain import Conjunction, Margin, Universe
+from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
 from synth.measurements import Measurements
 from synth.measurements.intervals import Intervals
@@ -97,20 +99,20 @@ def _crosstab(
     """None if no noisy table answers it alone."""
     across, down = sorted(columns, key=lambda column: (universe.shape[column], -column))
     names = tuple(universe.names[column] for column in columns)
-    rows = counts.sums(universe, Margin(names, (0, 0)))
-    table = rows.reshape([universe.shape[column] for column in columns])
+    measured = intervals.marginal(names, level=LEVEL)
+    if np.isnan(measured.estimates).any():
+        return None
+    rows = counts.sums(universe, Margin(names, (0, 0))).reshape(measured.lows.shape)
+    tables = [rows, measured.lows, measured.highs]
     if columns[0] != down:
-        table = table.T
+        tables = [table.T for table in tables]
     lines = []
-    for line, of_line in enumerate(table.tolist()):
-        cells = []
-        for place, number in enumerate(of_line):
-            codes = {down: (line,), across: (place,)}
-            where = Conjunction({universe.names[column]: codes[column] for column in columns})
-            known = intervals.measured(where, level=LEVEL)
-            if known is None:
-                return None
-            low, high = known[1]
-            cells.append(CountWithInterval(number, low, high, number / max(1, sum(of_line))))
-        lines.append(tuple(cells))
+    for of_line in zip(*(table.tolist() for table in tables), strict=True):
+        total = max(1, sum(of_line[0]))
+        cells = zip(*of_line, strict=True)
+        lines.append(
+            tuple(
+                CountWithInterval(number, low, high, number / total) for number, low, high in cells
+            )
+        )
     return Crosstab(down, across, tuple(lines))

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from synth.cli.release_commands import _render
-from synth.domain import Attribute, Margin, PublicTotal, Universe
+from synth.domain import (
+    Attribute,
+    Conjunction,
+    HierarchyLevel,
+    Margin,
+    PublicTotal,
+    Universe,
+)
 from synth.measurements import MeasuredTable, Measurements
 from synth.measurements.intervals import MOST_CONDITIONS, Intervals, own_misses
 from synth.noise import noise_variance
@@ -156,3 +163,42 @@ def test_a_published_count_outside_of_its_interval_is_explained(capsys):
     assert "outside" not in capsys.readouterr().out
     _render([inside, Answer("survived=0", 715.0, 38, 149, 340, "measured", 280.0, "count")], 0.95)
     assert "1 published number lies outside of its interval" in capsys.readouterr().out
+
+
+def test_a_marginal_is_what_its_cells_are_one_by_one():
+    """With cells that are impossible, codes that a coarse table cuts and not, and a known total."""
+    half = HierarchyLevel("half", (0, 0, 1, 2), ("x", "2", "3"))
+    universe = Universe(
+        (
+            Attribute("a", "categorical", ("0", "1", "2", "3"), hierarchy=(half,)),
+            Attribute("one", "categorical", ("only",)),
+            Attribute("b", "categorical", ("0", "1", "2")),
+        ),
+        (Conjunction({"a": (3,), "b": (1,)}),),
+    )
+    generator = np.random.default_rng(9)
+    tables = []
+    for event in (
+        TableEvent(("a", "one"), 3, 1, Fraction(1, 5), coarsening=(1, 0)),
+        TableEvent(("b",), 3, 1, Fraction(1, 9)),
+        TableEvent(("a", "one", "b"), 12, 1, Fraction(1, 20)),
+    ):
+        noisy = generator.integers(0, 99, event.cells)
+        tables.append(MeasuredTable(event, noisy, noise_variance(event)))
+    total = PublicTotal(Conjunction({"b": (2,)}), 30, "a register")
+    config = SimpleNamespace(universe=universe, public_totals=(total,))
+    for several in (tables, tables[:2]):
+        known = Intervals(Measurements("test", "", tuple(several)), config)
+        for names in (["a"], ["b"], ["a", "b"], ["one"], ["a", "one", "b"]):
+            table = known.marginal(names, level=0.9)
+            sizes = [universe.attribute(name).size for name in names]
+            assert table.lows.shape == tuple(sizes)
+            for place in np.ndindex(*sizes):
+                codes = dict(zip(names, ((code,) for code in place), strict=True))
+                found = known.measured(query_of("", codes, universe).where, level=0.9)
+                if found is None:
+                    assert np.isnan(table.estimates[place])
+                    continue
+                counted, ends = found
+                assert (counted.estimate, counted.sd) == (table.estimates[place], table.sds[place])
+                assert ends == (table.lows[place], table.highs[place])
