@@ -50,6 +50,7 @@ MEASURE_STEPS = [
 ]
 PUBLISH_STEPS = [
     ("before", "synth.job.pipeline", "write_release"),
+    ("after", "synth.release.write", "make_private_directory"),
     ("after", "synth.job.pipeline", "write_release"),
     ("after", "synth.job.pipeline", "publish_release"),
     ("after", "synth.bookkeeping", "Ledger.advance"),
