@@ -30,6 +30,7 @@ from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
 from synth.estimate import estimate_whole, required_atoms, round_counts
+from synth.estimate.noise_again import draw_noise
 from synth.measurements import MeasuredTable, Measurements, public_seed
 from synth.measurements.combined_noise import CombinedNoise, summed_noise
 from synth.noise import noise_variance
@@ -37,7 +38,7 @@ from synth.planning import plan_events
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer, Answering
 from synth.reading.queries import Query, query_of
-from synth.reading.simulated_errors import Redraw, Redrawing, draw_noise
+from synth.reading.simulated_errors import Redraw, Redrawing
 
 LEVEL = 0.95
 MOST_COLUMNS = 4

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-Unit = Literal["cells", "iterations", "rows", "queries"]
+Unit = Literal["cells", "iterations", "rows", "queries", "replicates"]
 """What is counted by the figures of a stage."""
 
 
@@ -37,6 +37,7 @@ class Stage(StrEnum):
     NOISE = "adding noise"
     ESTIMATION = "estimating"
     ROUNDING = "rounding"
+    REPLICATES = "replicating"
     WRITING = "writing rows"
     VERIFYING = "verifying"
     ANSWERING = "answering"

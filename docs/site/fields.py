@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from synth.release.manifest.build import LOOK_VERSION, manifest_schema
+from synth.release.manifest.build import LOOK_AND_REPLICATES_VERSION, manifest_schema
 from synth.release.manifest.figures import COLUMNS
 from synth.release.manifest.schema_terms import Schema
 
@@ -27,7 +27,7 @@ def field_reference() -> str:
     What a single value means stands in the schema, which lies beside every manifest.
     """
     lines: list[str] = []
-    schema = manifest_schema(LOOK_VERSION)  # it has all fields of the other version, too
+    schema = manifest_schema(LOOK_AND_REPLICATES_VERSION)  # it has all fields of the others, too
     for name, section in _plainly(schema, schema["$defs"])["properties"].items():
         lines += [f"### `{name}`", "", section["description"], ""]
         fields = _fields(section) if name != "configuration" else {}

@@ -23,6 +23,7 @@ from synth.config.guarantee import (
     check_part_of_a_period,
 )
 from synth.config.release import OutputConfig, ReleaseConfig
+from synth.config.replicates import check_replicates
 from synth.config.schema.problems import Report, quoted
 from synth.config.schema.scalars import Whole
 from synth.config.schema.shapes import record
@@ -145,6 +146,8 @@ def build(values: dict[str, Any], report: Report, *, name: str) -> Config | None
     if written is not None:
         strategy = build_strategy(written, attributes, report)
         check_strategy_size(universe, strategy, report)
+    if output is not None:
+        check_replicates(universe, strategy, output.replicates, report)
     if report.count:
         return None
     sections = Sections(**values)

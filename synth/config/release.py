@@ -16,6 +16,7 @@ ReleaseType = Literal["One release", "Many releases"]
 DATA_SOURCE_TYPES, RELEASE_TYPES = get_args(DataSourceType), get_args(ReleaseType)
 """The words of the OpenDP deployments registry."""
 Format = Literal["csv", "parquet"]
+MOST_REPLICATES = 200
 Bins = Literal["uniform", "interval", "midpoint"]
 
 RELEASE_ID = Rule(
@@ -195,6 +196,15 @@ class OutputConfig:
             get_args(Bins),
         ),
     ] = "uniform"
+    replicates: Annotated[
+        int,
+        Whole(
+            "How many replicates of the counts beside the rows, for standard errors; else none",
+            0,
+            MOST_REPLICATES,
+            zero_is_absent=True,
+        ),
+    ] = 0
     signing_key: Annotated[
         Path | None,
         Key(

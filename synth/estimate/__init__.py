@@ -3,18 +3,21 @@
 from synth.estimate.any_size import Estimate, estimate, moved_records, rows_are_drawn
 from synth.estimate.gate import judge
 from synth.estimate.gate_repair import PublicSeeds, gated
+from synth.estimate.replicates import Replicates, replicates_of
 from synth.estimate.rounding import rake, required_atoms, round_counts
 from synth.estimate.whole.estimate import estimate_whole
 
 __all__ = [
     "Estimate",
     "PublicSeeds",
+    "Replicates",
     "estimate",
     "estimate_whole",
     "gated",
     "judge",
     "moved_records",
     "rake",
+    "replicates_of",
     "required_atoms",
     "round_counts",
     "rows_are_drawn",

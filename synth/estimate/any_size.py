@@ -28,6 +28,16 @@ class Estimate(Protocol):
     def round(self, seed: int) -> Counts:
         """Whole counts, by systematic rounding with a public seed; required totals hold."""
 
+    def again(self, measurements: Measurements, published: Counts) -> Estimate:
+        """The estimate of other noisy tables of the same plan, started from the end of this one.
+
+        Quick where the tables are much the same; `published` are the whole counts of this one.
+        Where rows were drawn, published cells alone have values.
+        """
+
+    def afresh(self, measurements: Measurements, seed: int) -> Estimate:
+        """The same in the same way, started from nothing; `seed` is public."""
+
     def support(self) -> Support | None:
         """The cells that may hold records, with their values; None if these are not at hand."""
 

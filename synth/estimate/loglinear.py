@@ -72,7 +72,7 @@ class LogLinear(ABC):
     def weigh_evidence(self, theta: Floats, spreads: Spreads) -> Spreads:
         """Renew every spread, and the discount of every cell."""
 
-    def climb(self, theta: Floats, spreads: Spreads, schedule: Schedule) -> Floats:
+    def climb(self, theta: Floats, spreads: Spreads, schedule: Schedule) -> tuple[Floats, Spreads]:
         """Main effects first, then pairs, then triples; then spreads set by the evidence.
 
         Spread by the evidence (MacKay 1992): spread^2 = |coefficients|^2 / gamma, where gamma
@@ -91,7 +91,12 @@ class LogLinear(ABC):
             scale = self.deviations(spreads, None)
             with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
                 theta = self._solve(theta, scale, iterations, "spreads set by the evidence")
-        return theta
+        return theta, spreads
+
+    def climb_again(self, theta: Floats, spreads: Spreads, iterations: int) -> Floats:
+        """From the end of a fit to tables that were much the same, with its spreads."""
+        scale = self.deviations(spreads, None)
+        return self._solve(theta, scale, iterations, "start from another fit")
 
     def _solve(self, theta: Floats, scale: Floats, iterations: int, name: str) -> Floats:
         active = np.flatnonzero(scale)

@@ -19,10 +19,8 @@ from synth.config import Config
 from synth.domain import Conjunction, Margin
 from synth.errors import QueryError
 from synth.estimate import estimate_whole, rake, required_atoms, round_counts
+from synth.estimate.noise_again import draw_noise
 from synth.measurements import MeasuredTable, Measurements, public_seed
-from synth.planning.noise_sums import laplace_rate
-from synth.privacy import TableEvent
-from synth.privacy.accounting import GAUSSIAN
 from synth.progress import Stage, stage
 from synth.reading.calibration import Evidence
 from synth.reading.release import Release
@@ -31,8 +29,6 @@ DRAWS = 20
 """Redraws of one release, each about as long as publishing it took."""
 LARGEST_CELLS = 1 << 21
 """No larger universe is simulated: every redraw estimates all of it."""
-WIDE_SIGMA = 1000.0
-"""From here on a rounded normal number is a discrete Gaussian one to within 10^-7 of its law."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,24 +127,6 @@ def draw_counts(
     trials = np.ceil(means + variance)
     share = means / np.maximum(trials, 1.0)
     return generator.binomial(trials.astype(np.int64), np.minimum(share, 1.0))
-
-
-def draw_noise(generator: np.random.Generator, event: TableEvent, cells: int) -> NDArray[np.int64]:
-    """Noise of the event's law, in floating point: for simulations, never for a release."""
-    if event.mechanism != GAUSSIAN:
-        success = -math.expm1(-laplace_rate(event))
-        first = generator.geometric(success, cells)
-        difference: NDArray[np.int64] = first - generator.geometric(success, cells)
-        return difference
-    sigma = math.sqrt(event.sigma_squared)
-    if sigma >= WIDE_SIGMA:
-        return np.rint(generator.normal(0.0, sigma, cells)).astype(np.int64)
-    reach = math.ceil(10 * sigma) + 1
-    steps = np.arange(-reach, reach + 1)
-    cumulative = np.cumsum(np.exp(-((steps / sigma) ** 2) / 2))
-    places = np.searchsorted(cumulative, generator.random(cells) * cumulative[-1], side="right")
-    drawn: NDArray[np.int64] = steps[np.minimum(places, len(steps) - 1)]
-    return drawn
 
 
 class SimulatedErrors:

@@ -14,6 +14,7 @@ from synth.release.noisy_tables import TABLES
 CSV = "synthetic.csv"
 PARQUET = "synthetic.parquet"
 MEASUREMENTS = "measurements.parquet"
+REPLICATES = "replicates.parquet"
 QUALITY = "quality.parquet"
 MANIFEST = "manifest.json"
 CHECKSUMS = "SHA256SUMS"
@@ -39,6 +40,11 @@ ROLES = {
     CSV: ("synthetic data", "text/csv", "post-processing"),
     PARQUET: ("synthetic data", PARQUET_MEDIA_TYPE, "post-processing"),
     MEASUREMENTS: ("noisy measurements: the statistical product", PARQUET_MEDIA_TYPE, "dp"),
+    REPLICATES: (
+        "replicates: counts of every cell on noise drawn anew, for standard errors",
+        PARQUET_MEDIA_TYPE,
+        "post-processing",
+    ),
     QUALITY: (
         "accuracy: the figures of every query and noisy table",
         PARQUET_MEDIA_TYPE,
@@ -68,7 +74,8 @@ def data_files(config: Config) -> list[str]:
 
 def described_files(config: Config, tables: Iterable[str]) -> list[str]:
     """The files of which the metadata documents state size and hash; `tables` are in `TABLES`."""
-    return [*data_files(config), MEASUREMENTS, QUALITY, *tables]
+    replicates = [REPLICATES] if config.output.replicates else []
+    return [*data_files(config), MEASUREMENTS, *replicates, QUALITY, *tables]
 
 
 def listed_files(config: Config, tables: Iterable[str]) -> list[str]:

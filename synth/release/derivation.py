@@ -9,7 +9,16 @@ from typing import Any
 
 from synth.config import Config
 from synth.domain.counts import Counts
-from synth.estimate import PublicSeeds, estimate, gated, rows_are_drawn
+from synth.errors import BugError
+from synth.estimate import (
+    Estimate,
+    PublicSeeds,
+    Replicates,
+    estimate,
+    gated,
+    replicates_of,
+    rows_are_drawn,
+)
 from synth.estimate import moved_records as moved_by_last_digits
 from synth.measurements import Measurements, public_seed
 from synth.planning import Forecast, forecast
@@ -25,6 +34,11 @@ DRAWN = "cells drawn from the model"
 BINS = "values inside bins"
 
 
+def seed_of(replicate: int) -> str:
+    """What the public seed of a replicate is for; they count from 1."""
+    return f"replicate {replicate}"
+
+
 @dataclass(frozen=True, eq=False)
 class Derivation:
     """The published counts and how they came to be."""
@@ -37,6 +51,25 @@ class Derivation:
     forecast: Forecast
     gate: dict[str, Any]
     """How the counts agree with the noisy tables; see `synth.estimate.gate`."""
+
+    fitted: Estimate | None = None
+    """What was rounded to the counts, before the gate."""
+    adopted: Replicates | None = None
+    """Replicates of the folder that differ from ours by last digits alone."""
+
+    @cached_property
+    def replicates(self) -> Replicates:
+        """The counts on noise drawn anew, as many times as the configuration asks for."""
+        if self.adopted is not None:
+            return self.adopted
+        if self.fitted is None:
+            raise BugError("there are no replicates without the estimate that they start from")
+        purposes = map(seed_of, range(1, self.config.output.replicates + 1))
+        seeds = [public_seed(self.measurements, purpose) for purpose in purposes]
+        with stage(Stage.REPLICATES):
+            return replicates_of(
+                self.fitted, self.counts, self.measurements, self.config, seeds=seeds
+            )
 
     @cached_property
     def figures(self) -> list[Figures]:
@@ -105,7 +138,7 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
     noisy_counts = None if look is None else look.noisy_counts
     planned = forecast(config, events=events, noisy_counts=noisy_counts)
     return Derivation(
-        config, measurements, passed.counts, fitted.report, seeds, planned, passed.report
+        config, measurements, passed.counts, fitted.report, seeds, planned, passed.report, fitted
     )
 
 

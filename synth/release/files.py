@@ -18,8 +18,8 @@ from synth.release.contents import (
     PAGE,
     PARQUET,
     QUALITY,
+    REPLICATES,
     ROLES,
-    data_files,
     described_files,
 )
 from synth.release.derivation import Derivation
@@ -33,6 +33,7 @@ from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
 from synth.release.rows.parquet_file import write_parquet
+from synth.release.rows.replicates_file import write_replicates
 
 MEASUREMENT_COLUMNS = 3
 
@@ -60,9 +61,10 @@ def data_writers(derived: Derivation) -> dict[str, Write]:
     writers: dict[str, Write] = {
         CSV: lambda file: file.writelines(csv_chunks(counts, columns, seed=seed)),
         PARQUET: lambda file: write_parquet(file, counts, columns, seed=seed),
+        REPLICATES: lambda file: write_replicates(file, derived.replicates, config),
         QUALITY: lambda file: write_figures(file, derived.figures),
     }
-    return {name: writers[name] for name in (*data_files(config), QUALITY)}
+    return {name: writers[name] for name in described_files(config, ()) if name in writers}
 
 
 def table_writers(derived: Derivation) -> dict[str, Write]:
@@ -123,6 +125,10 @@ def _entry(name: str, facts: FileFacts, derived: Derivation) -> dict[str, Any]:
         }
     if name in (CSV, PARQUET):
         entry |= {"rows": derived.rows, "columns": len(derived.config.universe.attributes)}
+    if name == REPLICATES:
+        replicates = derived.replicates
+        columns = len(replicates.columns) + len(replicates.counts) + 1
+        entry |= {"rows": replicates.published.size, "columns": columns}
     if name == QUALITY:
         entry |= {"rows": len(derived.figures), "columns": len(COLUMNS)}
     if name == MEASUREMENTS:

@@ -256,6 +256,7 @@ OTHER: dict[str, Any] = {
     "output.formats": ["parquet"],
     "output.rows": 100,
     "output.bins": "midpoint",
+    "output.replicates": 2,
     "output.signing_key": "key.pem",
 }
 """Another value of each key; a text that is not listed becomes OTHER_TEXT."""

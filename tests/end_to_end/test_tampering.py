@@ -65,7 +65,7 @@ CONFIGURATION = {
     ],
     "impossible": [{"age": "[65, 99]", "sex": "missing"}],
     "workload": {"marginals": 1},
-    "output": {"directory": "outputs"},
+    "output": {"directory": "outputs", "replicates": 2},
 }
 PEOPLE = "age,sex\n" + "34,Female\n67,Male\n12,\n" * 60
 FILES = (
@@ -80,6 +80,7 @@ FILES = (
     "measurements.parquet",
     "quality.parquet",
     "registry.yaml",
+    "replicates.parquet",
     "synthetic.csv",
     "synthetic.parquet",
     "tables/000-age-sex.csv",
@@ -530,6 +531,45 @@ def test_a_parquet_value_that_was_changed_is_found(release):
     found = findings_of(release)
     assert "synthetic.parquet: " in found
     assert "synthetic.csv" not in found
+
+
+def test_a_replicate_that_was_changed_and_resealed_is_found(release, verify_quickly):
+    path = release / "replicates.parquet"
+    lines = pq.read_table(path)
+    counts = lines.column("release_replicate_2").to_pylist()
+    counts[0] += 1
+    changed = pa.array(counts, pa.int64())
+    place = lines.schema.get_field_index("release_replicate_2")
+    field = lines.schema.field(place)
+    write_parquet(lines.set_column(place, field, changed), path)
+    reseal(release, manifest_of(release))
+    assert "replicates.parquet: " in findings_of(release, verify_quickly)
+
+
+def write_parquet(lines, path):
+    """In the form in which releases are written, so that nothing but values can differ."""
+    pq.write_table(lines, path, compression="zstd", store_schema=False)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_fewer_or_more_replicates_than_the_manifest_says_are_found(
+    release, verify_quickly, columns
+):
+    path = release / "replicates.parquet"
+    lines = pq.read_table(path)
+    last = lines.column("release_replicate_2")
+    lines = lines.drop_columns(["release_replicate_2"])
+    for number in range(2, columns + 1):
+        lines = lines.append_column(
+            pa.field(f"release_replicate_{number}", pa.int64(), False), last
+        )
+    write_parquet(lines, path)
+    reseal(release, manifest_of(release))
+    assert "replicates.parquet: " in findings_of(release, verify_quickly)
+    manifest = manifest_of(release)
+    manifest["post_processing"]["replicates"]["number"] = columns
+    reseal(release, manifest)
+    assert "post_processing.replicates.number: " in findings_of(release, verify_quickly)
 
 
 def test_an_impossible_row_is_found(release):

@@ -146,6 +146,7 @@ def configured(project, place, case) -> Path:
         ledger={"delta_cap": delta},
         public_totals=totals,
         strategy=STRATEGIES[strategy],
+        output={"replicates": 2},
         **({"domain": [*SMALL["domain"], *FILLER]} if size == "list" else {}),
     )
 

@@ -113,6 +113,12 @@ class Whole(Shape):
 
     minimum: int
     maximum: int
+    zero_is_absent: bool = False
+    """Nothing says as much as zero."""
+
+    def is_absent(self, value: Any) -> bool:
+        """Whether there is no number."""
+        return value is None or (self.zero_is_absent and value == 0)
 
     def read(self, node: Node, path: Place, report: Report) -> int:
         """The number."""

@@ -17,7 +17,7 @@ from synth.domain.counts import Counts
 from synth.domain.totals import Atoms
 from synth.estimate.blocks.cells import BLOCK_CELLS, Cells, default_threads
 from synth.estimate.blocks.groups import PAIRS, CellRules, Groups, PairTables
-from synth.estimate.blocks.model import BlocksModel
+from synth.estimate.blocks.model import BlocksFit, BlocksModel
 from synth.estimate.blocks.scores import NoisyCells, Term, on_grid
 from synth.estimate.blocks.sums import PairSums, parts_of
 from synth.estimate.blocks.towards_sums import anchor, one_way, one_way_function, tilt
@@ -33,12 +33,33 @@ mean is little more than what the model says, and a model that is wrong loses re
 
 
 @dataclass(frozen=True, eq=False)
+class End:
+    """Where a fit ended, for another one to start from."""
+
+    fit: BlocksFit
+    by_cells: bool
+    """Whether it was fitted to the cells, or to sums."""
+
+
+@dataclass(frozen=True, eq=False)
 class BlocksEstimate:
     """An `Estimate` whose values are computed when they are asked for, and never held together."""
 
     cells: Cells
     term: Term
     report: dict[str, Any]
+    config: Config
+    end: End
+
+    def again(self, measurements: Measurements, published: Counts) -> BlocksEstimate:
+        """The same of tables that are much the same; see `Estimate.again`."""
+        del published
+        return estimate_blocks(measurements, self.config, before=self.end)
+
+    def afresh(self, measurements: Measurements, seed: int) -> BlocksEstimate:
+        """The same from nothing."""
+        del seed
+        return estimate_blocks(measurements, self.config)
 
     def blocks(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """The values in the order of the cells, as (first cell, values) of blocks."""
@@ -58,8 +79,11 @@ def estimate_blocks(
     *,
     threads: int | None = None,
     block_cells: int = BLOCK_CELLS,
+    before: End | None = None,
 ) -> BlocksEstimate:
     """Fit one non-negative table of counts to the noisy tables, passing over its cells.
+
+    `before` is where the fit to tables that were much the same ended: this one starts there.
 
     Privacy: post-processing of the measurements and the public configuration.
     Ensures: the same bytes for the same input, whatever the number of threads.
@@ -90,10 +114,12 @@ def estimate_blocks(
     tables = others if full is None else [full, *others]
     start = main_effects(groups, tables, noisy_sums, possible)
     by_cells = noisy is not None and noisy.clear_records >= _LEAST_CLEAR_SHARE * total
+    if before is not None:
+        by_cells = before.by_cells
     if full is not None:
         model = BlocksModel(cells, parts, sums, base=base, noise_variance=variance)
     if by_cells:
-        fit = model.fit(start)
+        fit = model.fit(start) if before is None else model.fit_again(before.fit)
         tried = model.steps
     else:
         known = None if full is None or noisy_sums is None else (full, noisy_sums)
@@ -103,7 +129,7 @@ def estimate_blocks(
         sums = linear if full is None else sums
         plain = Cells(groups, None, rules, threads=threads, block_cells=block_cells)
         by_sums = BlocksModel(plain, parts, linear, base=base, noise_variance=math.inf)
-        fit = by_sums.fit(start)
+        fit = by_sums.fit(start) if before is None else by_sums.fit_again(before.fit)
         if full is None:
             model = by_sums
         tried = by_sums.steps
@@ -133,7 +159,7 @@ def estimate_blocks(
     elif noisy_sums is not None:
         term, report = anchor(cells, term, noisy_sums, possible, noise_variance=variance)
         steps.append(report)
-    return BlocksEstimate(cells, term, {"steps": steps})
+    return BlocksEstimate(cells, term, {"steps": steps}, config, End(fit, by_cells))
 
 
 # Where the fit of a large universe starts: one-way tables, as far as noise lets them be seen.

@@ -40,16 +40,23 @@ Floats = NDArray[np.float64]
 _STAGES = ((1, 12), (2, 16), (3, 6))
 """Up to how many attributes interact, and how many iterations are made, stage after stage."""
 _EVIDENCE_ITERATIONS = 20
+_AGAIN_ITERATIONS = 8
 """All of these times what `effort_of` says."""
 _DISCOUNT = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class BlocksFit:
-    """The fitted log means, and the same less what their uncertainty exaggerates."""
+    """The fitted log means, and the same less what their uncertainty exaggerates.
+
+    `theta`, `spreads` and `discount` are where another fit can start.
+    """
 
     log_mean: PairTables
     discounted: PairTables
+    theta: Floats
+    spreads: Spreads
+    discount: PairTables | None
 
 
 class BlocksModel(LogLinear):
@@ -94,9 +101,22 @@ class BlocksModel(LogLinear):
             [(order, round(number * effort)) for order, number in _STAGES if order <= largest],
             [round(_EVIDENCE_ITERATIONS * effort)],
         )
-        theta = self.climb(coefficients_of(self.parts, start), spreads, schedule)
+        theta, spreads = self.climb(coefficients_of(self.parts, start), spreads, schedule)
+        return self._fit(theta, spreads)
+
+    def fit_again(self, before: BlocksFit) -> BlocksFit:
+        """The same from where the fit to tables that were much the same ended.
+
+        Its spreads and its discount stay.
+        """
+        self._discount = before.discount
+        effort = effort_of(math.prod(self.cells.groups.sizes))
+        iterations = max(1, round(_AGAIN_ITERATIONS * effort))
+        return self._fit(self.climb_again(before.theta, before.spreads, iterations), before.spreads)
+
+    def _fit(self, theta: Floats, spreads: Spreads) -> BlocksFit:
         log_mean = self._log_mean(theta)
-        return BlocksFit(log_mean, self._discounted(log_mean))
+        return BlocksFit(log_mean, self._discounted(log_mean), theta, spreads, self._discount)
 
     def variances(self, log_mean: PairTables) -> PairTables:
         """Sums over pairs of the variances of the counts, once their noisy counts are known."""

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.config import Config
 from synth.domain import Margin, Universe
+from synth.domain.cell_words import cell_words, find_cells
 from synth.domain.counts import Counts, is_possible, margin_cells
 from synth.domain.totals import Atoms
+from synth.errors import BugError
 from synth.estimate.gate_limits import sum_limit
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
@@ -46,6 +48,14 @@ _SURELY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
+class End:
+    """Where a fit ended, for another one to start from."""
+
+    model: Classes
+    config: Config
+
+
+@dataclass(frozen=True, eq=False)
 class ListedEstimate:
     """An `Estimate` that holds the values of some cells; every other cell is empty.
 
@@ -58,6 +68,23 @@ class ListedEstimate:
     values: Floats
     atoms: Atoms | None
     report: dict[str, Any]
+    end: End | None = None
+
+    def again(self, measurements: Measurements, published: Counts) -> ListedEstimate:
+        """The same of tables that are much the same, on the published cells alone.
+
+        See `Estimate.again`. The published rows stand for the cells that another model would
+        draw: they are weighted until they have its sums.
+        """
+        if self.end is None:
+            raise BugError("rows cannot be weighted again without the model that drew them")
+        return weigh_again(measurements, self.end, published)
+
+    def afresh(self, measurements: Measurements, seed: int) -> ListedEstimate:
+        """The same from nothing, with other rows drawn."""
+        if self.end is None:
+            raise BugError("rows cannot be drawn again without their configuration")
+        return estimate_listed(measurements, self.end.config, seed=seed)
 
     def round(self, seed: int) -> Counts:
         """Whole counts; see `rounding.round_counts`."""
@@ -83,9 +110,49 @@ def estimate_listed(measurements: Measurements, config: Config, *, seed: int) ->
     Privacy: post-processing of the measurements and the public configuration; `seed` is public.
     Ensures: the same bytes for the same input, whatever the number of threads.
     """
-    listing = next((table for table in measurements.tables if table.codes is not None), None)
-    tables = [SumTable.of(t, config.universe) for t in measurements.tables if t.codes is None]
+    listing, tables = _sorted_out(measurements, config.universe)
     return estimate_from_list(listing, tables, config, seed=seed)
+
+
+def _sorted_out(
+    measurements: Measurements, universe: Universe
+) -> tuple[MeasuredTable | None, list[SumTable]]:
+    """The list of heavy cells, if there is one, and the tables of sums."""
+    listing = next((table for table in measurements.tables if table.codes is not None), None)
+    tables = [SumTable.of(t, universe) for t in measurements.tables if t.codes is None]
+    return listing, tables
+
+
+def weigh_again(measurements: Measurements, before: End, published: Counts) -> ListedEstimate:
+    """Published cells with the sums that the model fitted to other noisy tables gives them.
+
+    The model starts where the one before ended. Listed cells are judged again, others keep the
+    proportions of the published rows but for the sums over the measured pairs and all columns.
+
+    Privacy: post-processing of the measurements and the public configuration.
+    Ensures: the same bytes for the same input, whatever the number of threads.
+    """
+    config = before.config
+    universe = config.universe
+    listing, tables = _sorted_out(measurements, universe)
+    declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
+    steps: list[dict[str, Any]] = []
+    columns, counts, model = _heavy_cells(
+        listing, tables, universe, declared, steps, before=before.model
+    )
+    values = published.values.astype(np.float64)
+    known = cell_words(columns, universe.shape)
+    places = find_cells(cell_words(published.columns, universe.shape), known)
+    listed = np.zeros(values.size, dtype=bool)
+    listed[places] = True
+    values[places] = counts
+    mass = float(values[~listed].sum())
+    values[~listed] *= model.total / mass if mass > 0.0 else 0.0
+    support = Support(published.columns, values, listed)
+    if listing is not None:
+        support = _censored(support, ThresholdPosterior(listing.event))
+    support = _towards_model(support, model, [table.margin for table in tables], universe)
+    return _with_totals(support, config, steps, End(model, config))
 
 
 def estimate_from_list(
@@ -96,7 +163,9 @@ def estimate_from_list(
     steps: list[dict[str, Any]] = []
     declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
     with progress.stage(progress.Stage.ESTIMATION, part=1, parts=2):
-        columns, counts, model = _heavy_cells(listing, tables, universe, declared, steps)
+        columns, counts, model = _heavy_cells(
+            listing, tables, universe, declared, steps, before=None
+        )
     with progress.stage(progress.Stage.ESTIMATION, part=2, parts=2):
         support = spread(model, universe, seed, listed=columns, counts=counts)
     steps.append(
@@ -111,6 +180,13 @@ def estimate_from_list(
     if listing is not None:
         support = _censored(support, ThresholdPosterior(listing.event))
         support = _towards_model(support, model, [table.margin for table in tables], universe)
+    return _with_totals(support, config, steps, End(model, config))
+
+
+def _with_totals(
+    support: Support, config: Config, steps: list[dict[str, Any]], end: End
+) -> ListedEstimate:
+    """The estimate of these weights, raked to the required totals."""
     support, atoms = with_atoms(support, config)
     values = support.values
     if atoms is not None:
@@ -123,7 +199,7 @@ def estimate_from_list(
                 "total": int(whole.sum()),
             }
         )
-    return ListedEstimate(support.columns, values, atoms, {"steps": steps})
+    return ListedEstimate(support.columns, values, atoms, {"steps": steps}, end)
 
 
 def _heavy_cells(
@@ -132,14 +208,17 @@ def _heavy_cells(
     universe: Universe,
     declared: int | None,
     steps: list[dict[str, Any]],
+    *,
+    before: Classes | None,
 ) -> tuple[Columns, Floats, Classes]:
     """The listed cells that are kept, their mean counts, and the model of all other records.
 
     The model is fitted to the tables less the listed cells; what it expects of the listed cells
-    tells real ones from empty ones. Each is done again with the other's outcome.
+    tells real ones from empty ones. Each is done again with the other's outcome; only once where
+    a model from `before` is at hand.
     """
     if listing is None or listing.codes is None:
-        model = _model(tables, universe, declared, ((), np.zeros(0)))
+        model = _model(tables, universe, declared, ((), np.zeros(0)), start=before)
         return tuple(np.zeros(0, dtype=np.int64) for _ in universe.shape), np.zeros(0), model
     columns: Columns = tuple(np.ascontiguousarray(c) for c in listing.codes.T)
     noisy = listing.noisy_counts
@@ -147,10 +226,11 @@ def _heavy_cells(
     posterior = ThresholdPosterior(listing.event)
     counts = np.zeros(noisy.size)
     keep = np.zeros(noisy.size, dtype=bool)
-    fitted: Classes | None = None
-    for _ in range(ROUNDS):
+    fitted = before
+    for _ in range(ROUNDS if before is None else 1):
         known = tuple(column[keep] for column in columns), counts[keep]
-        fitted = _model(tables, universe, declared, known, start=fitted)
+        if before is None or fitted is None:
+            fitted = _model(tables, universe, declared, known, start=fitted)
         judged = posterior.listed(
             noisy,
             fitted.log_probability(columns),

@@ -16,6 +16,7 @@ from synth.domain.totals import Atoms
 from synth.errors import BugError
 from synth.estimate.interactions import Interactions
 from synth.estimate.listed.class_fit import fit_classes
+from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.support import Support
 from synth.estimate.listed.tables import SumTable
 from synth.estimate.posterior import CellPosterior
@@ -47,6 +48,19 @@ the first contradict the noisy sums; see docs/estimation.md."""
 
 
 @dataclass(frozen=True, eq=False)
+class End:
+    """Where a fit ended, for another one to start from.
+
+    `discount` is the share of the variance of a log mean that was discounted; `classes` are those
+    of the noisy sums, where no cells were measured.
+    """
+
+    fit: LogLinearFit
+    discount: float
+    classes: Classes | None
+
+
+@dataclass(frozen=True, eq=False)
 class WholeEstimate:
     """An `Estimate` that holds the value of every cell.
 
@@ -57,6 +71,18 @@ class WholeEstimate:
     values: Floats
     config: Config
     report: dict[str, Any]
+    end: End | None = None
+    """None where no cell is possible."""
+
+    def again(self, measurements: Measurements, published: Counts) -> WholeEstimate:
+        """The same of tables that are much the same; see `Estimate.again`."""
+        del published
+        return estimate_whole(measurements, self.config, before=self.end)
+
+    def afresh(self, measurements: Measurements, seed: int) -> WholeEstimate:
+        """The same from nothing."""
+        del seed
+        return estimate_whole(measurements, self.config)
 
     def round(self, seed: int) -> Counts:
         """Whole counts; see `rounding.round_counts`."""
@@ -75,8 +101,12 @@ class WholeEstimate:
         return moved_by_last_digits(self.values, required_atoms(self.config), seed, found)
 
 
-def estimate_whole(measurements: Measurements, config: Config) -> WholeEstimate:
+def estimate_whole(
+    measurements: Measurements, config: Config, *, before: End | None = None
+) -> WholeEstimate:
     """Fit one non-negative table of counts to the noisy tables.
+
+    `before` is where the fit to tables that were much the same ended: this one starts there.
 
     Privacy: post-processing of the measurements and the public configuration.
     Ensures: the same bytes for the same input, whatever the number of threads.
@@ -86,9 +116,12 @@ def estimate_whole(measurements: Measurements, config: Config) -> WholeEstimate:
     require_sizes(measurements, universe)
     possible = universe.possible()
     steps: list[dict[str, Any]] = []
+    end = None
     if possible.any():
         everybody = (entry.total for entry in config.public_totals if not entry.where.codes)
-        values, fallback = _fit(measurements, universe, possible, steps, next(everybody, None))
+        values, fallback, end = _fit(
+            measurements, universe, possible, steps, next(everybody, None), before
+        )
     else:
         values = np.zeros(universe.size)
         fallback = values
@@ -109,7 +142,7 @@ def estimate_whole(measurements: Measurements, config: Config) -> WholeEstimate:
             {"step": SHARPENING, "strength": STRENGTH, "block_records": BLOCK_RECORDS},
         )
     report = {"steps": steps, "residuals": _residuals(measurements, config, values)}
-    return WholeEstimate(values, config, report)
+    return WholeEstimate(values, config, report, end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +160,15 @@ class _Seen:
     base: Floats | float
     """The log of the mean count of every cell, as the fit starts: the same for all possible ones;
     where no cells were measured, by the latent classes of the noisy sums."""
+    classes: Classes | None
 
     @staticmethod
-    def of(measurements: Measurements, universe: Universe, possible: NDArray[np.bool_]) -> _Seen:
+    def of(
+        measurements: Measurements,
+        universe: Universe,
+        possible: NDArray[np.bool_],
+        before: Classes | None,
+    ) -> _Seen:
         """Look at the cells, at all other tables, and at the groups of hierarchies."""
         interactions = Interactions.of(universe)
         full = cell_table(measurements, universe)
@@ -152,18 +191,30 @@ class _Seen:
             total = float(sums.values[0]) * math.sqrt(interactions.size)
         total = max(total, 1.0)
         base: Floats | float = math.log(total / int(possible.sum()))
+        classes = None
         if full is None:
-            base = _by_classes(others, universe, total)
+            base, classes = _by_classes(others, universe, total, before)
         return _Seen(
-            interactions, possible, posterior, noisy_sums, sums, group_sums, variance, base
+            interactions,
+            possible,
+            posterior,
+            noisy_sums,
+            sums,
+            group_sums,
+            variance,
+            base,
+            classes,
         )
 
 
-def _by_classes(tables: list[MeasuredTable], universe: Universe, total: float) -> Floats:
+def _by_classes(
+    tables: list[MeasuredTable], universe: Universe, total: float, before: Classes | None
+) -> tuple[Floats, Classes]:
     """The log of the mean count of every cell by the latent classes of some noisy sums."""
-    classes = fit_classes([SumTable.of(table, universe) for table in tables], universe, total)
+    sums = [SumTable.of(table, universe) for table in tables]
+    classes = fit_classes(sums, universe, total, start=before)
     means = total * classes.table(range(len(universe.shape)))
-    return np.log(np.maximum(means, LEAST_MEAN))
+    return np.log(np.maximum(means, LEAST_MEAN)), classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +224,7 @@ class _Attempt:
     values: Floats
     model: WholeModel
     fit: LogLinearFit
+    discount: float
     misfit: float
 
 
@@ -182,18 +234,21 @@ def _fit(
     possible: NDArray[np.bool_],
     steps: list[dict[str, Any]],
     total_of_all: int | None,
-) -> tuple[Floats, Floats]:
-    """The posterior means of the cells, and the means that the model gives them.
+    before: End | None,
+) -> tuple[Floats, Floats, End]:
+    """The posterior means of the cells, the means that the model gives them, and where it ended.
 
     `total_of_all` is the public number of all records, if there is one.
     """
-    seen = _Seen.of(measurements, universe, possible)
+    seen = _Seen.of(measurements, universe, possible, None if before is None else before.classes)
     few = seen.interactions.size <= 2 * MODEST_SIZE
     discounts = (0.0,) if seen.noisy_sums is None else DISCOUNTS if few else DISCOUNTS[:1]
+    if before is not None:
+        discounts = (before.discount,)
     limit = math.inf if seen.noisy_sums is None else seen.noisy_sums.misfit_limit()
     attempts: list[_Attempt] = []
     for discount in discounts:
-        attempts.append(_attempt(seen, discount, steps, total_of_all))
+        attempts.append(_attempt(seen, discount, steps, total_of_all, before))
         misfit = attempts[-1].misfit
         steps.append(
             {
@@ -213,11 +268,15 @@ def _fit(
         steps.append(anchored)
     means = np.exp(best.fit.log_mean)
     means[~possible] = 0.0
-    return values, means
+    return values, means, End(best.fit, best.discount, seen.classes)
 
 
 def _attempt(
-    seen: _Seen, discount: float, steps: list[dict[str, Any]], total_of_all: int | None
+    seen: _Seen,
+    discount: float,
+    steps: list[dict[str, Any]],
+    total_of_all: int | None,
+    before: End | None,
 ) -> _Attempt:
     """Fit the model, take the posterior means, and move them to groups and sums."""
     model = WholeModel(
@@ -229,7 +288,7 @@ def _attempt(
         base=seen.base,
         discount=discount,
     )
-    fit = model.fit()
+    fit = model.fit() if before is None else model.fit_again(before.fit)
     steps.extend({**step, "discount": discount} for step in fit.steps)
     values = model.expected(fit.discounted)
     uncertainty = model.posterior_variance(fit.discounted)
@@ -245,7 +304,7 @@ def _attempt(
         values = tilted
         steps.append(step)
     misfit = 0.0 if seen.noisy_sums is None else seen.noisy_sums.misfit(values)
-    return _Attempt(values, model, fit, misfit)
+    return _Attempt(values, model, fit, discount, misfit)
 
 
 def _contradicts(noisy_sums: NoisySums, tilted: Floats, values: Floats) -> bool:

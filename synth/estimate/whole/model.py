@@ -38,6 +38,7 @@ narrows them further (docs/estimation.md)."""
 _WIDE_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 80, 3: 120}
 _WIDE_EVIDENCE_ROUNDS = 1
 _EVIDENCE_ITERATIONS = 120
+_AGAIN_ITERATIONS = 40
 MODEST_SIZE = 500_000
 """Above this number of cells the iterations are cut in proportion, to bound the time."""
 _LOG_MEAN_RANGE = (-60.0, 60.0)
@@ -45,11 +46,17 @@ _LOG_MEAN_RANGE = (-60.0, 60.0)
 
 @dataclass(frozen=True, eq=False)
 class LogLinearFit:
-    """The fitted log mean of every cell, and the same less what its uncertainty exaggerates."""
+    """The fitted log mean of every cell, and the same less what its uncertainty exaggerates.
+
+    `theta`, `spread` and `discount` are where another fit can start.
+    """
 
     log_mean: Floats
     discounted: Floats
     steps: tuple[dict[str, Any], ...]
+    theta: Floats
+    spread: dict[int, float]
+    discount: Floats | float
 
 
 class WholeModel(LogLinear):
@@ -95,10 +102,24 @@ class WholeModel(LogLinear):
             ],
             [self._bounded(_EVIDENCE_ITERATIONS)] * (rounds if self.max_order else 0),
         )
-        spread = first_spreads(self.interactions, self._components())
-        theta = self.climb(theta, [spread], schedule)
+        first_spread = first_spreads(self.interactions, self._components())
+        theta, [spread] = self.climb(theta, [first_spread], schedule)
+        return self._fit(theta, spread)
+
+    def fit_again(self, before: LogLinearFit) -> LogLinearFit:
+        """The same from where the fit to tables that were much the same ended.
+
+        Its spreads and its discount stay.
+        """
+        self._discount = before.discount
+        iterations = self._bounded(_AGAIN_ITERATIONS)
+        theta = self.climb_again(before.theta, [before.spread], iterations)
+        return self._fit(theta, before.spread)
+
+    def _fit(self, theta: Floats, spread: dict[int, float]) -> LogLinearFit:
         log_mean = self._log_mean(theta)
-        return LogLinearFit(log_mean, log_mean - self._discount, tuple(self.steps))
+        discounted = log_mean - self._discount
+        return LogLinearFit(log_mean, discounted, tuple(self.steps), theta, spread, self._discount)
 
     def _bounded(self, iterations: int) -> int:
         return max(5, round(iterations * self._effort))

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from scipy.special import stdtrit
 
 from synth.domain import MISSING
 from synth.domain.attribute import with_value_label
@@ -56,6 +57,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         useful=useful_sentences(manifest),
         agreement=gate_sentence(manifest["quality"]["gate"]),
         ranges=prediction["ranges"],
+        replicates=_replicates(manifest["post_processing"].get("replicates")),
     )
     return text.encode()
 
@@ -129,6 +131,13 @@ def _table(number: int, event: dict[str, Any]) -> dict[str, Any]:
         "noise": f"{MECHANISMS[event['mechanism']]}, {budget} {_brief(event[budget])}",
         "sd": math.sqrt(event["variance"]),
     }
+
+
+def _replicates(section: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The section of the replicates, with the quantile of Student's law for their intervals."""
+    if section is None:
+        return None
+    return section | {"quantile": f"{stdtrit(section['number'], 0.975):.2f}"}
 
 
 def _look(look: dict[str, Any] | None) -> list[str]:

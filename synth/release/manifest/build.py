@@ -19,7 +19,11 @@ from synth.release.manifest.implementation import (
     build_implementation,
     installed_software,
 )
-from synth.release.manifest.processing import POST_PROCESSING, build_processing
+from synth.release.manifest.processing import (
+    POST_PROCESSING,
+    WITH_REPLICATES,
+    build_processing,
+)
 from synth.release.manifest.quality import QUALITY, QUALITY_DEFINITIONS, build_quality
 from synth.release.manifest.schema_terms import DEFINITIONS, Schema, record, text
 from synth.release.rows.columns import published_columns
@@ -29,7 +33,14 @@ MANIFEST_VERSION = "2"
 LOOK_VERSION = "3"
 """That of a release whose tables were planned by a look; it has one section more, and any other is
 as it was before there were looks."""
-MANIFEST_VERSIONS = (MANIFEST_VERSION, LOOK_VERSION)
+REPLICATES_VERSION, LOOK_AND_REPLICATES_VERSION = "4", "5"
+"""Those of the same two with replicates."""
+MANIFEST_VERSIONS = (
+    MANIFEST_VERSION,
+    LOOK_VERSION,
+    REPLICATES_VERSION,
+    LOOK_AND_REPLICATES_VERSION,
+)
 SCHEMA_FILE = "manifest.schema.json"
 
 
@@ -72,7 +83,8 @@ def attest(
 
 def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
     """The JSON Schema (draft 2020-12) of the manifest; `manifest_version` is one of those here."""
-    looked = manifest_version == LOOK_VERSION
+    looked = manifest_version in (LOOK_VERSION, LOOK_AND_REPLICATES_VERSION)
+    replicated = manifest_version in (REPLICATES_VERSION, LOOK_AND_REPLICATES_VERSION)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Privacy manifest of a synthetic data release",
@@ -90,7 +102,7 @@ def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
             accounting=accounting.ACCOUNTING_WITH_LOOK if looked else accounting.ACCOUNTING,
             domain=DOMAIN,
             implementation=IMPLEMENTATION,
-            post_processing=POST_PROCESSING,
+            post_processing=WITH_REPLICATES if replicated else POST_PROCESSING,
             quality=QUALITY,
             security_and_disposal=deployment.SECURITY,
             life_cycle=deployment.LIFE_CYCLE,
@@ -118,7 +130,7 @@ def build_manifest(
     """
     columns = published_columns(config.universe, config.output.bins)
     return {
-        "manifest_version": MANIFEST_VERSION if measurements.look is None else LOOK_VERSION,
+        "manifest_version": _version(config, measurements),
         "schema_url": SCHEMA_FILE,
         "identity": identity.build_identity(
             config,
@@ -148,6 +160,7 @@ def build_manifest(
             rows=derivation.rows,
             tables=len(measurements.tables),
             labelled=len(derivation.tables),
+            replicates=derivation.replicates if config.output.replicates else None,
         ),
         "quality": build_quality(
             config,
@@ -170,6 +183,12 @@ def build_manifest(
         ],
         "configuration": config.public,
     }
+
+
+def _version(config: Config, measurements: Measurements) -> str:
+    if config.output.replicates:
+        return REPLICATES_VERSION if measurements.look is None else LOOK_AND_REPLICATES_VERSION
+    return MANIFEST_VERSION if measurements.look is None else LOOK_VERSION
 
 
 def configuration_schema() -> Schema:

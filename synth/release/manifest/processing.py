@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from synth.config import Config
-from synth.release.manifest.schema_terms import basis, listing, record, sha256, text, whole
+from synth.estimate import Replicates
+from synth.release.manifest.schema_terms import basis, listing, real, record, sha256, text, whole
 from synth.release.noisy_tables import RULE
 from synth.release.rows.blocks import ROW_ORDER
 
@@ -66,6 +67,62 @@ POST_PROCESSING = record(
     ),
     basis=basis("post-processing"),
 )
+
+
+REPLICATES = record(
+    "Replicates of the counts: what the release might have been with other noise.",
+    file=text("The file: a line per cell, with its count in the release and in every replicate."),
+    number=whole("How many there are.", minimum=1),
+    factor=real(
+        "By what the mean square of differences between replicates and release is multiplied; "
+        "from what the noisy tables say of the errors of the release."
+    ),
+    variance=text("The variance of any statistic of the counts."),
+    calibrated_columns=whole(
+        "A statistic is calibrated if it relates at most so many columns, all of which stand in "
+        "one table of `accounting.events`.",
+        minimum=1,
+    ),
+    largest_shift=real(
+        "A statistic is calibrated if the square of the mean of theta_r - theta is at most this "
+        "part of the mean of the squares: beyond it the fit shrinks it."
+    ),
+    explanation=text("How replicates are made, and what is not in them."),
+    basis=basis("post-processing"),
+)
+"""The section of a release with replicates."""
+
+WITH_REPLICATES = {
+    **POST_PROCESSING,
+    "properties": {**POST_PROCESSING["properties"], "replicates": REPLICATES},
+    "required": [*POST_PROCESSING["required"], "replicates"],
+}
+
+CALIBRATED_COLUMNS = 2
+LARGEST_SHIFT = 0.5
+"""Beyond either, 95 % intervals hold clearly less than that; see docs/benchmarks.md."""
+
+VARIANCE = "factor / number * sum over r of (theta_r - theta)^2, theta from release_count"
+EXPLANATION = (
+    "replicate r takes the published counts for the true ones, draws noise of the published law "
+    "anew for every noisy table from the public seed of `replicate r`, estimates from where the "
+    "estimate of the release ended, and rounds. The variance is that of the noise and of the fit "
+    "about the table that was counted; if that is a sample, its sampling error comes on top"
+)
+
+
+def _build_replicates(replicates: Replicates) -> dict[str, Any]:
+    section = {
+        "file": "replicates.parquet",
+        "number": len(replicates.counts),
+        "factor": replicates.factor,
+        "variance": VARIANCE,
+        "calibrated_columns": CALIBRATED_COLUMNS,
+        "largest_shift": LARGEST_SHIFT,
+        "explanation": EXPLANATION,
+        "basis": "post-processing",
+    }
+    return {"replicates": section}
 
 
 def _flat(report: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -129,9 +186,10 @@ def build_processing(
     rows: int,
     tables: int,
     labelled: int,
+    replicates: Replicates | None,
 ) -> dict[str, Any]:
     """The section `post_processing`."""
-    return {
+    section: dict[str, Any] = {
         "measurements_content_hash": content_hash,
         "steps": [
             *_estimate_steps(report),
@@ -162,3 +220,4 @@ def build_processing(
         },
         "basis": "post-processing",
     }
+    return section if replicates is None else section | _build_replicates(replicates)

@@ -51,7 +51,7 @@ def write_parquet(
     """Stream all rows into `file`, one row group per block."""
     # Without the Arrow schema in the file, the dictionaries are read back as plain text.
     with pq.ParquetWriter(
-        file, _stored_schema(columns), compression=COMPRESSION, store_schema=False
+        file, stored_schema(columns), compression=COMPRESSION, store_schema=False
     ) as writer:
         for batch in expected_blocks(counts, columns, seed=seed):
             writer.write_batch(batch, row_group_size=BLOCK_ROWS)
@@ -59,13 +59,16 @@ def write_parquet(
 
 def expected_blocks(counts: Counts, columns: Sequence[Column], *, seed: int) -> Iterator[Any]:
     """The rows of the file as Arrow record batches: a function of counts, columns and seed."""
-    schema = _stored_schema(columns)
+    schema = stored_schema(columns)
     for block in row_blocks(counts):
-        arrays = [_array(column, position, block, seed) for position, column in enumerate(columns)]
+        arrays = [
+            column_array(column, position, block, seed) for position, column in enumerate(columns)
+        ]
         yield pa.record_batch(arrays, schema=schema)
 
 
-def _stored_schema(columns: Sequence[Column]) -> Any:
+def stored_schema(columns: Sequence[Column]) -> Any:
+    """The schema that the file is written with: texts as dictionaries."""
     fields = []
     for field, column in zip(parquet_schema(columns), columns, strict=True):
         stored = field.type
@@ -75,7 +78,8 @@ def _stored_schema(columns: Sequence[Column]) -> Any:
     return pa.schema(fields)
 
 
-def _array(column: Column, position: int, block: RowBlock, seed: int) -> Any:
+def column_array(column: Column, position: int, block: RowBlock, seed: int) -> Any:
+    """The values of one column of a block, as Arrow holds them."""
     codes = block.codes[position]
     missing = missing_mask(column, codes) if column.attribute.has_missing else None
     if column.published_type == "text":

@@ -12,6 +12,7 @@ from synth.release.contents import (
     MEASUREMENTS,
     PARQUET,
     QUALITY,
+    REPLICATES,
     SIGNATURE,
     file_sha256,
     parse_checksums,
@@ -24,7 +25,7 @@ from synth.strict_json import JsonError, parse_json
 
 MAX_CHECKSUM_BYTES = 1 << 16
 
-DATA = {CSV, PARQUET, MEASUREMENTS, QUALITY}
+DATA = {CSV, PARQUET, MEASUREMENTS, REPLICATES, QUALITY}
 """Files that may be as large as they are; all others are texts."""
 
 

@@ -18,6 +18,7 @@ from synth.release.contents import (
     MANIFEST,
     PARQUET,
     QUALITY,
+    REPLICATES,
     SIGNATURE,
     all_files,
     data_files,
@@ -30,12 +31,14 @@ from synth.release.manifest.build import build_manifest
 from synth.release.manifest.figures import COLUMNS as FIGURE_COLUMNS
 from synth.release.manifest.figures import Figures, read_figures, write_figures
 from synth.release.noisy_tables import TABLES
+from synth.release.rows.replicates_file import write_replicates
 from synth.release.verification.comparison import Arithmetic, Compared, differences, same
 from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder
 from synth.release.verification.manifest_check import ATTESTED_NOTE, read_attested
 from synth.release.verification.parquet_layout import rewriting_findings
 from synth.release.verification.readback import published_counts
+from synth.release.verification.replicates_check import nearly_the_same
 from synth.release.verification.trial_reading import Limits, require_readable
 
 REAL_TOLERANCE = 1e-6
@@ -74,6 +77,7 @@ class Rebuild:
         before = len(self.findings.found)
         self._check_rows()
         self._check_tables()
+        self._check_replicates()
         expected_set = all_files(self.config, table_writers(self.derived))
         present = set(self.folder.sizes) - {SIGNATURE}
         self.findings.conclude(
@@ -140,6 +144,30 @@ class Rebuild:
                         write(again)
                         compared[name] = again.findings(), ""
         return compared
+
+    def _check_replicates(self) -> None:
+        """Write the replicates again, and compare; other arithmetic may move a few records."""
+        if REPLICATES not in self.folder.sizes or not self.config.output.replicates:
+            return
+        check = f"{REPLICATES}: every count is the one made again from the measurements"
+        write = data_writers(self.derived)[REPLICATES]
+        with self.folder.open(REPLICATES) as file:
+            found, told = rewriting_findings(file, write)
+            near = None
+            if found and self.arithmetic.explains_last_digits:
+                near = nearly_the_same(file, self.derived.replicates, self.config)
+            if near is not None:
+                theirs, moved = near
+                again, told = rewriting_findings(
+                    file, lambda stream: write_replicates(stream, theirs, self.config)
+                )
+                if not again:
+                    self.derived = replace(self.derived, adopted=theirs)
+                    self.findings.tolerate(f"{check} but for {moved} that last digits moved,")
+                    return
+        self.findings.conclude(check, [f"{REPLICATES}: {each}" for each in found])
+        if told:
+            self.findings.notes.append(f"{REPLICATES}: {told}")
 
     def _adopt(self) -> int:
         """Take published counts as rebuilt if last digits explain them; how many they moved."""

@@ -16,13 +16,13 @@ from synth.domain import (
     PublicTotal,
     Universe,
 )
+from synth.estimate.noise_again import draw_noise
 from synth.measurements import MeasuredTable, Measurements
 from synth.measurements.intervals import MOST_CONDITIONS, Intervals, own_misses
 from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer
 from synth.reading.queries import query_of
-from synth.reading.simulated_errors import draw_noise
 
 UNIVERSE = Universe(
     (

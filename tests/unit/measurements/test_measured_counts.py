@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Conjunction, HierarchyLevel, Margin, Universe
+from synth.estimate.noise_again import draw_noise
 from synth.measurements import MeasuredTable, Measurements
 from synth.measurements.measured_counts import MeasuredCounts
 from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.reading.queries import query_of
-from synth.reading.simulated_errors import draw_noise
 
 UNIVERSE = Universe(
     (

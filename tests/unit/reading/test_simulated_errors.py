@@ -7,12 +7,13 @@ import pytest
 
 from synth.config import load_config
 from synth.domain import Margin
+from synth.estimate.noise_again import draw_noise
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
 from synth.planning import plan_events
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
-from synth.reading.simulated_errors import Redrawing, draw_counts, draw_noise
+from synth.reading.simulated_errors import Redrawing, draw_counts
 
 DRAWS = 200_000
 

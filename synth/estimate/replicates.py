@@ -1,0 +1,230 @@
+"""Replicates: the pipeline once more, on noise drawn anew around the published counts.
+
+The published counts are taken for the true ones. Every measured table is measured again, with noise
+of its published law from a public seed; estimate and rounding follow as in the release. By how
+much the counts of such replicates differ from the published ones tells how far these are from the
+true ones: the noise is of the same law, and what the fit gets wrong of a table it gets wrong again.
+
+Each replicate starts from where the fit of the release ended and keeps what that learnt of the
+spreads of its interactions; where rows were drawn, the published ones are weighted anew. That is
+quick, and leaves out a part of what other noise would have changed. The published table also
+resembles what the estimator expects more than the true one does. So replicates differ less from it
+than it does from the truth, and their squares are enlarged by one factor, a product of two ratios:
+
+**Afresh.** For the first replicates the estimate is also made from nothing. The first ratio is that
+of |p_r - p|^2 from nothing and from the end of the release, p the published counts of a measured
+table and p_r those of the replicate, added up over the tables in units of their noise.
+
+**What the noisy tables show.** With x the true and y the noisy counts of a table of k cells, noise
+z of variance v, and z_r that of a replicate from nothing,
+
+    E |p - x|^2 = E |y - p|^2 - k v + 2 E <p - x, z>
+
+(Stein 1981). The first term is seen; the mean of <p_r - p, z_r> stands for the last one, and that
+of |p_r - p|^2 is what replicates say of the left side: the second ratio. Where tables are nearly
+all noise it is not known well, so it is drawn towards `USUAL`, as far as its standard error says.
+
+The factor is never below 1. Variance of a statistic: the factor times the mean of
+(theta_r - theta)^2, theta from the published counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synth import progress
+from synth.config import Config
+from synth.domain import Margin, Universe
+from synth.domain.cell_words import cell_order, cell_words, find_cells
+from synth.domain.counts import Counts, is_possible
+from synth.estimate.any_size import Estimate
+from synth.estimate.blocks.cells import default_threads
+from synth.estimate.noise_again import draw_noise
+from synth.estimate.sums import LEAST_VARIANCE
+from synth.estimate.whole.estimate import WholeEstimate
+from synth.measurements import MeasuredTable, Measurements
+
+Ints = NDArray[np.int64]
+
+USUAL, KNOWN_TO = 1.5, 0.4
+"""What the second ratio is before anything is seen, and its standard deviation then; from tables
+whose truth is known (docs/benchmarks.md)."""
+CELLS_AFRESH = 200_000
+"""So many cells of the universe are estimated from nothing, or all of them once."""
+STEPS_OF_FACTOR = 100
+"""It is a whole number of hundredths, so that no last digit is to matter."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """The published cells and those that a replicate fills, with the counts of all.
+
+    Shapes and units: `columns` as those of `Counts`, cells ascending, each once; `published` int64
+    and `counts`, one array per replicate of some type that holds whole numbers >= 0, have a number
+    of records for every cell. `factor` multiplies the mean square of differences.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    published: Ints
+    counts: tuple[NDArray[Any], ...]
+    factor: float
+
+
+def replicates_of(
+    fitted: Estimate,
+    published: Counts,
+    measurements: Measurements,
+    config: Config,
+    *,
+    seeds: Sequence[int],
+) -> Replicates:
+    """A replicate for every seed.
+
+    Privacy: post-processing; seeds are public.
+    Ensures: impossible cells are empty and required totals hold in each. Deterministic, whatever
+    the number of threads.
+    """
+    redrawing = _Redrawing(fitted, published, measurements, config.universe)
+    found: list[Counts] = []
+    seen: list[_Seen] = []
+    threads = default_threads() if redrawing.is_single_threaded else 1
+    with ThreadPoolExecutor(threads) as pool:
+        for counts, evidence in pool.map(redrawing.replicate, seeds):
+            found.append(counts)
+            seen.append(evidence)
+            progress.advance(len(found), len(seeds), "replicates")
+        number = max(1, min(len(seeds), CELLS_AFRESH // config.universe.size))
+        afresh = list(pool.map(redrawing.afresh, seeds[:number]))
+    columns = _all_cells([published, *found], config.universe.shape)
+    shape = config.universe.shape
+    return Replicates(
+        columns,
+        published.at(columns, shape),
+        tuple(_narrow(counts.at(columns, shape)) for counts in found),
+        redrawing.factor(seen, afresh),
+    )
+
+
+def _narrow(counts: Ints) -> NDArray[Any]:
+    """The same numbers in the least unsigned type."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+
+
+def _all_cells(every: Sequence[Counts], shape: Sequence[int]) -> tuple[NDArray[Any], ...]:
+    """The cells that any of these counts fills, ascending, each once."""
+    columns = every[0].columns
+    for counts in every[1:]:
+        places = find_cells(cell_words(columns, shape), cell_words(counts.columns, shape))
+        if (places >= 0).all():
+            continue
+        new = places < 0
+        joined = [
+            np.concatenate([known, own[new].astype(known.dtype)])
+            for known, own in zip(columns, counts.columns, strict=True)
+        ]
+        order = cell_order(cell_words(joined, shape))
+        columns = tuple(column[order] for column in joined)
+    return columns
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Of one replicate, over all tables in units of their noise: |p_r - p|^2 and <p_r - p, z_r>."""
+
+    square: float
+    product: float
+
+
+class _Redrawing:
+    """Measures the published counts again and again."""
+
+    def __init__(
+        self, fitted: Estimate, published: Counts, measurements: Measurements, universe: Universe
+    ) -> None:
+        self._fitted, self._published = fitted, published
+        self._measurements, self._universe = measurements, universe
+        self._sums = [self._sums_of(published, table) for table in measurements.tables]
+
+    @property
+    def is_single_threaded(self) -> bool:
+        """Whether an estimate leaves the other processors idle."""
+        fitted = self._fitted
+        return isinstance(fitted, WholeEstimate) and (
+            fitted.end is None or fitted.end.classes is None
+        )
+
+    def replicate(self, seed: int) -> tuple[Counts, _Seen]:
+        """One replicate, and how it differs from what was published."""
+        again = self._measured(seed)
+        counts = self._fitted.again(again, self._published).round(seed)
+        return counts, self._seen(counts, again)
+
+    def afresh(self, seed: int) -> _Seen:
+        """How the replicate would differ, had its estimate been made from nothing."""
+        again = self._measured(seed)
+        return self._seen(self._fitted.afresh(again, seed).round(seed), again)
+
+    def _measured(self, seed: int) -> Measurements:
+        generator = np.random.Generator(np.random.Philox(seed))
+        pairs = zip(self._measurements.tables, self._sums, strict=True)
+        tables = tuple(self._again(generator, table, sums) for table, sums in pairs)
+        return replace(self._measurements, tables=tables)
+
+    def _sums_of(self, counts: Counts, table: MeasuredTable) -> Ints | None:
+        if table.event.threshold is not None:
+            return None
+        return counts.sums(self._universe, Margin(table.event.table, table.event.coarsening))
+
+    def _again(
+        self, generator: np.random.Generator, table: MeasuredTable, sums: Ints | None
+    ) -> MeasuredTable:
+        """A table with new noise; a list holds what of the published cells reaches the threshold.
+
+        Empty cells that noise would list are left out: hardly any is taken for real.
+        """
+        event, published = table.event, self._published
+        if sums is not None:
+            return replace(table, noisy_counts=sums + draw_noise(generator, event, sums.size))
+        noisy = published.values + draw_noise(generator, event, published.values.size)
+        listed = (noisy >= (event.threshold or 0)) & is_possible(published.columns, self._universe)
+        codes = np.stack([column[listed] for column in published.columns], axis=1)
+        return replace(table, noisy_counts=noisy[listed], codes=codes.astype(np.int64))
+
+    def _seen(self, counts: Counts, again: Measurements) -> _Seen:
+        square = product = 0.0
+        for table, sums in zip(again.tables, self._sums, strict=True):
+            own = self._sums_of(counts, table)
+            if sums is not None and own is not None:
+                apart = (own - sums).astype(np.float64)
+                noise = table.noisy_counts - sums
+                precision = 1.0 / max(table.variance, LEAST_VARIANCE)
+                square += precision * float((apart * apart).sum())
+                product += precision * float((apart * noise).sum())
+        return _Seen(square, product)
+
+    def factor(self, seen: Sequence[_Seen], afresh: Sequence[_Seen]) -> float:
+        """By how much the squares of differences are to be enlarged.
+
+        `afresh` belongs to the first of `seen`.
+        """
+        tables = zip(self._measurements.tables, self._sums, strict=True)
+        known = [(table, sums) for table, sums in tables if sums is not None]
+        again = sum(each.square for each in seen[: len(afresh)]) / len(afresh)
+        simulated = sum(each.square for each in afresh) / len(afresh)
+        shown = 2.0 * sum(each.product for each in afresh) / len(afresh)
+        for table, sums in known:
+            apart = (table.noisy_counts - sums).astype(np.float64)
+            shown += float((apart * apart).sum()) / max(table.variance, LEAST_VARIANCE) - sums.size
+        # the ratio's standard error, as `shown` varies like a chi-square variable of k degrees
+        cells = max(1, sum(sums.size for _, sums in known))
+        precision = KNOWN_TO**2 * simulated**2 / (2.0 * cells)
+        second = (precision * shown / max(simulated, 1e-9) + USUAL) / (precision + 1.0)
+        first = simulated / again if again > 0.0 else 1.0
+        factor = max(1.0, first * second)
+        return round(STEPS_OF_FACTOR * factor) / STEPS_OF_FACTOR

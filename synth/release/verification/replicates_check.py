@@ -1,0 +1,82 @@
+"""Replicates of a stranger, under other arithmetic: whether they are ours but for last digits."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from synth.config import Config
+from synth.config.replicates import count_columns
+from synth.domain.counts import Counts, difference
+from synth.estimate import Replicates
+from synth.estimate.rounding import MOST_MOVED
+from synth.release.rows.blocks import BLOCK_ROWS
+from synth.release.rows.replicates_file import cell_columns
+from synth.release.verification.readback import ReadbackError, column_codes
+from synth.release.verification.trial_reading import Limits, TrialError, require_readable
+
+
+def nearly_the_same(
+    file: IO[bytes], ours: Replicates, config: Config
+) -> tuple[Replicates, int] | None:
+    """What the file holds and how many records were moved, if that is all that differs.
+
+    In no replicate more than `MOST_MOVED` records may stand in another cell, by one in each, and
+    none of the published ones. Whether the file is written as it should be is not looked at.
+    """
+    try:
+        theirs = _read(file, ours, config)
+    except (ReadbackError, TrialError, pa.ArrowException, OSError, TypeError, ValueError):
+        return None
+    shape = config.universe.shape
+    moved = 0
+    pairs = zip([ours.published, *ours.counts], [theirs.published, *theirs.counts], strict=True)
+    for number, (own, found) in enumerate(pairs):
+        if (found < 0).any() or int(found.sum()) != int(own.sum(dtype=np.int64)):
+            return None
+        apart = difference(_filled(theirs.columns, found), _filled(ours.columns, own), shape).apart
+        if apart.max(initial=0) > 1 or apart.sum() > (2 * MOST_MOVED if number else 0):
+            return None
+        moved += int(apart.sum()) // 2
+    return theirs, moved
+
+
+def _filled(columns: tuple[NDArray[Any], ...], counts: NDArray[Any]) -> Counts:
+    places = np.flatnonzero(counts)
+    return Counts(tuple(column[places] for column in columns), counts[places].astype(np.int64))
+
+
+def _read(file: IO[bytes], ours: Replicates, config: Config) -> Replicates:
+    """The lines of the file; every value is checked against the domain."""
+    columns = cell_columns(config)
+    names = count_columns(len(ours.counts))
+    lines = ours.published.size
+    slack = MOST_MOVED * len(ours.counts)
+    widest = sum(max((len(t.encode()) for t in column.texts), default=0) for column in columns)
+    limits = Limits(
+        max(0, lines - slack), lines + slack, BLOCK_ROWS, len(columns) + len(names), widest
+    )
+    require_readable(file, limits)
+    texts = [column.name for column in columns if column.published_type == "text"]
+    opened = pq.ParquetFile(file, read_dictionary=texts)
+    if opened.schema_arrow.names != [*(column.name for column in columns), *names]:
+        raise ReadbackError("the columns are others")
+    codes: list[list[NDArray[np.int64]]] = [[] for _ in columns]
+    counts: list[list[NDArray[np.int64]]] = [[] for _ in names]
+    row = 0
+    for batch in opened.iter_batches(batch_size=BLOCK_ROWS, use_threads=False):
+        for place, column in enumerate(columns):
+            codes[place].append(column_codes(column, batch.column(place), row, text=False))
+        for place, name in enumerate(names):
+            counts[place].append(np.asarray(batch.column(name)))
+        row += batch.num_rows
+    kept = tuple(
+        np.concatenate([known[:0], *parts]).astype(known.dtype)
+        for known, parts in zip(ours.columns, codes, strict=True)
+    )
+    published, *others = (np.concatenate([np.zeros(0, np.int64), *parts]) for parts in counts)
+    return Replicates(kept, published, tuple(others), ours.factor)
