@@ -21,6 +21,7 @@ CHECKSUMS = "SHA256SUMS"
 DATA_CARD = "README.md"
 PAGE = "index.html"
 ASSESSMENT = "assessment.html"
+EXPLORER = "explore.html"
 SIGNATURE = "manifest.sig"
 """Only in a release that was signed; over the manifest, so the manifest does not list it."""
 
@@ -57,6 +58,7 @@ ROLES = {
     REGISTRY: ("record for the deployments registry", "application/yaml", "post-processing"),
     SCHEMA_FILE: ("schema of the manifest", "application/schema+json", "public"),
     ASSESSMENT: ("self-assessment", "text/html", "post-processing"),
+    EXPLORER: ("page that answers queries", "text/html", "post-processing"),
     PAGE: ("release page", "text/html", "post-processing"),
 }
 """Role, media type and basis of every file that the manifest lists, in its order.
@@ -80,7 +82,8 @@ def described_files(config: Config, tables: Iterable[str]) -> list[str]:
 
 def listed_files(config: Config, tables: Iterable[str]) -> list[str]:
     """The files that the manifest lists, in its order; the page lists those before it."""
-    return [*described_files(config, tables), DATA_CARD, *METADATA, SCHEMA_FILE, ASSESSMENT, PAGE]
+    documents = (DATA_CARD, *METADATA, SCHEMA_FILE, ASSESSMENT, EXPLORER, PAGE)
+    return [*described_files(config, tables), *documents]
 
 
 def all_files(config: Config, tables: Iterable[str]) -> set[str]:

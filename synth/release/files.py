@@ -14,6 +14,7 @@ from synth.release.contents import (
     ASSESSMENT,
     CSV,
     DATA_CARD,
+    EXPLORER,
     MEASUREMENTS,
     PAGE,
     PARQUET,
@@ -25,6 +26,7 @@ from synth.release.contents import (
 from synth.release.derivation import Derivation
 from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
+from synth.release.explorer.render import render_explorer
 from synth.release.manifest.build import SCHEMA_FILE, schema_file
 from synth.release.manifest.figures import COLUMNS, Figures, write_figures
 from synth.release.noisy_tables import TABLES, NoisyTable
@@ -96,6 +98,12 @@ def documents(
         **metadata_documents(listing),
         SCHEMA_FILE: schema_file(listing["manifest_version"]),
         ASSESSMENT: render_assessment(listing, figures, derived.biases),
+        EXPLORER: render_explorer(
+            derived.config,
+            derived.measurements,
+            derived.counts,
+            measurements_sha256=facts[MEASUREMENTS].sha256,
+        ),
     }
     files += [_entry(name, FileFacts.of(content), derived) for name, content in made.items()]
     is_own = figures is derived.figures

@@ -74,6 +74,7 @@ FILES = (
     "assessment.html",
     "croissant.json",
     "datapackage.json",
+    "explore.html",
     "index.html",
     "manifest.json",
     "manifest.schema.json",

@@ -64,6 +64,7 @@ def test_the_folder_holds_the_files_of_the_contract(released):
         "assessment.html",
         "croissant.json",
         "datapackage.json",
+        "explore.html",
         "index.html",
         "manifest.json",
         "manifest.schema.json",

@@ -1,0 +1,109 @@
+"""The page answers as the library does: a thousand random questions, and what a reader does."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from synth.config import load_config
+from synth.domain import Conjunction, Margin
+from synth.domain.counts import Counts
+from synth.measurements import MeasuredTable, Measurements
+from synth.measurements.intervals import Intervals
+from synth.noise import noise_variance
+from synth.planning import plan_events
+from synth.reading.measured_quantities import MeasuredQuantities
+from synth.reading.quantities import Share
+from synth.reading.queries import parse_query, query_of
+from synth.reading.simulated_errors import draw_noise
+from synth.release.explorer.render import render_explorer
+
+pytestmark = pytest.mark.xdist_group("chromium")
+
+ROOT = Path(__file__).parents[4]
+LEVELS = (0.95, 0.99)
+
+
+def raw_counts(config, path):
+    """The records of a file by cell: values that are no level are the first one."""
+    universe = config.universe
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        lines = csv.DictReader(file)
+        cells = [
+            universe.cell(
+                [attribute.code_of(line[attribute.name]) or 0 for attribute in universe.attributes]
+            )
+            for line in lines
+        ]
+    return np.bincount(cells, minlength=universe.size)
+
+
+def shipped(name):
+    """A shipped configuration, measured: its real tables with noise of their law."""
+    config = load_config(ROOT / "configs" / f"{name}.yaml")
+    counts = raw_counts(config, ROOT / "data" / f"{name}.csv.gz")
+    generator = np.random.default_rng(20260131)
+    tables = []
+    for event in plan_events(config):
+        sums = Margin(event.table, event.coarsening).sums(config.universe, counts)
+        noisy = sums + draw_noise(generator, event, event.cells)
+        tables.append(MeasuredTable(event, noisy, noise_variance(event)))
+    measurements = Measurements(config.release.id, config.hash, tuple(tables))
+    return config, measurements, Counts.of_all(counts, config.universe.shape)
+
+
+def random_questions(universe, number):
+    """Codes by column: none to four columns, mostly one code of each."""
+    generator = np.random.default_rng(7)
+    for _ in range(number):
+        order = generator.choice([0, 1, 1, 2, 2, 3, 4])
+        columns = generator.choice(len(universe.shape), order, replace=False)
+        codes = {}
+        for column in columns:
+            size = universe.shape[column]
+            taken = 1 if generator.random() < 0.95 else generator.integers(1, size)
+            chosen = generator.choice(size, taken, replace=False)
+            codes[universe.names[column]] = tuple(map(int, chosen))
+        yield codes
+
+
+def numbered(where, universe):
+    return [[universe.names.index(name), list(codes)] for name, codes in where.codes.items()]
+
+
+@pytest.mark.parametrize("name", ["nltcs", "adult"])
+def test_random_questions_have_the_answers_of_the_library(tmp_path, browser, name):
+    """500 of each release, with every digit; and the words that the page shows are read alike."""
+    config, measurements, counts = shipped(name)
+    universe = config.universe
+    page = tmp_path / "explore.html"
+    page.write_bytes(render_explorer(config, measurements, counts, measurements_sha256="0" * 64))
+    browser.open(page.as_uri())
+    intervals = Intervals(measurements, config)
+    quantities = MeasuredQuantities(intervals, universe)
+    asked, expected = [], []
+    for number, codes in enumerate(random_questions(universe, 500)):
+        where, level = query_of("", codes, universe).where, LEVELS[number % 2]
+        counted, (low, high) = intervals.measured(where, level=level)
+        whole = Conjunction(dict(list(where.codes.items())[1:]))
+        share = quantities.of(Share("", where, whole), level=level)
+        asked.append([numbered(where, universe), numbered(whole, universe), level])
+        sd = pytest.approx(counted.sd, rel=1e-12)
+        expected.append([counted.estimate, sd, low, high, counts.inside(universe, where)])
+        expected[-1] += [share.estimate, *share.ends]
+    found, texts = browser.evaluate(
+        f"""(asked => [
+            asked.map(([where, whole, level]) => {{
+                const {{ estimate, sd, low, high, published }} = answers.answer(where, level);
+                const share = answers.share(where, whole, level);
+                return [estimate, sd, low, high, published, share.estimate, share.low, share.high];
+            }}),
+            asked.map(([where]) => queryText(columns, where)),
+        ])({json.dumps(asked)})"""
+    )
+    assert found == expected
+    for text, (where, *_) in zip(texts, asked, strict=True):
+        assert numbered(parse_query(text, universe).where, universe) == where
