@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import io
 import json
 import os
 import re
@@ -17,9 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from synth.config import load_config
 from synth.domain.counts import Counts
 from synth.errors import SynthError, VerificationError
-from synth.reading import Release
+from synth.measurements import read_measurements
 from synth.release import verify_release
 from synth.release.contents import METADATA
 from synth.release.derivation import derive
@@ -160,23 +162,20 @@ def figures_of(folder):
         return read_figures(file)
 
 
-def crosstabs_of(folder):
-    """The tables with intervals, of the rows and of the measurements as published."""
-    opened = Release(folder)
-    return crosstabs(
-        opened.config,
-        opened.measurements,
-        counts_of_rows((folder / "synthetic.parquet").read_bytes()),
-        summary=summary_of(folder),
-        figures=figures_of(folder),
-    )
+def shown_of(folder):
+    """Tables with intervals, and signed errors of groups, of what was published."""
+    names = ("measurements.parquet", "synthetic.parquet", "quality.parquet")
+    return shown_of_files(*((folder / name).read_bytes() for name in names))
 
 
-def biases_of(folder):
-    """The signed errors of groups, of the rows and of the measurements as published."""
-    opened = Release(folder)
-    counts = counts_of_rows((folder / "synthetic.parquet").read_bytes())
-    return group_biases(opened.config, opened.measurements, counts)
+@functools.cache
+def shown_of_files(measured, rows, quality):
+    config, counts = load_config(CONFIGURATION), counts_of_rows(rows)
+    measurements = read_measurements(io.BytesIO(measured), config.universe)
+    figures = read_figures(io.BytesIO(quality))
+    summary = summary_of_rows(rows)
+    tabs = crosstabs(config, measurements, counts, summary=summary, figures=figures)
+    return tabs, group_biases(config, measurements, counts)
 
 
 def reseal(folder, manifest, *, card=True):
@@ -192,12 +191,12 @@ def reseal(folder, manifest, *, card=True):
                 (folder / entry["path"]).write_bytes(documents[entry["path"]])
             if entry["path"] == "assessment.html":
                 with suppress(LookupError, ValueError, ArithmeticError, TypeError, SynthError):
-                    page = render_assessment(manifest, figures_of(folder), biases_of(folder))
+                    page = render_assessment(manifest, figures_of(folder), shown_of(folder)[1])
                     (folder / "assessment.html").write_bytes(page)
             if entry["path"] == "index.html":
                 with suppress(LookupError, ValueError, ArithmeticError, SynthError):
                     summary, figures = summary_of(folder), figures_of(folder)
-                    page = render_page(manifest, summary, figures, crosstabs_of(folder))
+                    page = render_page(manifest, summary, figures, shown_of(folder)[0])
                     (folder / "index.html").write_bytes(page)
             content = (folder / entry["path"]).read_bytes()
             entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
