@@ -6,18 +6,20 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import hypothesis
 import pytest
 import yaml
 
-from synth.job import pipeline, preconditions
+from synth.job import measuring_process, pipeline, preconditions
 from synth.job.log import Log, Record
 from synth.noise import NoiseStream, self_test, table_sampler
 from synth.release.verification import trial_reading
@@ -169,6 +171,30 @@ def _trials_are_forked() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trial_reading, "subprocess", warm(trial_reading))
         yield
+
+
+def popen_of_forks(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
+    """A measuring process, forked where another one is warm; other programs are executed."""
+    from tests.command_line import words_of_synth
+
+    if command[:3] == [sys.executable, "-m", "synth"]:
+        command = [*words_of_synth(), *command[3:]]
+    return subprocess.Popen(command, **given)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _measuring_processes_are_forked() -> Iterator[None]:
+    """Runs in the process of a test have measuring processes that need not load everything."""
+    forking = SimpleNamespace(**{**vars(subprocess), "Popen": popen_of_forks})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring_process, "subprocess", forking)
+        yield
+
+
+@pytest.fixture
+def measuring_processes_are_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs have measuring processes as where no test runs."""
+    monkeypatch.setattr(measuring_process, "subprocess", subprocess)
 
 
 @pytest.fixture(scope="module")

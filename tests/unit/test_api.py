@@ -34,6 +34,7 @@ def test_only_the_public_names_are_shown():
         _ = synth.forecast
 
 
+@pytest.mark.usefixtures("measuring_processes_are_executed")
 def test_load_plan_run_verify(project, capsys):
     path = project()
     config = synth.load_config(path)
