@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from synth.config import load_config
     from synth.job.pipeline import run, verify
     from synth.job.rehearsal import rehearse
-    from synth.reading import Release, intervals
+    from synth.reading import Release, infer, intervals, statistics
 
 __all__ = [
     "Release",
@@ -26,6 +26,7 @@ __all__ = [
     "errors",
     "evaluate",
     "explain",
+    "infer",
     "inspect",
     "intervals",
     "ledger",
@@ -33,6 +34,7 @@ __all__ = [
     "plan",
     "rehearse",
     "run",
+    "statistics",
     "verify",
 ]
 
@@ -42,6 +44,7 @@ _PLACES = {
     "draft": "synth.api.keeper",
     "evaluate": "synth.api.keeper",
     "explain": "synth.api.configuration",
+    "infer": "synth.reading",
     "inspect": "synth.api.keeper",
     "intervals": "synth.reading",
     "ledger": "synth.api.configuration",
@@ -49,6 +52,7 @@ _PLACES = {
     "plan": "synth.api.configuration",
     "rehearse": "synth.job.rehearsal",
     "run": "synth.job.pipeline",
+    "statistics": "synth.reading",
     "verify": "synth.job.pipeline",
 }
 """In which module each public name is."""

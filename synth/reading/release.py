@@ -22,7 +22,9 @@ from synth.domain.counts import Counts
 from synth.errors import ConfigError, VerificationError
 from synth.measurements import Measurements
 from synth.reading.queries import check_columns
-from synth.release.contents import CSV, MANIFEST, PARQUET, data_files
+from synth.reading.replicate_weights import Rule, Weights, no_replicates
+from synth.reading.weighted_table import DTYPES, WeightedTable
+from synth.release.contents import CSV, MANIFEST, PARQUET, REPLICATES, data_files
 from synth.release.rows.columns import published_columns
 from synth.release.verification.comparison import Arithmetic
 from synth.release.verification.findings import Findings
@@ -30,21 +32,12 @@ from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import read_manifest
 from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.readback import ReadbackError, open_parquet, published_counts
+from synth.release.verification.replicates_check import read_replicates
 
 T = TypeVar("T")
 
 ROWS_SHOWN, MOST_SHOWN = 5, 20
 """How many rows and columns a notebook shows of a release."""
-
-DTYPES = {
-    "text": "string",
-    "boolean": "boolean",
-    "date": "datetime64[s]",
-    "datetime": "datetime64[s]",
-    "integer": "Int64",
-    "number": "Float64",
-}
-"""The pandas types of published columns; all of them know missing values."""
 
 
 class Release:
@@ -173,6 +166,42 @@ class Release:
         if found is None:
             raise self._refused(problems)
         return found
+
+    def replicate_weights(self) -> pd.DataFrame:
+        """The distinct published rows with their count and the counts of every replicate.
+
+        Columns of bins are numbers that stand for the bin: the value, or its middle. The counts
+        stand in `release_count` and `release_replicate_1`, `release_replicate_2`, ...; what to do
+        with them says docs/how-to/statistics-with-errors.md.
+
+        Raises: QueryError for a release without replicates; VerificationError.
+        """
+        return self.weights.frame()
+
+    @cached_property
+    def weights(self) -> Weights:
+        """The replicates with their factor and their rule; see `synth.infer`."""
+        section = self.manifest["post_processing"].get("replicates")
+        if section is None:
+            raise no_replicates(self.id)
+        codes, counts = self._replicate_counts(section["number"])
+        events = [table.event for table in self.measurements.tables]
+        rule = Rule.of(
+            events,
+            calibrated_columns=section["calibrated_columns"],
+            largest_shift=section["largest_shift"],
+        )
+        table = WeightedTable(self.config.universe, codes, counts.astype(np.float64))
+        return Weights(table, section["factor"], rule)
+
+    def _replicate_counts(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        lines = next(f["rows"] for f in self.manifest["files"] if f["path"] == REPLICATES)
+        try:
+            with self._opened(REPLICATES) as file:
+                return read_replicates(file, self.config, number, least=lines, most=lines)
+        except (ValueError, OSError, TypeError, pa.ArrowException):  # also of a trial reading
+            found = [f"{REPLICATES}: cannot be read as counts of the declared columns"]
+            raise self._refused(found) from None
 
     def _labelled(
         self,

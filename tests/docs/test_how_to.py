@@ -18,8 +18,8 @@ from tests.docs.test_readme import block as readme_block
 from tests.docs.test_signing_page import DOCS
 
 HOW_TO = DOCS / "how-to"
-ELSEWHERE = {"postgresql.md", "spark.md"}
-"""Carried out in tests/engines and in tests/end_to_end, where there is what they need."""
+ELSEWHERE = {"postgresql.md", "spark.md", "statistics-with-errors.md"}
+"""Carried out in tests/engines, in tests/end_to_end and in a module of its own."""
 ON_ADULT = {"choosing-epsilon.md", "reading-a-release.md"}
 pytestmark = pytest.mark.xdist_group("adult-pages")
 

@@ -15,7 +15,7 @@ from synth.domain.attribute import with_value_label
 from synth.privacy.concentrated import decimal
 from synth.privacy.meaning import significant_up
 from synth.release.documents.facts import labelled_columns, labelled_tables
-from synth.release.documents.snippets import load_snippets, table_snippets
+from synth.release.documents.snippets import load_snippets, replicate_snippets, table_snippets
 from synth.release.manifest.quality import gate_sentence
 from synth.release.manifest.usefulness import useful_sentences
 
@@ -39,6 +39,8 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
     Ensures: the same manifest gives the same bytes, so a verifier can render it again.
     """
     prediction = manifest["quality"]["prediction"]
+    columns = manifest["domain"]["columns"]
+    replicates = manifest["post_processing"].get("replicates")
     formats = manifest["configuration"]["output"]["formats"]
     labelled = labelled_tables(manifest)
     delta = manifest["guarantee"]["privacy_parameters"]["delta"]
@@ -50,9 +52,10 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         shown_tables=SHOWN_TABLES,
         look=_look(manifest["accounting"].get("look")),
         columns=labelled_columns(manifest),
-        snippets=load_snippets(manifest["domain"]["columns"], formats),
+        snippets=load_snippets(columns, formats),
         table=table_snippets(max(labelled, key=lambda each: each["rows"])) if labelled else None,
         labelled=labelled,
+        with_errors=replicates and replicate_snippets(columns, replicates),
         orders=[each for each in prediction["queries"] if each["columns"] <= SHOWN_ORDERS],
         useful=useful_sentences(manifest),
         agreement=gate_sentence(manifest["quality"]["gate"]),

@@ -16,6 +16,8 @@ LARGEST_R_INTEGER = 2**31 - 1
 Column = Mapping[str, Any]
 """A column as `domain.columns` of the manifest describes it."""
 
+NUMERIC = ("integer", "number")
+
 
 def load_snippets(columns: Sequence[Column], formats: Sequence[str]) -> dict[str, str]:
     """One piece of code per tool: `pandas`, `polars`, `duckdb` and `r`, and `measurements`.
@@ -50,6 +52,52 @@ for name, steps in zip(event["table"], event["coarsening"]):
     listed = noisy.get("code:" + name) if "threshold" in event else None
     codes = noisy["cell"] // stride % len(labels) if listed is None else listed
     noisy[name] = codes.map(dict(enumerate(labels)))"""
+
+
+def replicate_snippets(columns: Sequence[Column], replicates: Mapping[str, Any]) -> dict[str, str]:
+    """Standard errors from `replicates.parquet`: `r` with the package survey, and `numpy`.
+
+    The example is the mean of the first column of numbers, or the share of the first value of the
+    first one of text. `replicates` is that section of the manifest's `post_processing`.
+    """
+    number, factor = replicates["number"], replicates["factor"]
+    ranked = sorted(columns, key=lambda each: (_type(each) not in NUMERIC, _type(each) != "text"))
+    column = ranked[0]
+    name = str(column["name"]).replace("\\", "\\\\").replace("`", "\\`")
+    if _type(column) in NUMERIC:
+        asked, averaged = f"~`{name}`", f"cells[{_quoted(column)}]"
+    else:
+        value = json.dumps(column["labels"][0], ensure_ascii=False)
+        asked = f"~I(as.character(`{name}`) %in% {value})"
+        averaged = f"cells[{_quoted(column)}].astype(str) == {value}"
+    has_missing = column["has_missing"] and _type(column) in NUMERIC
+    known = f".dropna(subset=[{_quoted(column)}])" if has_missing else ""
+    r = f"""\
+library(survey)
+cells <- nanoparquet::read_parquet("replicates.parquet")
+cells$release_count <- pmax(cells$release_count, 1e-9)  # svyglm forgets outcomes of weight 0
+design <- svrepdesign(
+    data = cells,
+    weights = ~release_count,
+    repweights = "^release_replicate_[0-9]+$",
+    type = "other",
+    scale = {factor!r} / {number},
+    rscales = rep(1, {number}),
+    combined.weights = TRUE,
+    mse = TRUE
+)
+mean <- svymean({asked}, design{", na.rm = TRUE" if has_missing else ""})
+confint(mean, df = {number})"""
+    numpy = f"""\
+import numpy as np
+import pandas as pd
+cells = pd.read_parquet("replicates.parquet"){known}
+def mean(weights):
+    return np.average({averaged}, weights=weights)
+release = mean(cells["release_count"])
+others = [mean(cells[f"release_replicate_{{r}}"]) for r in range(1, {number + 1})]
+standard_error = np.sqrt({factor!r} * np.mean((np.array(others) - release) ** 2))"""
+    return {"r": r, "numpy": numpy}
 
 
 PANDAS_PARQUET = """\

@@ -52,31 +52,40 @@ def _filled(columns: tuple[NDArray[Any], ...], counts: NDArray[Any]) -> Counts:
 
 def _read(file: IO[bytes], ours: Replicates, config: Config) -> Replicates:
     """The lines of the file; every value is checked against the domain."""
-    columns = cell_columns(config)
-    names = count_columns(len(ours.counts))
     lines = ours.published.size
     slack = MOST_MOVED * len(ours.counts)
-    widest = sum(max((len(t.encode()) for t in column.texts), default=0) for column in columns)
-    limits = Limits(
-        max(0, lines - slack), lines + slack, BLOCK_ROWS, len(columns) + len(names), widest
+    codes, counts = read_replicates(
+        file, config, len(ours.counts), least=max(0, lines - slack), most=lines + slack
     )
-    require_readable(file, limits)
+    kept = tuple(own.astype(known.dtype) for known, own in zip(ours.columns, codes, strict=True))
+    return Replicates(kept, counts[0], tuple(counts[1:]), ours.factor)
+
+
+def read_replicates(
+    file: IO[bytes], config: Config, replicates: int, *, least: int, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The codes of every line, a row per column, and the counts: of the release, then of each.
+
+    Raises: ReadbackError for other columns than so many replicates have, and for a value outside
+    of the declared domain; TrialError for less lines than `least` or more than `most`.
+    """
+    columns = cell_columns(config)
+    names = count_columns(replicates)
+    widest = sum(max((len(t.encode()) for t in column.texts), default=0) for column in columns)
+    require_readable(file, Limits(least, most, BLOCK_ROWS, len(columns) + len(names), widest))
     texts = [column.name for column in columns if column.published_type == "text"]
     opened = pq.ParquetFile(file, read_dictionary=texts)
     if opened.schema_arrow.names != [*(column.name for column in columns), *names]:
         raise ReadbackError("the columns are others")
-    codes: list[list[NDArray[np.int64]]] = [[] for _ in columns]
-    counts: list[list[NDArray[np.int64]]] = [[] for _ in names]
+    lines = opened.metadata.num_rows
+    codes = np.empty((len(columns), lines), dtype=np.int64)
+    counts = np.empty((len(names), lines), dtype=np.int64)
     row = 0
     for batch in opened.iter_batches(batch_size=BLOCK_ROWS, use_threads=False):
+        here = slice(row, row + batch.num_rows)
         for place, column in enumerate(columns):
-            codes[place].append(column_codes(column, batch.column(place), row, text=False))
+            codes[place, here] = column_codes(column, batch.column(place), row, text=False)
         for place, name in enumerate(names):
-            counts[place].append(np.asarray(batch.column(name)))
+            counts[place, here] = np.asarray(batch.column(name))
         row += batch.num_rows
-    kept = tuple(
-        np.concatenate([known[:0], *parts]).astype(known.dtype)
-        for known, parts in zip(ours.columns, codes, strict=True)
-    )
-    published, *others = (np.concatenate([np.zeros(0, np.int64), *parts]) for parts in counts)
-    return Replicates(kept, published, tuple(others), ours.factor)
+    return codes, counts
