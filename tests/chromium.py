@@ -87,8 +87,12 @@ class Chromium:
 
     def press(self, key: str, code: int) -> None:
         """Press and release a key."""
-        for kind in ("rawKeyDown", "keyUp"):
-            self._send("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+        written = "\r" if key == "Enter" else ""
+        for kind in ("keyDown", "keyUp"):
+            self._send(
+                "Input.dispatchKeyEvent",
+                type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=written,
+            )  # fmt: skip
 
     def screenshot(self, *, whole: bool = True) -> bytes:
         """The page as PNG."""

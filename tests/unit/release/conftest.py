@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date
@@ -38,6 +38,7 @@ from synth.privacy import Budget, Promise, TableEvent, total_budget
 from synth.privacy.accounting import GAUSSIAN
 from synth.release import write_release
 from synth.release.derivation import BINS, ROUNDING, Derivation
+from tests.chromium import Chromium, chromium
 from tests.conftest import SMALL, merged
 
 TODAY = date(2026, 1, 31)
@@ -226,6 +227,14 @@ def copied(made: Made, place: Path) -> Made:
         measurements=deepcopy(made.measurements),
         measurements_file=place / made.measurements_file.name,
     )
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """One browser, started when it is first asked for; a test opens its pages in it."""
+    with chromium(tmp_path_factory.mktemp("chromium")) as running:
+        running.look_like(1280, 900)
+        yield running
 
 
 @pytest.fixture
