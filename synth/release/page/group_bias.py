@@ -129,17 +129,21 @@ class _Errors:
         margins = [Margin(table.event.table, table.event.coarsening) for table in tables]
         asked = _asked(universe.names, len(counts.values))
         compared = least_noisy_tables(asked, universe, tables, margins)
+        total = min(tables, key=lambda each: each.variance * each.event.cells, default=None)
         self.residuals: dict[tuple[str, ...], NDArray[np.int64]] = {}
         self.variances: dict[tuple[str, ...], float] = {}
         for number, (table, margin) in enumerate(zip(tables, margins, strict=True)):
             here = [query for query in asked if compared[query] == number]
-            axes = [tuple(margin.names.index(name) for name in query) for query in here]
-            # The total is asked of every table, and taken from the one that knows it best.
-            sums = Residuals.of(table, margin, counts, universe).marginal_sums([(), *axes])
-            for query, axis in [((), ()), *zip(here, axes, strict=True)]:
-                variance = table.variance * table.event.cells / sums[axis].size
-                if query not in self.variances or variance < self.variances[query]:
-                    self.residuals[query], self.variances[query] = sums[axis], variance
+            here += [()] if table is total else []
+            if not here:
+                continue
+            axes = {query: tuple(map(margin.names.index, query)) for query in here}
+            residual = Residuals.of(table, margin, counts, universe)
+            sums = residual.marginal_sums(list(axes.values()))
+            for query in here:
+                found = sums[axes[query]]
+                self.residuals[query] = found
+                self.variances[query] = table.variance * table.event.cells / found.size
         self.queries = [query for query in asked if query in self.residuals]
 
     def error(self, table: _Table, each: int) -> Fraction:
