@@ -214,9 +214,11 @@ def test_the_table_has_every_strategy_and_mechanism(project, tmp_path):
     assert missing == set()
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("strategy", ["auto", "adaptive", "sparse"])
+@pytest.mark.parametrize(
+    ("strategy", "kind"), list(zip(("auto", "adaptive", "sparse"), FORMATS, strict=True))
+)
 def test_a_run_with_columns_of_every_type_stands(project, tmp_path, log, kind, strategy):
+    """Every strategy, every kind of file: that any two of these meet is seen above."""
     columns = [
         {"name": f"{word}-column", "type": word, "source": "test"} | keys
         for word, (keys, _) in TYPED.items()
