@@ -8,17 +8,26 @@ SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 TAB, ENTER = ("Tab", 9), ("Enter", 13)
 
 
-@pytest.mark.parametrize("kind", ["busy", "nasty"])
-def test_the_page_shows_without_a_request_or_a_message(request, released, browser, kind):
+@pytest.mark.parametrize(
+    ("kind", "name", "title"),
+    [
+        ("busy", "index.html", ""),
+        ("nasty", "index.html", ""),
+        ("nasty", "assessment.html", "Self-assessment: "),
+    ],
+)
+def test_the_page_shows_without_a_request_or_a_message(
+    request, released, browser, kind, name, title
+):
     made = released(**request.getfixturevalue(kind))
-    address = (made.folder / "index.html").as_uri()
+    address = (made.folder / name).as_uri()
     for width, height in SIZES.values():
         for scheme in ("light", "dark"):
             browser.look_like(width, height, scheme=scheme)
             browser.open(address)
             assert browser.requests == [address]
             assert browser.messages == []
-            assert browser.evaluate("document.title") == made.config.release.title
+            assert browser.evaluate("document.title") == title + made.config.release.title
             assert browser.evaluate("document.documentElement.scrollWidth") <= width
             ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
             assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
