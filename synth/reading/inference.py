@@ -119,7 +119,7 @@ def inferred(
         ends = found.values[0] - width, found.values[0] + width
     reasons = [
         replicates.rule.reason(
-            used,
+            table,
             values=found.values[:, term],
             records=found.records[:, term],
             factor=replicates.factor,

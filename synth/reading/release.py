@@ -185,9 +185,8 @@ class Release:
         if section is None:
             raise no_replicates(self.id)
         codes, counts = self._replicate_counts(section["number"])
-        events = [table.event for table in self.measurements.tables]
         rule = Rule.of(
-            events,
+            self.measurements.tables,
             calibrated_columns=section["calibrated_columns"],
             largest_shift=section["largest_shift"],
         )

@@ -8,56 +8,69 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from synth.config.replicates import count_columns
 from synth.errors import QueryError
-from synth.privacy import TableEvent
+from synth.measurements import MeasuredTable
 from synth.reading.weighted_table import Floats, WeightedTable
 
+Z_95 = float(ndtri(0.975))
 LEAST_OVER_NOISE = 2.0
 """A group is told from none when it is so many standard errors of the noise large."""
+LEAST_CLEAR = 8.0
+"""So many half widths of 95 % intervals a typical count of a table is large, where the way that its
+columns go together is not smoothed away; see docs/benchmarks.md."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """When an interval from replicates can be trusted, told without raw data.
 
-    `together` are the sets of columns that a noisy table holds together, each column at its own
-    resolution: only of these does noisy evidence say how they go together. The other two are those
-    of `post_processing.replicates` in the manifest.
+    `together` has the columns that a noisy table holds together, each column at its own resolution,
+    with the number of its cells and the variance of the noise in each. The other two are those of
+    `post_processing.replicates` in the manifest.
     """
 
-    together: tuple[frozenset[str], ...]
+    together: tuple[tuple[frozenset[str], int, float], ...]
     calibrated_columns: int
     largest_shift: float
 
     @staticmethod
-    def of(events: Iterable[TableEvent], *, calibrated_columns: int, largest_shift: float) -> Rule:
-        """The rule of a release whose tables are these."""
-        sets = {
-            frozenset(name for name, steps in zip(e.table, e.coarsening, strict=True) if not steps)
-            for e in events
-            if e.threshold is None
-        }
-        widest = tuple(each for each in sets if not any(each < other for other in sets))
-        return Rule(widest, calibrated_columns, largest_shift)
+    def of(
+        tables: Iterable[MeasuredTable], *, calibrated_columns: int, largest_shift: float
+    ) -> Rule:
+        """The rule of a release with these noisy tables."""
+        together = []
+        for table in tables:
+            event = table.event
+            pairs = zip(event.table, event.coarsening, strict=True)
+            names = frozenset(name for name, steps in pairs if not steps)
+            if event.threshold is None:
+                together.append((names, event.cells, table.variance))
+        return Rule(tuple(together), calibrated_columns, largest_shift)
 
     def reason(
-        self, columns: Iterable[str], *, values: Floats, records: Floats, factor: float
+        self, table: WeightedTable, *, values: Floats, records: Floats, factor: float
     ) -> str:
-        """Why a statistic of these columns is not to be trusted; empty if it is.
+        """Why a statistic is not to be trusted; empty if it is.
 
-        `values` are those of the release and of every replicate, NaN where it does not exist;
-        `records`, of the same length, are the records that they rest on.
+        `table` is that over its columns alone. `values` are those of the release and of every
+        replicate, NaN where it does not exist; `records`, of the same length, are the records that
+        they rest on.
         """
-        asked = frozenset(columns)
+        asked = frozenset(table.universe.names)
         lost = int(np.isnan(values[1:]).sum())
         if lost:
             return (
                 f"in {lost} of {len(values) - 1} replicates it does not exist: "
                 "its groups are too small for the noise"
             )
-        if not any(asked <= each for each in self.together):
+        cells = math.prod(table.universe.shape)
+        variances = [
+            variance * held / cells for names, held, variance in self.together if asked <= names
+        ]
+        if not variances:
             return (
                 f"no noisy table holds {', '.join(sorted(asked))} together: "
                 "how they go together comes from the model of the rows alone"
@@ -66,6 +79,13 @@ class Rule:
             return (
                 f"it relates {len(asked)} columns; intervals of this release are calibrated for "
                 f"{self.calibrated_columns} at most"
+            )
+        typical = _typical_count(table.weights[0])
+        half_width = Z_95 * math.sqrt(min(variances))
+        if len(asked) > 1 and typical < LEAST_CLEAR * half_width:
+            return (
+                f"a typical count over its columns is {typical:,.0f}, measured to within "
+                f"{half_width:,.0f}: how they go together may have been smoothed away"
             )
         noise = math.sqrt(factor * float(np.mean((records[1:] - records[0]) ** 2)))
         if records[0] < LEAST_OVER_NOISE * noise:
@@ -77,6 +97,14 @@ class Rule:
         if float(apart.mean()) ** 2 > self.largest_shift * float(np.mean(apart**2)):
             return "the fit shifts it: replicates lie to one side of the release"
         return ""
+
+
+def _typical_count(counts: Floats) -> float:
+    """Half of all records are in a cell with at least so many."""
+    descending = np.sort(counts)[::-1]
+    upwards = np.cumsum(descending)
+    place = int(np.searchsorted(upwards, upwards[-1] / 2)) if len(counts) else 0
+    return float(descending[place]) if len(counts) else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,8 @@ from scipy.special import stdtrit
 
 from synth.domain import Attribute, Universe
 from synth.errors import QueryError
+from synth.measurements import MeasuredTable
+from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.reading import statistics as st
 from synth.reading.inference import COLUMNS, inferred
@@ -28,7 +30,17 @@ EVENTS = (
     TableEvent(("sex",), 3, 1, Fraction(1)),
     TableEvent(("sex", "town"), 9, 1, Fraction(1)),
 )
-RULE = Rule.of(EVENTS, calibrated_columns=2, largest_shift=0.5)
+
+
+def rule(*events: TableEvent, columns: int = 2, noise: float = 1.0) -> Rule:
+    tables = [
+        MeasuredTable(event, np.zeros(event.cells, dtype=np.int64), noise * noise_variance(event))
+        for event in events
+    ]
+    return Rule.of(tables, calibrated_columns=columns, largest_shift=0.5)
+
+
+RULE = rule(*EVENTS)
 REPLICATES, FACTOR = 30, 1.25
 
 
@@ -147,8 +159,15 @@ def test_what_cannot_be_trusted_is_said_with_its_reason(weights):
     assert "no noisy table holds age, town together" in reason(
         weights, st.mean("age", within="town=west")
     )
-    few = Weights(weights.table, FACTOR, Rule.of(EVENTS, calibrated_columns=1, largest_shift=0.5))
+    few = Weights(weights.table, FACTOR, rule(*EVENTS, columns=1))
     assert "calibrated for 1 at most" in reason(few, st.mean("age", within="sex=f"))
+
+    # cells of age and sex hold some 120 records; noise of standard deviation 1.4 is multiplied
+    for times, words in ((5.0, ""), (6.0, "may have been smoothed away")):
+        noisier = Weights(weights.table, FACTOR, rule(*EVENTS, noise=times**2))
+        assert words in reason(noisier, st.mean("age", within="sex=f"))
+        assert bool(words) == bool(reason(noisier, st.mean("age", within="sex=f")))
+        assert reason(noisier, st.mean("age")) == "", "no columns that go together"
 
     def changed(change) -> Weights:
         every = weights.table.weights.copy()
@@ -176,11 +195,8 @@ def test_what_cannot_be_trusted_is_said_with_its_reason(weights):
 
 def test_the_rule_takes_tables_at_their_own_resolution():
     coarse = TableEvent(("age", "town"), 6, 1, Fraction(1), coarsening=(1, 0))
-    rule = Rule.of([*EVENTS, coarse], calibrated_columns=2, largest_shift=0.5)
-    assert set(rule.together) == {
-        frozenset({"age", "sex"}),
-        frozenset({"sex", "town"}),
-    }
+    names = [each for each, _, _ in rule(*EVENTS, coarse).together]
+    assert names == [{"age", "sex"}, {"sex"}, {"sex", "town"}, {"town"}]
 
 
 @pytest.mark.parametrize(
