@@ -166,16 +166,13 @@ def _table(entry: dict[str, Any]) -> dict[str, Any]:
         "hash": f"sha256:{entry['sha256']}",
         "type": "table",
         "format": "csv",
-        "encoding": "utf-8",
         "schema": {
             "fields": [
                 *({"name": name, "type": "string"} for name in names),
                 {"name": count, "type": "integer"},
                 {"name": error, "type": "number"},
-            ],
-            "missingValues": [],
-        }
-        | ({"primaryKey": names} if names else {}),
+            ]
+        },
     }
 
 
