@@ -159,3 +159,16 @@ def test_the_lines_of_the_data_card_find_the_same_in_r_and_in_numpy(place):
     assert [names["release"], names["standard_error"]] == pytest.approx(expected, rel=1e-9)
     printed = by_r(release, r.replace('"replicates.parquet"', path), "coef(mean), SE(mean)")
     assert printed == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda old: old[: len(old) // 2], lambda old: old.replace(b"release_replicate_7", b"x" * 19)],
+)
+def test_replicates_that_cannot_be_read_are_refused(place, tmp_path, damage):
+    copy = tmp_path / "pay-2025"
+    shutil.copytree(place / "outputs" / "pay-2025", copy)
+    path = copy / "replicates.parquet"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(synth.errors.VerificationError, match=r"replicates.parquet: cannot be read"):
+        synth.infer(copy, st.mean("age"))
