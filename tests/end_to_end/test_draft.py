@@ -137,7 +137,7 @@ def test_a_file_of_spss_brings_its_labels_and_missing_codes(tmp_path):
         "smokes": [0.0, 1.0, 8.0, 9.0, None] * 40,
         "kids": [0.0, 1.0, 2.0, 5.0, 99.0] * 40,
         "sex": ["f", "m", "f", "X", ""] * 40,
-        "born": [date(1950 + n % 7, 3, 1) for n in range(200)],
+        "born": [date(1950, 3, 1 + n % 7) for n in range(200)],
         "note": [f"{CANARY}-{n}" for n in range(200)],
     }
     pyreadstat.write_sav(
