@@ -63,8 +63,11 @@ rootLogger.level = debug
 rootLogger.appenderRef.f.ref = f
 """
 
-FAST = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""Java compiles quickly rather than well, because no run here is long."""
+FAST = {
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+}
+"""Java compiles quickly rather than well, because no run here is long, and trusts the classes."""
 
 pytestmark = pytest.mark.xdist_group("spark")
 needs_spark = pytest.mark.skipif(

@@ -14,12 +14,17 @@ from synth.curator.counting.lookup import encode_records
 from synth.curator.files.duckdb_engine import duckdb_engine
 from synth.curator.seal import quiet_libraries
 
+FAST = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """One session for all: a start takes seconds. Its tests run in one process, as a group.
 
-    Java compiles quickly rather than well, because no test runs for long.
+    Java compiles quickly rather than well, because no test runs for long, and trusts the classes.
     """
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install '.[spark]'")
@@ -28,7 +33,7 @@ def spark(tmp_path_factory):
     from synth.curator.spark.session import spark_process
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv("JAVA_TOOL_OPTIONS", FAST)
         directory = tempfile.tempdir
         with spark_process("local[2]", tmp_path_factory.mktemp("spark-scratch")) as opened:
             tempfile.tempdir = directory  # other tests of this process go on between those of Spark
