@@ -1,15 +1,14 @@
 """How often the intervals of `synth errors` hold the true count, and how wide they are.
 
-    python benchmarks/coverage.py --seeds 40 --queries 30 --simulated 0
-    python benchmarks/coverage.py --tables nltcs,adult --seeds 2 --simulated 2 --draws 12 --keep DIR
+    python benchmarks/coverage.py --seeds 34 --queries 30
+    python benchmarks/coverage.py --tables nltcs,adult --seeds 8 --queries 200 --replicates 40
 
 A query restricts one to four columns, drawn evenly; of each column it takes one code, a run of
-bins or half of the labels. For every seed a release is measured as its shipped configuration says
-and estimated where simulated intervals are asked for; then the same number of random queries is
-answered, each by both methods. Printed are the share of 95 % intervals that hold the true count,
-and median widths in records. `best` is the width that the table over just the columns of the query
-would give if it alone were measured, with the whole budget: no release can have that for all
-queries at once. `--keep` keeps redraws, so that a run can be taken up again.
+bins or half of the labels. For every seed a release is measured as its shipped configuration says,
+and with `--replicates` estimated and replicated as often; then random queries are answered, each by
+both methods. Printed are the share of 95 % intervals that hold the true count, and median widths in
+records. `best` is the width that the table over just the columns of the query would give if it
+alone were measured, with the whole budget: no release can have that for all queries at once.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
@@ -17,9 +16,9 @@ The noise has the exact law in floating point and a seed: for a benchmark, not f
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,16 +28,16 @@ from tables import table
 from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
-from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.estimate.noise_again import draw_noise
-from synth.measurements import MeasuredTable, Measurements, public_seed
+from synth.measurements import MeasuredTable, Measurements
 from synth.measurements.combined_noise import CombinedNoise, summed_noise
 from synth.noise import noise_variance
 from synth.planning import plan_events
 from synth.privacy import TableEvent
 from synth.reading.answers import Answer, Answering
+from synth.reading.quantities import Count
 from synth.reading.queries import Query, query_of
-from synth.reading.simulated_errors import Redraw, Redrawing
+from synth.release.derivation import derive
 
 LEVEL = 0.95
 MOST_COLUMNS = 4
@@ -51,6 +50,12 @@ class Made:
     config: Config
     measurements: Measurements
     cell_counts: Counts
+    weights: SimpleNamespace | None = None
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The one section that is read."""
+        return {"post_processing": {"replicates": {}} if self.weights else {}}
 
 
 @cache
@@ -101,62 +106,41 @@ def best_width(query: Query, config: Config, event: TableEvent) -> int:
     return 2 * CombinedNoise((summed_noise(alone, cells, 1),), 1).half_width(1 - LEVEL)
 
 
-def keep_redraws(directory: Path, name: str, seed: int) -> None:
-    """Let every redraw of this release be stored, and be read where it is stored."""
-    drawn = Redrawing.redraw
-
-    def redraw(self: Redrawing, number: int) -> Redraw:
-        path = directory / f"{name}-{seed}-{number}.npz"
-        if path.exists():
-            stored = np.load(path)
-            return Redraw(
-                *(stored[key].astype(np.int64) for key in ("truth", "published", "noise"))
-            )
-        found = drawn(self, number)
-        np.savez_compressed(
-            path,
-            truth=found.truth.astype(np.int32),
-            published=found.published.astype(np.int32),
-            noise=np.asarray(found.cell_noise).astype(np.int32),
-        )
-        return found
-
-    Redrawing.redraw = redraw  # type: ignore[method-assign]
+def replicated(measurements: Measurements, config: Config, replicates: int) -> Made:
+    """The release of these measurements."""
+    config = replace(config, output=replace(config.output, replicates=replicates))
+    derived = derive(measurements, config)
+    if not replicates:
+        return Made(config, measurements, derived.counts)
+    found = derived.replicates
+    weights = np.stack([found.published, *found.counts]).astype(np.float64)
+    table = SimpleNamespace(codes=np.stack(found.columns).astype(np.int64), weights=weights)
+    of_release = SimpleNamespace(table=table, factor=found.factor)
+    return Made(config, measurements, derived.counts, of_release)
 
 
-def run(name: str, seed: int, queries: int, draws: int, keep: Path | None) -> list[dict[str, Any]]:
-    """One release and its random queries; simulated intervals only with `draws`."""
+def run(name: str, seed: int, queries: int, replicates: int) -> list[dict[str, Any]]:
+    """One release and its random queries."""
     config, truth, _ = planned(name)
     measurements = measure(name, seed)
-    original = Redrawing.redraw
-    counts = np.zeros_like(truth)
-    if draws:
-        estimated = estimate_whole(measurements, config)
-        counts = round_counts(
-            estimated.values, required_atoms(config), public_seed(measurements, "rounding")
-        )
-        if keep is not None:
-            keep_redraws(keep, name, seed)
-    shape = config.universe.shape
-    made = Made(config, measurements, Counts.of_all(counts, shape))
+    true_counts = Counts.of_all(truth, config.universe.shape)
+    exact = Made(config, measurements, true_counts)
+    made = replicated(measurements, config, replicates) if replicates else exact
     answering = Answering(made)  # type: ignore[arg-type]
     generator = np.random.default_rng([seed, 6])
-    exact = Answering(Made(config, measurements, Counts.of_all(truth, shape)))  # type: ignore[arg-type]
     found = []
     for _ in range(queries):
         query = random_query(generator, config.universe)
         if not query.columns:
             continue
-        answers = answering.answers(
-            query, level=LEVEL, method="both" if draws else "measured", draws=max(draws, 1)
-        )
-        true = exact.published(query.where)
+        method = "both" if replicates else "measured"
+        answers = answering.answers(Count(query), level=LEVEL, method=method)
+        true = true_counts.inside(config.universe, query.where)
         event = measurements.tables[0].event
         found.append(
             {"columns": len(query.columns), "best": best_width(query, config, event)}
             | {a.method: (a.low <= true <= a.high, width(a)) for a in answers}
         )
-    Redrawing.redraw = original  # type: ignore[method-assign]
     return found
 
 
@@ -168,7 +152,7 @@ def width(answer: Answer) -> int:
 def report(name: str, found: list[dict[str, Any]], what: str) -> None:
     """One line: the share of intervals that hold the truth, by method and number of columns."""
     line = f"| {name} | {what} | {len(found)} "
-    for method in ("measured", "simulated"):
+    for method in ("measured", "replicates"):
         answered = [each for each in found if method in each]
         if not answered:
             line += "| | | "
@@ -184,22 +168,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", default="nltcs,adult,diamonds")
     parser.add_argument("--seeds", default="1", help="1 to this number, or a list as 1,3")
-    parser.add_argument("--simulated", type=int, default=1, help="0: measured intervals only")
     parser.add_argument("--queries", type=int, default=1000, help="for each seed")
-    parser.add_argument("--draws", type=int, default=12)
-    parser.add_argument("--keep", type=Path, default=None)
+    parser.add_argument("--replicates", type=int, default=0, help="0: measured intervals only")
     given = parser.parse_args()
     if "," in given.seeds:
         seeds = list(map(int, given.seeds.split(",")))
     else:
         seeds = list(range(1, int(given.seeds) + 1))
-    print("| table | columns | queries | measured | width (of best) | simulated | width | best |")
+    print("| table | columns | queries | measured | width (of best) | replicates | width | best |")
     print("|---|---|---|---|---|---|---|---|")
     for name in given.tables.split(","):
         found = []
         for seed in seeds:
-            draws = given.draws if given.simulated else 0
-            found += run(name, seed, given.queries, draws, given.keep)
+            found += run(name, seed, given.queries, given.replicates)
         for columns in range(1, MOST_COLUMNS + 1):
             report(name, [e for e in found if e["columns"] == columns], str(columns))
         report(name, found, "all")

@@ -78,13 +78,10 @@ def errors(
     method: Annotated[
         str,
         typer.Option(
-            help="measured: from noisy tables, exact; simulated: of the published rows, by redoing "
-            "the release; both; auto: measured where a table answers."
+            help="measured: from noisy tables, exact; replicates: of the published rows, by the "
+            "release's replicates; both; auto: measured where a table answers."
         ),
     ] = "auto",
-    draws: Annotated[
-        int, typer.Option(help="How often the release is redone for simulated errors.")
-    ] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Counts, shares and means of the raw table with intervals, from a release. Opens no data."""
@@ -101,7 +98,6 @@ def errors(
             asked=asked,
             level=level,
             method=method,  # type: ignore[arg-type]
-            draws=draws,
         )
     if as_json:
         plain = [answer.to_plain() for answer in answers]

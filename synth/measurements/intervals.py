@@ -10,7 +10,7 @@ too small as well, so all of them share in what the interval may miss (`own_miss
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb
@@ -41,7 +41,7 @@ Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredMarginal:
+class MarginalIntervals:
     """The intervals of every cell of a table of counts.
 
     Shapes and units: an axis per column, in universe order; `estimates` and `sds` are records, not
@@ -52,6 +52,23 @@ class MeasuredMarginal:
     sds: NDArray[np.float64]
     lows: NDArray[np.int64]
     highs: NDArray[np.int64]
+
+    def inside_public_bounds(self, columns: Sequence[str], config: Config) -> MarginalIntervals:
+        """The same, cut off at what is public."""
+        if not config.public_totals and not config.universe.impossible:
+            return self
+        lows, highs = self.lows.copy(), self.highs.copy()
+        for place in map(tuple, np.argwhere(np.isfinite(self.estimates))):
+            where = Conjunction(
+                {
+                    name: (int(code),)
+                    for name, code in zip(columns, place, strict=True)
+                    if config.universe.attribute(name).size > 1
+                }
+            )
+            ends = int(lows[place]), int(highs[place])
+            lows[place], highs[place] = inside_public_bounds(where, ends, config)
+        return MarginalIntervals(self.estimates, self.sds, lows, highs)
 
 
 class Intervals:
@@ -81,7 +98,7 @@ class Intervals:
         ends = int(lows.item()), int(highs.item())
         return cells.only, inside_public_bounds(where, ends, self._config)
 
-    def marginal(self, names: Sequence[str], *, level: float) -> MeasuredMarginal:
+    def marginal(self, names: Sequence[str], *, level: float) -> MarginalIntervals:
         """What `measured` says of every cell of the table over some columns, all at once."""
         universe = self._config.universe
         columns = {
@@ -96,10 +113,9 @@ class Intervals:
         for blocks in product(*(self._measured.alike(name, columns[name]) for name in shown)):
             block = dict(zip(shown, blocks, strict=True))
             asked = {name: tuple(columns[name][code] for code in block[name]) for name in shown}
-            found = self._inside_wholes(asked, level)
-            if found is None:
+            if (answered := self._inside_wholes(asked, level)) is None:
                 continue
-            cells, ends = found
+            cells, ends = answered
             here = np.ix_(*(block.get(name, [0]) for name in columns))
             divisors = np.array([noise.divisor for noise in cells.noises])[cells.which]
             variances = np.array([noise.variance for noise in cells.noises])[cells.which]
@@ -107,14 +123,8 @@ class Intervals:
             estimates[here] = (cells.totals / divisors).reshape(size)
             sds[here] = np.sqrt(variances).reshape(size)
             lows[here], highs[here] = (each.reshape(size) for each in ends)
-        if self._config.public_totals or universe.impossible:
-            for place in map(tuple, np.argwhere(np.isfinite(estimates))):
-                where = Conjunction(
-                    {n: (int(c),) for n, c in zip(columns, place, strict=True) if n in shown}
-                )
-                ends_here = int(lows[place]), int(highs[place])
-                lows[place], highs[place] = inside_public_bounds(where, ends_here, self._config)
-        return MeasuredMarginal(estimates, sds, lows, highs)
+        found = MarginalIntervals(estimates, sds, lows, highs)
+        return found.inside_public_bounds(tuple(columns), self._config)
 
     def _inside_wholes(
         self, columns: Alternatives, level: float
@@ -171,17 +181,6 @@ def own_misses(conditions: int, *, most: int, level: float) -> tuple[float, floa
     upper = [of_order / comb(most, order) for order in range(conditions + 1)]
     wholes = sum(comb(conditions, order) * upper[order] for order in range(conditions + 1))
     return miss - wholes, upper[conditions]
-
-
-def inside_wholes(where: Conjunction, own_ends: Callable[[Conjunction], Interval]) -> Interval:
-    """The smallest of the lower ends and of the upper ends of a query and all its wholes."""
-    codes = where.codes
-    every = [
-        own_ends(Conjunction({name: codes[name] for name in kept}))
-        for kept in (tuple(codes), *_wholes(tuple(codes)))
-    ]
-    lows, highs = zip(*every, strict=True)
-    return min(lows), min(highs)
 
 
 def _wholes(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,24 +15,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from synth.domain import Conjunction, Margin
+from synth.domain.attribute import written
 from synth.errors import QueryError
-from synth.measurements.intervals import (
-    MOST_CONDITIONS,
-    Intervals,
-    inside_public_bounds,
-    inside_wholes,
-)
+from synth.measurements.intervals import MOST_CONDITIONS, Intervals, MarginalIntervals
 from synth.progress import Stage, advance, stage
-from synth.reading.measured_quantities import MeasuredQuantities
+from synth.reading.measured_quantities import Known, MeasuredQuantities
 from synth.reading.quantities import Asked, Count, Kind, Quantity, value
 from synth.reading.queries import check_columns, marginal_queries, parse_names, parse_query
 from synth.reading.release import Release
-from synth.reading.simulated_errors import DRAWS, SimulatedErrors, half_width
+from synth.reading.replicate_quantities import ReplicateQuantities
 
-Method = Literal["auto", "measured", "simulated", "both"]
+Way = Literal["measured", "replicates"]
+Method = Literal["auto", "measured", "replicates", "both"]
+Cell = tuple[float, float, int, int]
 COLUMNS = ("estimate", "published", "low", "high", "method", "sd", "kind", "lowest", "highest")
 LARGEST_MARGINAL = 100_000
-LEAST_DRAWS = 4
 HELD_CELLS = 1 << 20
 """Tables of sums of so many cells at most are kept, for queries over the same columns."""
 
@@ -42,11 +40,11 @@ class Answer:
 
     Shapes and units: of counts records, of means those of the column; shares, and ratios, are
     parts of one. `estimate` is the centre of the interval before anything is cut off: from noisy
-    counts (`measured`) or the published ones (`simulated`); `published` is what the published rows
+    counts (`measured`) or the published ones (`replicates`); `published` is what the published rows
     give. `low` and `high` belong to the interval; those of a count are whole. None is a number that
     does not exist: nothing to divide by, or an end that nothing bounds. `sd` is the standard
-    deviation of the noise in the estimate, or the simulated root mean square error; None for what
-    is measured and no count. `lowest` and `highest` are the ends for a mean wherever in their bins
+    deviation of the noise in the estimate, or the standard error from replicates; None for what is
+    measured and no count. `lowest` and `highest` are the ends for a mean wherever in their bins
     the values lie; None for anything else.
     """
 
@@ -55,7 +53,7 @@ class Answer:
     published: float | None
     low: float | None
     high: float | None
-    method: Literal["measured", "simulated"]
+    method: Way
     sd: float | None
     kind: Kind
     lowest: float | None = None
@@ -76,98 +74,99 @@ class Answer:
 
 
 class Answering:
-    """A release with what has been read, summed and simulated of it so far."""
+    """A release with what has been read and summed of it so far."""
 
     def __init__(self, release: Release) -> None:
-        """Read the measurements; simulate nothing before it is asked for."""
+        """Read the measurements; replicates are read when they are first asked for."""
         self._release = release
         self._intervals = Intervals(release.measurements, release.config)
         self._measured = MeasuredQuantities(self._intervals, release.config.universe)
-        self._simulated = SimulatedErrors(release)
         self._tables: dict[tuple[str, ...], NDArray[np.int64]] = {}
 
-    def answers(
-        self, quantity: Quantity, *, level: float, method: Method = "auto", draws: int = DRAWS
-    ) -> list[Answer]:
-        """The answer of each way that is asked for; `auto` simulates only if no table answers.
+    @cached_property
+    def _replicates(self) -> ReplicateQuantities:
+        return ReplicateQuantities(self._release)
+
+    def answers(self, quantity: Quantity, *, level: float, method: Method = "auto") -> list[Answer]:
+        """The answer of each way that is asked for; `auto` asks replicates if no table answers.
 
         Raises: QueryError if a way that is asked for has no answer.
         """
         published = _number(float(value(quantity, self._published)))
         found: list[Answer] = []
         known = None
-        if method != "simulated":
+        if method != "replicates":
             known = self._measured.of(quantity, level=level)
-        if known is not None:
-            ends = (*known.ends, *(known.anywhere or (None, None)))
-            low, high, lowest, highest = map(_number, ends)
-            found.append(
-                Answer(
-                    quantity.text,
-                    known.estimate,
-                    published,
-                    low,
-                    high,
-                    "measured",
-                    known.sd,
-                    quantity.kind,
-                    lowest,
-                    highest,
-                )
-            )
-        elif method == "measured":
-            raise QueryError(
-                f"no sum over one noisy table answers `{quantity.text}`",
-                why="tables with a threshold, and tables of other or coarser columns, do not; and "
-                f"a query has {MOST_CONDITIONS} conditions at most",
-                fix="ask with method `simulated`, or for the columns of a measured table",
-            )
-        if method in ("simulated", "both") or (method == "auto" and known is None):
-            if not isinstance(quantity, Count):
-                raise QueryError(
-                    f"no noisy table answers `{quantity.text}`",
-                    why="errors of counts alone are simulated",
-                    fix="ask with method `measured`, for columns of a measured table",
-                )
-            where = quantity.query.where
-            sd = self._simulated.sd(where, draws=draws)
-            ends = inside_wholes(
-                where, lambda whole: self._simulated_ends(whole, level=level, draws=draws)
-            )
-            low, high = inside_public_bounds(where, ends, self._release.config)
-            found.append(
-                Answer(quantity.text, published, published, low, high, "simulated", sd, "count")
-            )
+            if known is not None:
+                found.append(_answer(quantity, known, published, "measured"))
+            elif not self._may_use_replicates(method):
+                raise self._unanswered(quantity)
+        if method in ("replicates", "both") or known is None:
+            known = self._replicates.of(quantity, level=level)
+            found.append(_answer(quantity, known, published, "replicates"))
         return found
 
     def marginal(
-        self, names: Sequence[str], *, level: float, method: Method, draws: int
+        self, names: Sequence[str], *, level: float, method: Method
     ) -> Iterator[list[Answer]]:
         """The answers about every cell of a table, in cell order. Raises: as `answers`."""
         universe = self._release.config.universe
         queries = marginal_queries(names, universe, limit=LARGEST_MARGINAL)
-        if method in ("simulated", "both"):
-            for query in queries:
-                yield self.answers(Count(query), level=level, method=method, draws=draws)
-            return
-        table = self._intervals.marginal(names, level=level)
-        in_order = [name for name in universe.names if name in names]
-        axes = [in_order.index(name) for name in names]
-        columns = (
-            each.transpose(axes).ravel().tolist()
-            for each in (table.estimates, table.sds, table.lows, table.highs)
-        )
-        for query, estimate, sd, low, high in zip(queries, *columns, strict=True):
-            if math.isnan(estimate):
-                yield self.answers(Count(query), level=level, method=method, draws=draws)
-            else:
-                published = self.published(query.where)
-                yield [Answer(query.text, estimate, published, low, high, "measured", sd, "count")]
+        measured = replicates = None
+        has_gaps = method == "replicates"
+        if method != "replicates":
+            table = self._intervals.marginal(names, level=level)
+            has_gaps = bool(np.isnan(table.estimates).any())
+            measured = self._cells(table, names)
+        if method == "both" or (has_gaps and self._may_use_replicates(method)):
+            replicates = self._cells(self._replicates.marginal(names, level=level), names)
+        for query in queries:
+            cells: list[tuple[Way, Cell]] = []
+            if measured is not None:
+                cell = next(measured)
+                if not math.isnan(cell[0]):
+                    cells.append(("measured", cell))
+                elif not self._may_use_replicates(method):
+                    raise self._unanswered(Count(query))
+            if replicates is not None:
+                cell = next(replicates)
+                if method != "auto" or not cells:
+                    cells.append(("replicates", cell))
+            published = self.published(query.where)
+            yield [
+                Answer(query.text, estimate, published, low, high, way, sd, "count")
+                for way, (estimate, sd, low, high) in cells
+            ]
 
-    def _simulated_ends(self, where: Conjunction, *, level: float, draws: int) -> tuple[int, int]:
-        sd, published = self._simulated.sd(where, draws=draws), self.published(where)
-        width = half_width(sd, level=level, draws=draws)
-        return max(math.ceil(published - width), 0), max(math.floor(published + width), 0)
+    def _may_use_replicates(self, method: Method) -> bool:
+        """Whether they may answer what no noisy table does."""
+        return method == "replicates" or (method == "auto" and self._has_replicates)
+
+    @property
+    def _has_replicates(self) -> bool:
+        return "replicates" in self._release.manifest["post_processing"]
+
+    def _cells(self, table: MarginalIntervals, names: Sequence[str]) -> Iterator[Cell]:
+        """Estimate, standard deviation and ends of every cell, with the axes in this order."""
+        in_order = [name for name in self._release.config.universe.names if name in names]
+        axes = [in_order.index(name) for name in names]
+        columns = (table.estimates, table.sds, table.lows, table.highs)
+        return zip(*(each.transpose(axes).ravel().tolist() for each in columns), strict=True)
+
+    def _unanswered(self, quantity: Quantity) -> QueryError:
+        events = (table.event for table in self._release.measurements.tables)
+        tables = sorted({e.table for e in events if e.threshold is None}, key=len, reverse=True)
+        known = "; ".join(", ".join(map(written, names)) for names in tables[:3])
+        more = f" and {len(tables) - 3} more" if len(tables) > 3 else ""
+        has = self._has_replicates
+        return QueryError(
+            f"no sum over one noisy table answers `{quantity.text}`"
+            + ("" if has else ", and the release has no replicates"),
+            why="tables with a threshold, and tables of other or coarser columns, do not; and "
+            f"a query has {MOST_CONDITIONS} conditions at most",
+            fix=("ask with method `replicates`" if has else "publish with `output.replicates: 40`")
+            + (f", or ask for columns of one measured table: {known}{more}" if known else ""),
+        )
 
     def _published(self, where: Conjunction) -> NDArray[np.float64]:
         return np.array(self.published(where), dtype=np.float64)
@@ -188,11 +187,23 @@ class Answering:
         return int(self._tables[names][chosen].sum())
 
 
+def _answer(quantity: Quantity, known: Known, published: float | None, way: Way) -> Answer:
+    ends = (*known.ends, *(known.anywhere or (None, None)))
+    low, high, lowest, highest = map(_number, ends)
+    sd, kind = _finite(known.sd), quantity.kind
+    return Answer(
+        quantity.text, known.estimate, published, low, high, way, sd, kind, lowest, highest
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
 def _number(value: float | None) -> float | None:
     """A number as it is shown: whole ones as such, and none where there is none."""
-    if value is None or not math.isfinite(value):
-        return None
-    return int(value) if value == int(value) else value
+    value = _finite(value)
+    return int(value) if value is not None and value == int(value) else value
 
 
 def answer_all(
@@ -203,7 +214,6 @@ def answer_all(
     asked: Asked | None = None,
     level: float = 0.95,
     method: Method = "auto",
-    draws: int = DRAWS,
 ) -> list[Answer]:
     """Answer queries, then every cell of a marginal, then other quantities, in order.
 
@@ -215,10 +225,6 @@ def answer_all(
         raise QueryError(
             f"there is no method {method!r}", fix=f"name one of: {', '.join(get_args(Method))}"
         )
-    if draws < LEAST_DRAWS:
-        raise QueryError(
-            f"{draws} redraws say nothing of an error", fix=f"give {LEAST_DRAWS} or more"
-        )
     universe = release.config.universe
     counts: list[Quantity] = [Count(parse_query(text, universe)) for text in queries]
     others = list((asked or Asked()).quantities(universe))
@@ -226,7 +232,7 @@ def answer_all(
 
     def answered(quantities: Iterable[Quantity]) -> Iterator[list[Answer]]:
         for quantity in quantities:
-            yield answering.answers(quantity, level=level, method=method, draws=draws)
+            yield answering.answers(quantity, level=level, method=method)
 
     parts = [answered(counts)]
     number = len(counts) + len(others)
@@ -234,7 +240,7 @@ def answer_all(
         names = parse_names(marginal, universe) if isinstance(marginal, str) else marginal
         check_columns(names, universe)
         number += math.prod(universe.attribute(name).size for name in names)
-        parts.append(answering.marginal(names, level=level, method=method, draws=draws))
+        parts.append(answering.marginal(names, level=level, method=method))
     found: list[Answer] = []
     with stage(Stage.ANSWERING):
         for done, answers in enumerate(chain(*parts, answered(others))):
@@ -256,7 +262,6 @@ def intervals(
     ratio: tuple[str, str] | None = None,
     level: float = 0.95,
     method: Method = "auto",
-    draws: int = DRAWS,
 ) -> pd.DataFrame:
     """Estimates and intervals for quantities of the raw table, from the release alone.
 
@@ -284,7 +289,6 @@ def intervals(
         asked=asked,
         level=level,
         method=method,
-        draws=draws,
     )
     index = pd.Index([answer.query for answer in found], name="query", dtype="object")
     plain = [answer.to_plain() for answer in found]

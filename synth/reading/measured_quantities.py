@@ -28,7 +28,7 @@ Sum = tuple[MeasuredCount, Interval]
 
 
 @dataclass(frozen=True)
-class Measured:
+class Known:
     """An estimate and an interval.
 
     `estimate` is None where noise leaves nothing to divide by; an end is infinite where nothing
@@ -50,7 +50,7 @@ class MeasuredQuantities:
         self._intervals = intervals
         self._universe = universe
 
-    def of(self, quantity: Quantity, *, level: float) -> Measured | None:
+    def of(self, quantity: Quantity, *, level: float) -> Known | None:
         """The quantity at this level; None if the tables do not answer all that it needs."""
         match quantity:
             case Count():
@@ -62,14 +62,14 @@ class MeasuredQuantities:
             case Comparison():
                 return self._compared(quantity, level)
 
-    def _count(self, where: Conjunction, level: float) -> Measured | None:
+    def _count(self, where: Conjunction, level: float) -> Known | None:
         found = self._intervals.measured(where, level=level)
         if found is None:
             return None
         counted, ends = found
-        return Measured(counted.estimate, ends, counted.sd)
+        return Known(counted.estimate, ends, counted.sd)
 
-    def _share(self, share: Share, level: float) -> Measured | None:
+    def _share(self, share: Share, level: float) -> Known | None:
         part = self._count(share.part, _level_of(PART_SHARE, level))
         whole = self._count(share.whole, _level_of(1 - PART_SHARE, level))
         if part is None or whole is None:
@@ -77,9 +77,9 @@ class MeasuredQuantities:
         low, high = _quotients(part.ends, whole.ends)
         positive = whole.estimate is not None and whole.estimate > 0
         estimate = _divided(part.estimate, whole.estimate) if positive else None
-        return Measured(estimate, (low, min(high, 1.0)))
+        return Known(estimate, (low, min(high, 1.0)))
 
-    def _mean(self, mean: Mean, level: float) -> Measured | None:
+    def _mean(self, mean: Mean, level: float) -> Known | None:
         """A number c in the middle, and the mean of what values are above it.
 
         The sum of (value - c) over the records is a weighted sum over the bins of one table, with
@@ -115,9 +115,9 @@ class MeasuredQuantities:
         above = _divided(centre[0].estimate, records.estimate)
         estimate = None if above is None else float(origin) + float(step) * above
         ends, anywhere = (end(middles, 0), end(middles, 1)), (end(lows, 0), end(highs, 1))
-        return Measured(estimate, ends, anywhere=anywhere)
+        return Known(estimate, ends, anywhere=anywhere)
 
-    def _compared(self, comparison: Comparison, level: float) -> Measured | None:
+    def _compared(self, comparison: Comparison, level: float) -> Known | None:
         operation = comparison.operation
         first, second = (
             self.of(each, level=_level_of(0.5, level))
@@ -136,7 +136,7 @@ class MeasuredQuantities:
         anywhere = None
         if first.anywhere is not None and second.anywhere is not None:
             anywhere = compared(operation, first.anywhere, second.anywhere)
-        return Measured(estimate, (max(low, least), min(high, most)), anywhere=anywhere)
+        return Known(estimate, (max(low, least), min(high, most)), anywhere=anywhere)
 
     def _possible(self, comparison: Comparison) -> Range:
         """What is possible where the one count is part of the other."""

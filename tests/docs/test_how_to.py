@@ -92,7 +92,7 @@ def test_the_rule_of_thumb_of_epsilon_is_the_bound():
 
 
 def test_the_commands_of_the_page_on_errors_answer(clone):
-    """Simulation is tested elsewhere; here it would take a minute."""
+    """Replicates are asked in test_errors_page.py; this release has none."""
     commands = re.findall(
         r"^    (synth errors .*)$", (DOCS / "errors.md").read_text(), re.MULTILINE
     )

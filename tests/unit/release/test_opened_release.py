@@ -143,7 +143,7 @@ def test_totals_bound_parts_and_wholes(measured):
     [
         ({"level": 1.0}, "no interval"),
         ({"method": "exact"}, "no method"),
-        ({"draws": 1}, "4 or more"),
+        ({"method": "replicates"}, "no replicate"),
         ({"marginal": "age,age"}, "each once"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 from synth.config import load_config
 from synth.domain import Conjunction, Margin
 from synth.domain.counts import Counts
+from synth.estimate.noise_again import draw_noise
 from synth.measurements import MeasuredTable, Measurements
 from synth.measurements.intervals import Intervals
 from synth.noise import noise_variance
@@ -18,7 +19,6 @@ from synth.planning import plan_events
 from synth.reading.measured_quantities import MeasuredQuantities
 from synth.reading.quantities import Share
 from synth.reading.queries import parse_query, query_of
-from synth.reading.simulated_errors import draw_noise
 from synth.release.explorer.render import render_explorer
 
 pytestmark = pytest.mark.xdist_group("chromium")
