@@ -102,6 +102,7 @@ def documents(
             derived.config,
             derived.measurements,
             derived.counts,
+            replicates=derived.replicates if derived.config.output.replicates else None,
             measurements_sha256=facts[MEASUREMENTS].sha256,
         ),
     }

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from synth.config import Config
 from synth.domain import Attribute, Conjunction, Margin, Universe
 from synth.domain.counts import Counts
+from synth.estimate import Replicates
 from synth.measurements import MeasuredTable, Measurements
 from synth.measurements.intervals import MOST_CONDITIONS
 from synth.measurements.measured_counts import LARGEST_MASK_CELLS, MeasuredCounts
@@ -22,18 +24,31 @@ from synth.planning.noise_sums import laplace_rate
 from synth.privacy.accounting import GAUSSIAN
 from synth.release.rows.columns import Column, published_columns
 
-MOST_TABLE_BYTES = 3_500_000
+MOST_TABLE_BYTES = 2_500_000
 """Of the noisy counts of all tables together, as they are written."""
 
-MOST_ROWS_BYTES = 1_000_000
+MOST_ROWS_BYTES = 800_000
 """Of the published counts, cell by cell."""
 
+MOST_REPLICATES_BYTES = 1_700_000
+"""Of the counts of all replicates."""
 
-def explorer_content(config: Config, measurements: Measurements, counts: Counts) -> dict[str, Any]:
+LEVELS = (0.8, 0.9, 0.95, 0.99, 0.999)
+"""Levels of intervals that a reader can choose."""
+
+REACH_DIGITS = 12
+
+
+def explorer_content(
+    config: Config,
+    measurements: Measurements,
+    counts: Counts,
+    replicates: Replicates | None = None,
+) -> dict[str, Any]:
     """All that the page computes with, in JSON values.
 
-    Privacy: a function of the configuration, the noisy tables and the published counts.
-    Ensures: tables with the fewest columns come in first; the others are counted in `left_out`.
+    Privacy: a function of the configuration, the noisy tables, and published counts and replicates.
+    Ensures: tables with the fewest columns come in first.
     """
     universe = config.universe
     columns = published_columns(universe, config.output.bins)
@@ -41,6 +56,7 @@ def explorer_content(config: Config, measurements: Measurements, counts: Counts)
         number for number, table in enumerate(measurements.tables) if table.event.threshold is None
     ]
     return {
+        "levels": LEVELS,
         "columns": [_column(column) for column in columns],
         "impossible": [_where(rule, universe) for rule in universe.impossible],
         "totals": [
@@ -52,7 +68,7 @@ def explorer_content(config: Config, measurements: Measurements, counts: Counts)
         "answering": len(answering),
         "conditions": min(MOST_CONDITIONS, MeasuredCounts(measurements, universe).most_columns),
         "rows": counts.total,
-        "cells": _cells(counts),
+        **_cells(counts, replicates),
     }
 
 
@@ -123,7 +139,6 @@ def _described(number: int, table: MeasuredTable, universe: Universe) -> dict[st
         "number": number,
         "columns": [universe.names.index(name) for name in event.table],
         "coarsening": event.coarsening,
-        "variance": table.variance,
         **noise,
     }
 
@@ -140,14 +155,31 @@ def _noisy_counts(
     return [count if cells else None for count, cells in zip(noisy, sums, strict=True)]
 
 
-def _cells(counts: Counts) -> dict[str, Any] | None:
-    """The published cells: for each its code in every column, and its rows; None if too many."""
-    cells = {
-        "codes": [column.tolist() for column in counts.columns],
-        "counts": counts.values.tolist(),
-    }
+def _cells(counts: Counts, replicates: Replicates | None) -> dict[str, Any]:
+    """The published cells (for each its code in every column, and its rows), and replicates.
+
+    None in place of either for which there is no room.
+    """
+    if replicates is not None:
+        sums = [each.tolist() for each in replicates.counts]
+        if sum(map(_written_bytes, sums)) <= MOST_REPLICATES_BYTES:
+            cells = _listed(replicates.columns, replicates.published)
+            if cells is not None:
+                reach = {level: _reach(level, len(sums)) for level in LEVELS}
+                known = {"factor": replicates.factor, "reach": reach, "counts": sums}
+                return {"cells": cells, "replicates": known}
+    return {"cells": _listed(counts.columns, counts.values), "replicates": None}
+
+
+def _listed(columns: Sequence[NDArray[Any]], counts: NDArray[np.int64]) -> dict[str, Any] | None:
+    cells = {"codes": [column.tolist() for column in columns], "counts": counts.tolist()}
     size = sum(map(_written_bytes, (*cells["codes"], cells["counts"])))
     return cells if size <= MOST_ROWS_BYTES else None
+
+
+def _reach(level: float, replicates: int) -> float:
+    """Student's quantile, to digits that are the same on every processor."""
+    return round(float(stdtrit(replicates, (1 + level) / 2)), REACH_DIGITS)
 
 
 def _written_bytes(numbers: list[Any]) -> int:

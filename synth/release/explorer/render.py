@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from synth.config import Config
 from synth.domain.counts import Counts
+from synth.estimate import Replicates
 from synth.measurements import Measurements
 from synth.release.explorer.content import explorer_content
 from synth.release.page.render import STYLE, printable
@@ -24,6 +25,7 @@ SCRIPTS = (
     "noise_law.js",
     "measured_counts.js",
     "intervals.js",
+    "replicates.js",
     "questions.js",
     "answers.js",
     "page.js",
@@ -34,9 +36,14 @@ SCRIPTS = (
 
 
 def render_explorer(
-    config: Config, measurements: Measurements, counts: Counts, *, measurements_sha256: str
+    config: Config,
+    measurements: Measurements,
+    counts: Counts,
+    *,
+    replicates: Replicates | None = None,
+    measurements_sha256: str,
 ) -> bytes:
-    """Render the page from the configuration, the noisy tables and the published counts.
+    """Render the page from the configuration, the noisy tables, published counts and replicates.
 
     Privacy: a function of what is published beside it.
     Ensures: the same arguments give the same bytes; no text of the configuration can become markup
@@ -46,12 +53,13 @@ def render_explorer(
     text = environment.get_template(TEMPLATE).render(
         title=config.release.title,
         release_id=config.release.id,
+        has_replicates=replicates is not None,
         language=config.release.language,
         style=Markup(_style()),  # noqa: S704 (our own)
         script=Markup(scripts()),  # noqa: S704 (our own)
         content=_embedded(
             {"release_id": config.release.id, "measurements_sha256": measurements_sha256}
-            | explorer_content(config, measurements, counts)
+            | explorer_content(config, measurements, counts, replicates)
         ),
     )
     return text.encode()

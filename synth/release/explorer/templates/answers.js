@@ -2,47 +2,28 @@
 
 const PART_SHARE = 0.75;
 
-// The published rows, counted cell by cell; null where the page does not hold them.
-class PublishedCounts {
-  constructor({ columns, cells, rows }) {
-    this.columns = columns;
-    this.cells = cells;
-    this.rows = rows;
-  }
-
-  count(where) {
-    if (!where.length) return this.rows;
-    if (!this.cells) return null;
-    const { codes, counts } = this.cells;
-    const parts = where.map(([column, taken]) => {
-      const member = new Uint8Array(this.columns[column].labels.length);
-      for (const code of taken) member[code] = 1;
-      return [codes[column], member];
-    });
-    let found = 0;
-    for (let cell = 0; cell < counts.length; cell++) {
-      if (parts.every(([of, member]) => member[of[cell]])) found += counts[cell];
-    }
-    return found;
-  }
-}
-
 class Answers {
   constructor(content) {
     this.columns = content.columns;
     this.intervals = new Intervals(content);
-    this.published = new PublishedCounts(content);
+    this.published = new PublishedCounts(content, this.intervals);
   }
 
-  // {published, method, estimate, sd, low, high}; without all but the first if no table answers.
-  answer(where, level) {
-    return { published: this.published.count(where), ...this.intervals.measured(where, level) };
+  // {published, method, estimate, sd, low, high}; without all but the first if nothing answers.
+  answer(where, level, method = "auto") {
+    const measured = method === "auto" ? this.intervals.measured(where, level) : null;
+    return { published: this.published.count(where), ...(measured ?? this.published.answer(where, level)) };
   }
 
-  // The part of the records of `whole` that `part` counts, {estimate, low, high}: the extremes of
-  // two intervals that share what may be missed, as synth/reading/measured_quantities.py has it.
-  // Null if no table answers; the estimate is null where noise leaves nothing to divide by.
-  share(part, whole, level) {
+  // The part of the records of `whole` that `part` counts, {estimate, low, high}; null if nothing
+  // answers. The estimate is null where noise leaves nothing to divide by.
+  share(part, whole, level, method = "auto") {
+    return (method === "auto" ? this.measuredShare(part, whole, level) : null) ?? this.published.share(part, whole, level);
+  }
+
+  // The extremes of two intervals that share what may be missed, as
+  // synth/reading/measured_quantities.py has it.
+  measuredShare(part, whole, level) {
     const one = this.intervals.measured(part, 1 - PART_SHARE * (1 - level));
     const other = this.intervals.measured(whole, 1 - (1 - PART_SHARE) * (1 - level));
     if (!one || !other) return null;

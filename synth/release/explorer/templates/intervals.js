@@ -35,12 +35,16 @@ class Intervals {
     this.known = new Map();
   }
 
-  // {estimate, sd, low, high} by addition alone; null if no table answers.
+  // {estimate, sd, low, high} by addition alone; null if no table answers. Neither end of a part
+  // lies above that of a whole.
   measured(where, level) {
     if (where.length > this.most) return null;
     const own = this.own(where, level);
     if (!own) return null;
-    const [low, high] = this.insideWholes(where, (whole) => this.own(whole, level));
+    const every = wholesOf(where).map((whole) => this.own(whole, level)).filter(Boolean);
+    const lowest = Math.min(...every.map((ends) => ends.low));
+    const highest = Math.min(...every.map((ends) => ends.high));
+    const [low, high] = this.insidePublicBounds(where, lowest, highest);
     const { total, noise } = own;
     return { method: "measured", estimate: total / noise.divisor, sd: Math.sqrt(noiseVariance(noise)), low, high };
   }
@@ -55,11 +59,8 @@ class Intervals {
     });
   }
 
-  // Neither end of a part lies above that of a whole; then what is public cuts the interval off.
-  insideWholes(where, ownEnds) {
-    const every = wholesOf(where).map(ownEnds).filter(Boolean);
-    const low = Math.min(...every.map((ends) => ends.low));
-    const high = Math.min(...every.map((ends) => ends.high));
+  // Whole numbers between the ends, cut off at what is public.
+  insidePublicBounds(where, low, high) {
     const [lowest, highest] = this.publicBounds(where);
     const top = highest === Infinity ? high : Math.max(Math.min(high, highest), lowest);
     return [Math.min(Math.max(low, lowest), top), top];

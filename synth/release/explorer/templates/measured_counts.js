@@ -53,7 +53,8 @@ class MeasuredCounts {
 
   prepared(table) {
     const axes = table.columns.map((column, i) => ({ column, ...this.groups(column, table.coarsening[i]) }));
-    return { ...table, axes };
+    const { rate, sigma_squared: sigmaSquared } = table;
+    return { ...table, axes, variance: partVariance({ weight: 1, count: 1, rate, sigmaSquared }) };
   }
 
   // The group of every code of a column, so many steps above the codes themselves.

@@ -38,7 +38,7 @@ const options = (texts, chosen) => texts.map(([value, text]) => element("option"
 
 // ---- the question ----
 
-let question = { conditions: new Map(), by: [], level: 0.95, sharesOf: "all" };
+let question = newQuestion();
 
 function freeColumns(own) {
   return columns.map((_, i) => i).filter((i) => i === own || !question.conditions.has(i));
@@ -56,7 +56,9 @@ function showQuestion() {
   byId("by-second").disabled = first === undefined;
   byId("shares-of").replaceChildren(...options(Object.entries(SHARES_OF), question.sharesOf));
   byId("shares-of").disabled = second === undefined;
-  byId("level").replaceChildren(...options(LEVELS.map((level) => [String(level), `${exact.format(100 * level)} %`]), String(question.level)));
+  byId("method").replaceChildren(...options(Object.entries(METHODS), question.method));
+  byId("method").parentElement.hidden = !content.replicates;
+  byId("level").replaceChildren(...options(content.levels.map((level) => [String(level), `${exact.format(100 * level)} %`]), String(question.level)));
 }
 
 // The conditions in the order in which they were made, one of them with another column.
@@ -127,6 +129,7 @@ byId("add").addEventListener("click", () => {
 });
 byId("question").addEventListener("submit", (event) => event.preventDefault());
 byId("level").addEventListener("change", (event) => change({ level: Number(event.target.value) }, "level"));
+byId("method").addEventListener("change", (event) => change({ method: event.target.value }, "method"));
 byId("shares-of").addEventListener("change", (event) => change({ sharesOf: event.target.value }, "shares-of"));
 for (const place of [0, 1]) {
   const id = place ? "by-second" : "by-first";
@@ -150,7 +153,7 @@ async function showAnswer(unknown) {
   const all = [{ codes: [], where: queryOf(columns, question.conditions), whole: [] }, ...cells];
   byId("link").value = location.href.split("#")[0] + fragmentOf(columns, question);
   const told = (cells.length ? cells : all).slice(0, FEW_LABELS).map(({ where }) => `--query ${quoted(queryText(columns, where))}`);
-  byId("command").textContent = printable(["synth errors .", ...told, `--level ${question.level}`].join(COMMAND_LINE_END));
+  byId("command").textContent = printable(["synth errors .", ...told, ...(question.method === "auto" ? [] : [`--method ${question.method}`]), `--level ${question.level}`].join(COMMAND_LINE_END));
   if (cells.length > MOST_CELLS) {
     show([], [`A table of ${number.format(cells.length)} cells is too large to be shown here; choose columns with fewer values, or add conditions.`]);
     return;
@@ -164,8 +167,9 @@ async function showAnswer(unknown) {
       if (own !== asked) return;
       started = performance.now();
     }
-    const share = answers.share(cell.where, cell.whole, question.level);
-    found.push({ ...cell, answer: answers.answer(cell.where, question.level), share });
+    const { level, method } = question;
+    const share = answers.share(cell.where, cell.whole, level, method);
+    found.push({ ...cell, answer: answers.answer(cell.where, level, method), share });
   }
   show(found, unknown.map((text) => `The link asks for something that this release does not have: ${printable(text)}`));
 }
@@ -210,6 +214,9 @@ function remarks(shown) {
   const answered = shown.filter(({ answer }) => answer.method);
   if (answered.length < shown.length) {
     found.push("No sum over one noisy table answers some of this: no measured table holds these columns together, or not finely enough.");
+  }
+  if (answered.some(({ answer }) => answer.method === "replicates")) {
+    found.push("Answers from replicates are counts of the synthetic rows. Their intervals hold about as often as stated on average over questions, without a promise for one of them.");
   }
   if (answered.some(({ answer }) => isOutside(answer))) {
     found.push("Numbers of rows that are marked lie outside of their interval.");
@@ -299,7 +306,7 @@ byId("copy").addEventListener("click", async () => {
 });
 
 function readLink() {
-  const read = questionOf(columns, location.hash);
+  const read = questionOf(content, location.hash);
   question = read.question;
   showQuestion();
   showAnswer(read.unknown);

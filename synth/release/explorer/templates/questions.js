@@ -1,8 +1,8 @@
-// A question: conditions (a Map of column to codes, ascending), columns to break it down by, and
-// the level of the intervals. As a link, and as the words in which `synth errors` takes it.
+// A question: conditions (a Map of column to codes, ascending), columns to break it down by, what
+// shares are parts of, what answers, and the level of the intervals. As a link, and as the words in which `synth errors` takes it.
 
-const LEVELS = [0.8, 0.9, 0.95, 0.99, 0.999];
 const PREFIX = "where.";
+const METHODS = { auto: "noisy tables, else replicates", replicates: "replicates" };
 const SHARES_OF = { all: "all that are asked for", line: "its line", column: "its column" };
 
 // Conditions as a query: a column of which all codes are taken, or none, restricts nothing.
@@ -39,26 +39,31 @@ function described({ labels, meanings }, code) {
   return meanings[code] ? `${labels[code]} (${meanings[code]})` : labels[code];
 }
 
-function fragmentOf(columns, { conditions, by, level, sharesOf }) {
+function fragmentOf(columns, { conditions, by, level, sharesOf, method }) {
   const found = new URLSearchParams();
   for (const [column, codes] of conditions) {
     for (const code of codes) found.append(PREFIX + columns[column].name, columns[column].labels[code]);
   }
   for (const column of by) found.append("by", columns[column].name);
   if (by.length === 2) found.append("shares", sharesOf);
+  if (method !== "auto") found.append("method", method);
   found.append("level", String(level));
   return `#${found}`;
 }
 
+const newQuestion = () => ({ conditions: new Map(), by: [], level: 0.95, sharesOf: "all", method: "auto" });
+
 // The question of a fragment, and what in it this release does not know.
-function questionOf(columns, fragment) {
-  const question = { conditions: new Map(), by: [], level: 0.95, sharesOf: "all" };
+function questionOf({ columns, levels, replicates }, fragment) {
+  const question = newQuestion();
   const unknown = [];
   const numberOf = (name) => columns.findIndex((column) => column.name === name);
   for (const [key, value] of new URLSearchParams(fragment.replace(/^#/, ""))) {
     const column = numberOf(key === "by" ? value : key.slice(PREFIX.length));
-    if (key === "level" && LEVELS.includes(Number(value))) {
+    if (key === "level" && levels.includes(Number(value))) {
       question.level = Number(value);
+    } else if (key === "method" && Object.hasOwn(METHODS, value) && (value === "auto" || replicates)) {
+      question.method = value;
     } else if (key === "shares" && Object.hasOwn(SHARES_OF, value)) {
       question.sharesOf = value;
     } else if (key === "by" && column >= 0 && question.by.length < 2 && !question.by.includes(column)) {

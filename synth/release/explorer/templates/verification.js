@@ -231,7 +231,7 @@ function eventFindings({ manifest, content }) {
   for (const table of content.tables) {
     const event = events[table.number];
     const names = table.columns.map((column) => content.columns[column].name);
-    const isOurs = event && same([event.table, event.coarsening, event.variance], [names, table.coarsening, table.variance]);
+    const isOurs = event && same([event.table, event.coarsening], [names, table.coarsening]);
     if (!isOurs || event.cells !== table.counts.length || !hasNoise(event, table)) {
       findings.push(`${MANIFEST}: noisy table ${table.number + 1} is not that of this page`);
     }
@@ -239,9 +239,12 @@ function eventFindings({ manifest, content }) {
   return findings;
 }
 
+const varianceOf = ({ rate, sigma_squared: sigmaSquared }) => partVariance({ weight: 1, count: 1, rate, sigmaSquared });
+
 // Whether an event states the law of noise that the page computes with.
 function hasNoise(event, table) {
   const near = (one, other) => Math.abs(one - other) <= 1e-12 * Math.abs(other);
+  if (!near(event.variance, varianceOf(table))) return false;
   const value = ({ fraction }) => {
     const [top, bottom] = fraction.split("/").map(Number);
     return top / bottom;
@@ -274,7 +277,7 @@ async function tableFindings(folder) {
         const texts = fields.map(unquoted);
         const own = cells[line] && same(texts.slice(0, -2), cells[line]);
         const count = table.counts[line];
-        const error = Math.sqrt(table.variance);
+        const error = Math.sqrt(varianceOf(table));
         if (!own || (count !== null && texts.at(-2) !== String(count)) || Math.abs(Number(texts.at(-1)) / error - 1) > 1e-4) {
           findings.push(`${path}: line ${line + 2} is not what this page holds`);
           break;
