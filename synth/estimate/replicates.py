@@ -48,6 +48,7 @@ from synth.estimate.blocks.cells import default_threads
 from synth.estimate.noise_again import draw_noise
 from synth.estimate.sums import LEAST_VARIANCE
 from synth.estimate.whole.estimate import WholeEstimate
+from synth.estimate.whole.model import MODEST_SIZE
 from synth.measurements import MeasuredTable, Measurements
 
 Ints = NDArray[np.int64]
@@ -153,10 +154,12 @@ class _Redrawing:
 
     @property
     def is_single_threaded(self) -> bool:
-        """Whether an estimate leaves the other processors idle."""
+        """Whether an estimate leaves the other processors idle, and memory for another one."""
         fitted = self._fitted
-        return isinstance(fitted, WholeEstimate) and (
-            fitted.end is None or fitted.end.classes is None
+        return (
+            isinstance(fitted, WholeEstimate)
+            and fitted.values.size <= MODEST_SIZE
+            and (fitted.end is None or fitted.end.classes is None)
         )
 
     def replicate(self, seed: int) -> tuple[Counts, _Seen]:

@@ -63,6 +63,13 @@ DISK_BASE_BYTES = 250_000
 DISK_BYTES_PER_CELL = 1.0
 """Noisy counts, compressed: once beside the ledger and once in the release."""
 DISK_BYTES_PER_PARQUET_VALUE = 0.1
+SECONDS_OF_A_HELD_ONE, SECONDS_OF_A_REPLICATE = 0.15, 0.4
+"""Parts of the estimate that they start from: of a universe that is held, two run at a time."""
+REPLICATES_MEMORY_BYTES_PER_CELL = 60
+"""Of a universe that is passed over: its counts, new noise and their sum."""
+REPLICATES_MEMORY_BYTES_PER_LINE = 40
+"""And a byte or more for every count."""
+DISK_BYTES_PER_REPLICATED_LINE = 0.4
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,7 @@ def forecast_costs(
     formats: Sequence[str],
     total: int | None,
     expected: int | None = None,
+    replicates: int = 0,
 ) -> Costs:
     """The needs of a run; rows count only if their number is publicly known.
 
@@ -139,21 +147,25 @@ def forecast_costs(
         memory = LIST_MEMORY_BASE_BYTES + LIST_MEMORY_BYTES_PER_ATTRIBUTE * columns
         memory += (LIST_MEMORY_BYTES_PER_CELL + LIST_MEMORY_BYTES_PER_VALUE * columns) * filled
         memory += MEMORY_BYTES_PER_CELL * (measured - listed)
+        memory += (replicates + REPLICATES_MEMORY_BYTES_PER_LINE) * filled if replicates else 0
         if not lists and universe.size <= DENSE_LIMIT_CELLS:
             memory += COUNTED_BYTES_PER_CELL * universe.size
         seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
     else:
         held = max(measured, universe.size)
         if is_held(universe):
-            memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held
+            memory = MEMORY_BASE_BYTES + MEMORY_BYTES_PER_CELL * held * (2 if replicates else 1)
             seconds = SECONDS_BASE + SECONDS_PER_CELL * held
         else:
             memory = BLOCKS_MEMORY_BASE_BYTES + BLOCKS_MEMORY_BYTES_PER_CELL * held
+            memory += REPLICATES_MEMORY_BYTES_PER_CELL * held if replicates else 0
             seconds = SECONDS_BASE + BLOCKS_SECONDS_PER_CELL * effort_of(universe.size) * held
     if drawn:
         seconds += SECONDS_PER_TABLE * len(events)
         fit = _seconds_of_fit(universe, [event for event in events if event.threshold is None])
         seconds += fit * FITS_WITH_A_LIST if lists else fit
+    quick = SECONDS_OF_A_REPLICATE if drawn or not is_held(universe) else SECONDS_OF_A_HELD_ONE
+    seconds += replicates * quick * (seconds - SECONDS_BASE)
     seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
     seconds += SECONDS_PER_VALUE * (total or 0) * columns
     row_bytes = 0.0
@@ -162,6 +174,7 @@ def forecast_costs(
     if "parquet" in formats:
         row_bytes += DISK_BYTES_PER_PARQUET_VALUE * columns
     disk = DISK_BASE_BYTES + DISK_BYTES_PER_CELL * measured + row_bytes * (total or 0)
+    disk += DISK_BYTES_PER_REPLICATED_LINE * replicates * min(records, universe.size)
     return Costs(memory_bytes=memory, disk_bytes=int(disk), seconds=seconds)
 
 

@@ -225,6 +225,7 @@ def _costs(config: Config, plans: Sequence[Sequence[TableEvent]]) -> Costs:
             formats=config.output.formats,
             total=problem.total,
             expected=problem.workload.expected_records,
+            replicates=config.output.replicates,
         )
         for events in plans
     ]

@@ -122,6 +122,7 @@ def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
         formats=(),
         total=problem.total,
         expected=problem.workload.expected_records,
+        replicates=config.output.replicates,
     ).memory_bytes
 
 
