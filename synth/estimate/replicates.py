@@ -13,10 +13,12 @@ than it does from the truth, and their squares are enlarged by one factor, a pro
 
 **Afresh.** For the first replicates the estimate is also made from nothing. The first ratio is that
 of |p_r - p|^2 from nothing and from the end of the release, p the published counts of a measured
-table and p_r those of the replicate, added up over the tables in units of their noise.
+table and p_r those of the replicate. Only what contrasts at most three columns counts (in an
+orthonormal basis of each table), added up over the tables in units of their noise: that is what
+statistics are made of.
 
-**What the noisy tables show.** With x the true and y the noisy counts of a table of k cells, noise
-z of variance v, and z_r that of a replicate from nothing,
+**What the noisy tables show.** With x the true and y the noisy counts, noise z of variance v in
+each of k such coefficients, and z_r that of a replicate from nothing,
 
     E |p - x|^2 = E |y - p|^2 - k v + 2 E <p - x, z>
 
@@ -44,6 +46,7 @@ from synth.domain import Margin, Universe
 from synth.domain.cell_words import cell_order, cell_words, find_cells
 from synth.domain.counts import Counts, is_possible
 from synth.estimate.any_size import Estimate
+from synth.estimate.axis_basis import contrasts
 from synth.estimate.blocks.cells import default_threads
 from synth.estimate.noise_again import draw_noise
 from synth.estimate.sums import LEAST_VARIANCE
@@ -52,12 +55,15 @@ from synth.estimate.whole.model import MODEST_SIZE
 from synth.measurements import MeasuredTable, Measurements
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-USUAL, KNOWN_TO = 1.5, 0.4
+USUAL, KNOWN_TO = 1.8, 0.5
 """What the second ratio is before anything is seen, and its standard deviation then; from tables
 whose truth is known (docs/benchmarks.md)."""
-CELLS_AFRESH = 200_000
+CELLS_AFRESH = 120_000
 """So many cells of the universe are estimated from nothing, or all of them once."""
+LOW_ORDER = 3
+"""Coefficients that contrast so many columns at most tell the factor."""
 STEPS_OF_FACTOR = 100
 """It is a whole number of hundredths, so that no last digit is to matter."""
 
@@ -93,14 +99,13 @@ def replicates_of(
     """
     redrawing = _Redrawing(fitted, published, measurements, config.universe)
     found: list[Counts] = []
-    seen: list[_Seen] = []
+    number = max(1, min(len(seeds), CELLS_AFRESH // config.universe.size))
     threads = default_threads() if redrawing.is_single_threaded else 1
     with ThreadPoolExecutor(threads) as pool:
-        for counts, evidence in pool.map(redrawing.replicate, seeds):
+        for counts in pool.map(redrawing.replicate, seeds):
             found.append(counts)
-            seen.append(evidence)
             progress.advance(len(found), len(seeds), "replicates")
-        number = max(1, min(len(seeds), CELLS_AFRESH // config.universe.size))
+        seen = [redrawing.seen(*each) for each in zip(found[:number], seeds, strict=False)]
         afresh = list(pool.map(redrawing.afresh, seeds[:number]))
     columns = _all_cells([published, *found], config.universe.shape)
     shape = config.universe.shape
@@ -136,7 +141,7 @@ def _all_cells(every: Sequence[Counts], shape: Sequence[int]) -> tuple[NDArray[A
 
 @dataclass(frozen=True)
 class _Seen:
-    """Of one replicate, over all tables in units of their noise: |p_r - p|^2 and <p_r - p, z_r>."""
+    """Of one replicate, over low orders, in units of noise: |p_r - p|^2 and <p_r - p, z_r>."""
 
     square: float
     product: float
@@ -162,16 +167,13 @@ class _Redrawing:
             and (fitted.end is None or fitted.end.classes is None)
         )
 
-    def replicate(self, seed: int) -> tuple[Counts, _Seen]:
-        """One replicate, and how it differs from what was published."""
-        again = self._measured(seed)
-        counts = self._fitted.again(again, self._published).round(seed)
-        return counts, self._seen(counts, again)
+    def replicate(self, seed: int) -> Counts:
+        """One replicate."""
+        return self._fitted.again(self._measured(seed), self._published).round(seed)
 
     def afresh(self, seed: int) -> _Seen:
         """How the replicate would differ, had its estimate been made from nothing."""
-        again = self._measured(seed)
-        return self._seen(self._fitted.afresh(again, seed).round(seed), again)
+        return self.seen(self._fitted.afresh(self._measured(seed), seed).round(seed), seed)
 
     def _measured(self, seed: int) -> Measurements:
         generator = np.random.Generator(np.random.Philox(seed))
@@ -199,34 +201,50 @@ class _Redrawing:
         codes = np.stack([column[listed] for column in published.columns], axis=1)
         return replace(table, noisy_counts=noisy[listed], codes=codes.astype(np.int64))
 
-    def _seen(self, counts: Counts, again: Measurements) -> _Seen:
+    def seen(self, counts: Counts, seed: int) -> _Seen:
+        """How a replicate differs from what was published."""
         square = product = 0.0
-        for table, sums in zip(again.tables, self._sums, strict=True):
+        for table, sums in zip(self._measured(seed).tables, self._sums, strict=True):
             own = self._sums_of(counts, table)
             if sums is not None and own is not None:
-                apart = (own - sums).astype(np.float64)
-                noise = table.noisy_counts - sums
+                apart, noise = (
+                    self._low(own - sums, table),
+                    self._low(table.noisy_counts - sums, table),
+                )
                 precision = 1.0 / max(table.variance, LEAST_VARIANCE)
                 square += precision * float((apart * apart).sum())
                 product += precision * float((apart * noise).sum())
         return _Seen(square, product)
 
+    def _low(self, cells: Ints, table: MeasuredTable) -> Floats:
+        """The coefficients of a measured table that contrast few columns."""
+        margin = Margin(table.event.table, table.event.coarsening)
+        shape = (1, *margin.shape(self._universe))
+        found = cells.astype(np.float64).reshape(shape)
+        order = np.zeros(shape, dtype=np.int8)
+        for axis, size in enumerate(shape):
+            found = contrasts(found, axis)
+            along = [-1 if i == axis else 1 for i in range(len(shape))]
+            order += (np.arange(size) > 0).reshape(along)
+        return np.asarray(found[order <= LOW_ORDER])
+
     def factor(self, seen: Sequence[_Seen], afresh: Sequence[_Seen]) -> float:
         """By how much the squares of differences are to be enlarged.
 
-        `afresh` belongs to the first of `seen`.
+        `seen` and `afresh` are of the same replicates.
         """
         tables = zip(self._measurements.tables, self._sums, strict=True)
         known = [(table, sums) for table, sums in tables if sums is not None]
-        again = sum(each.square for each in seen[: len(afresh)]) / len(afresh)
+        again = sum(each.square for each in seen) / len(seen)
         simulated = sum(each.square for each in afresh) / len(afresh)
         shown = 2.0 * sum(each.product for each in afresh) / len(afresh)
+        coefficients = 0
         for table, sums in known:
-            apart = (table.noisy_counts - sums).astype(np.float64)
-            shown += float((apart * apart).sum()) / max(table.variance, LEAST_VARIANCE) - sums.size
+            apart = self._low(table.noisy_counts - sums, table)
+            shown += float((apart * apart).sum()) / max(table.variance, LEAST_VARIANCE) - apart.size
+            coefficients += apart.size
         # the ratio's standard error, as `shown` varies like a chi-square variable of k degrees
-        cells = max(1, sum(sums.size for _, sums in known))
-        precision = KNOWN_TO**2 * simulated**2 / (2.0 * cells)
+        precision = KNOWN_TO**2 * simulated**2 / (2.0 * max(1, coefficients))
         second = (precision * shown / max(simulated, 1e-9) + USUAL) / (precision + 1.0)
         first = simulated / again if again > 0.0 else 1.0
         factor = max(1.0, first * second)

@@ -38,7 +38,7 @@ narrows them further (docs/estimation.md)."""
 _WIDE_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 80, 3: 120}
 _WIDE_EVIDENCE_ROUNDS = 1
 _EVIDENCE_ITERATIONS = 120
-_AGAIN_ITERATIONS = 40
+_AGAIN_ITERATIONS = 30
 MODEST_SIZE = 500_000
 """Above this number of cells the iterations are cut in proportion, to bound the time."""
 _LOG_MEAN_RANGE = (-60.0, 60.0)
