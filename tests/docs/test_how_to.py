@@ -18,8 +18,8 @@ from tests.docs.test_readme import block as readme_block
 from tests.docs.test_signing_page import DOCS
 
 HOW_TO = DOCS / "how-to"
-ELSEWHERE = {"postgresql.md", "spark.md", "statistics-with-errors.md"}
-"""Carried out in tests/engines, in tests/end_to_end and in a module of its own."""
+ELSEWHERE = {"postgresql.md", "spark.md", "statistics-with-errors.md", "worked-study.md"}
+"""Carried out in tests/engines, in tests/end_to_end and in modules of their own."""
 ON_ADULT = {"choosing-epsilon.md", "reading-a-release.md"}
 pytestmark = pytest.mark.xdist_group("adult-pages")
 

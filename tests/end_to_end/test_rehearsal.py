@@ -46,8 +46,8 @@ def test_every_document_says_so_and_the_mark_survives_verification(project):
     found = api.rehearse(path)
     assert found.rows == found.forecast.records == 10_000
     assert found.page.exists()
-    for name in ("README.md", "index.html", "manifest.json", "croissant.json", "datapackage.json",
-                 "registry.yaml"):  # fmt: skip
+    for name in ("README.md", "index.html", "assessment.html", "manifest.json", "croissant.json",
+                 "datapackage.json", "registry.yaml"):  # fmt: skip
         text = re.sub(r"\s+", " ", (found.path / name).read_text(encoding="utf-8"))
         assert MARK in text, name
         assert "rehearsal-small" in text, name
