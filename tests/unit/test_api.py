@@ -17,8 +17,10 @@ def test_the_public_names_are_functions_after_everything_was_imported():
         "for module in pkgutil.walk_packages(synth.__path__, 'synth.'):\n"
         "    if not module.name.endswith('__main__'):\n"
         "        importlib.import_module(module.name)\n"
-        "assert all(callable(getattr(synth, n)) for n in synth.__all__ if n != 'errors')\n"
-        "assert all(getattr(synth, n).__name__ == n for n in synth.__all__ if n != 'errors')\n"
+        "functions = [n for n in synth.__all__ if n not in ('errors', 'statistics')]\n"
+        "assert all(callable(getattr(synth, n)) for n in functions)\n"
+        "assert all(getattr(synth, n).__name__ == n for n in functions)\n"
+        "assert synth.statistics.__name__ == 'synth.reading.statistics'\n"
         "assert synth.errors.SynthError.exit_code == 1\n"
         "assert dir(synth) == sorted(synth.__all__)\n"
     )
@@ -27,8 +29,8 @@ def test_the_public_names_are_functions_after_everything_was_imported():
 
 def test_only_the_public_names_are_shown():
     assert dir(synth) == [
-        "Release", "check", "draft", "errors", "evaluate", "explain", "inspect", "intervals",
-        "ledger", "load_config", "plan", "rehearse", "run", "verify",
+        "Release", "check", "draft", "errors", "evaluate", "explain", "infer", "inspect",
+        "intervals", "ledger", "load_config", "plan", "rehearse", "run", "statistics", "verify",
     ]  # fmt: skip
     with pytest.raises(AttributeError, match="forecast"):
         _ = synth.forecast
