@@ -273,16 +273,15 @@ function crosstab(down, across, cells) {
   const sides = [...new Set(cells.map(({ codes }) => codes[0]))];
   const body = sides.map((code, line) => {
     const own = cells.slice(line * heads.length, (line + 1) * heads.length);
-    const sum = own.reduce((total, { answer }) => total + Math.max(0, answer.estimate ?? 0), 0);
     return element("tr", {}, element("th", { scope: "row" }, word(described(columns[down], code))), ...own.map(({ answer, share }) => {
       if (!answer.method) return element("td", { class: "unknown" }, "no table");
-      const shade = Math.min(9, Math.floor(10 * Math.max(0, answer.estimate) / Math.max(1, sum)));
+      const shade = Math.min(9, Math.floor(10 * Math.max(0, share?.estimate ?? 0)));
       const parts = share ? [element("br"), element("span", { class: "ends" }, `${percent(share.estimate)}: ${shareText(share)}`)] : [];
       return element("td", { class: `h${shade}` }, rounded(answer.estimate), element("br"), element("span", { class: "ends" }, intervalText(answer)), ...parts);
     }));
   });
   return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "crosstab-caption" }, element("table", { class: "crosstab" },
-    element("caption", { id: "crosstab-caption" }, word(nameOf(down)), " by ", word(nameOf(across)), `: records, their ${exact.format(100 * question.level)} % interval, and shares of ${SHARES_OF[question.sharesOf]} with theirs. A darker colour is a larger part of its line.`),
+    element("caption", { id: "crosstab-caption" }, word(nameOf(down)), " by ", word(nameOf(across)), `: records, their ${exact.format(100 * question.level)} % interval, and shares of ${SHARES_OF[question.sharesOf]} with theirs. A darker colour is a larger share.`),
     element("thead", {}, element("tr", {}, element("td", {}), ...heads.map((code) => element("th", { scope: "col" }, word(described(columns[across], code)))))),
     element("tbody", {}, ...body)));
 }

@@ -14,6 +14,7 @@ const DER_PREFIX = "302a300506032b6570032100";
 const KEY_ID_DIGITS = 32;
 const MOST_FINDINGS = 5;
 const MOST_LINES_KEPT = 1 << 16;
+const LARGEST_HASHED = 2 ** 30;
 
 const hexOf = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const sha256 = async (bytes) => hexOf(await crypto.subtle.digest("SHA-256", bytes));
@@ -108,9 +109,14 @@ async function checksumFindings(folder) {
   }
   folder.sums = new Map(parsed.map(([, hash, name]) => [name, hash]));
   const findings = [];
+  const tooLarge = [];
   for (const [name, hash] of folder.sums) {
     if (!folder.files.has(name)) {
       findings.push(`${name}: is missing`);
+      continue;
+    }
+    if (folder.files.get(name).size > LARGEST_HASHED) {
+      tooLarge.push(name);
       continue;
     }
     folder.hashes.set(name, await sha256(await folder.files.get(name).arrayBuffer()));
@@ -119,7 +125,8 @@ async function checksumFindings(folder) {
   for (const name of folder.files.keys()) {
     if (name !== SUMS && !folder.sums.has(name)) findings.push(`${name}: does not belong to the release`);
   }
-  return findings;
+  if (findings.length || !tooLarge.length) return findings;
+  return `too large for a browser: ${tooLarge.join(", ")}; of all other files it holds. \`sha256sum --check SHA256SUMS\` checks all`;
 }
 
 async function manifestFindings(folder) {

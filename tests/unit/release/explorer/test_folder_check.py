@@ -174,6 +174,15 @@ def budget(text):
     return {"fraction": text, "decimal": "1"}
 
 
+def changed_table(folder):
+    """A noisy count of the cell before the last, which can occur."""
+    (path, *_) = sorted((folder / "tables").iterdir())
+    [*lines, line, last] = path.read_text("utf-8").splitlines()
+    labels, count, error = line.rsplit(",", 2)
+    path.write_text("\n".join([*lines, f"{labels},{int(count) + 1},{error}", last, ""]), "utf-8")
+    reseal(folder)
+
+
 def changed_page(folder):
     path = folder / "explore.html"
     path.write_bytes(path.read_bytes().replace(b"UPPER_SHARE = 0.8", b"UPPER_SHARE = 0.1"))
@@ -242,6 +251,7 @@ TAMPERINGS = {
         changed_manifest("accounting", "total", "epsilon", value=budget("2/1")),
         "more epsilon was spent than the configuration promises",
     ),
+    "a noisy count in words": (changed_table, "is not what this page holds"),
     "a page with another program": (changed_page, "explore.html: holds other programs"),
 }
 
