@@ -348,7 +348,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "any number of files",
-            "        if len(names) > MAX_FILES[inside]:\n",
+            "        if len(names) > most:\n",
             "        if len(names) < 0:\n",
         ),
         (

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from synth.config import Config, config_from_public
-from synth.domain import Attribute, Margin, format_number
+from synth.domain import DENSE_LIMIT_CELLS, Attribute, Margin, format_number
 from synth.domain.counts import Counts
 from synth.errors import ConfigError, VerificationError
 from synth.measurements import Measurements
@@ -184,7 +184,7 @@ class Release:
         section = self.manifest["post_processing"].get("replicates")
         if section is None:
             raise no_replicates(self.id)
-        codes, counts = self._replicate_counts(section["number"])
+        codes, counts = self._replicate_counts()
         rule = Rule.of(
             self.measurements.tables,
             calibrated_columns=section["calibrated_columns"],
@@ -193,11 +193,17 @@ class Release:
         table = WeightedTable(self.config.universe, codes, counts.astype(np.float64))
         return Weights(table, section["factor"], rule)
 
-    def _replicate_counts(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        lines = next(f["rows"] for f in self.manifest["files"] if f["path"] == REPLICATES)
+    def _replicate_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Codes and counts of every line.
+
+        How much is read follows from the domain or from the rows: what the manifest says of this
+        file bounds nothing, for a stranger wrote it.
+        """
+        size, number = self.config.universe.size, self.config.output.replicates
+        most = size if size <= DENSE_LIMIT_CELLS else self.cell_counts.values.size
         try:
             with self._opened(REPLICATES) as file:
-                return read_replicates(file, self.config, number, least=lines, most=lines)
+                return read_replicates(file, self.config, number, least=0, most=most)
         except (ValueError, OSError, TypeError, pa.ArrowException):  # also of a trial reading
             found = [f"{REPLICATES}: cannot be read as counts of the declared columns"]
             raise self._refused(found) from None

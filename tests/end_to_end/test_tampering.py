@@ -11,6 +11,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from synth.config import load_config
 from synth.domain.counts import Counts
 from synth.errors import SynthError, VerificationError
 from synth.measurements import read_measurements
+from synth.reading.release import Release
 from synth.release import verify_release
 from synth.release.contents import METADATA
 from synth.release.derivation import derive
@@ -544,6 +546,37 @@ def test_a_replicate_that_was_changed_and_resealed_is_found(release, verify_quic
     write_parquet(lines.set_column(place, field, changed), path)
     reseal(release, manifest_of(release))
     assert "replicates.parquet: " in findings_of(release, verify_quickly)
+
+
+@pytest.mark.parametrize("lie", ["more lines", "a negative count", "another number"])
+def test_who_reads_replicates_believes_nothing_that_the_manifest_says_of_them(release, lie):
+    path = release / "replicates.parquet"
+    lines, manifest = pq.read_table(path), manifest_of(release)
+    entry = next(each for each in manifest["files"] if each["path"] == path.name)
+    assert len(Release(release).replicate_weights()) == len(lines)
+    if lie == "more lines":
+        lines = pa.concat_tables([lines] * 3)
+        assert len(lines) > Release(release).config.universe.size
+    if lie == "a negative count":
+        place = lines.schema.get_field_index("release_count")
+        counts = [-1, *lines.column(place).to_pylist()[1:]]
+        lines = lines.set_column(place, lines.schema.field(place), pa.array(counts, pa.int64()))
+    if lie == "another number":
+        manifest["post_processing"]["replicates"]["number"] = 1 << 40
+    write_parquet(lines.combine_chunks(), path)
+    entry["rows"] = len(lines)
+    reseal(release, manifest)
+    if lie == "another number":
+        assert len(Release(release).replicate_weights()) == len(lines)
+        return
+    with pytest.raises(VerificationError, match=r"replicates\.parquet: cannot be read"):
+        Release(release).replicate_weights()
+
+
+def test_replicates_for_which_there_is_no_memory_are_a_finding(release, monkeypatch):
+    none = Mock(side_effect=MemoryError)
+    monkeypatch.setattr("synth.release.derivation.replicates_of", none)
+    assert "too little memory" in findings_of(release)
 
 
 def write_parquet(lines, path):

@@ -484,11 +484,10 @@ def test_a_name_that_is_no_text_is_found(release):
 def test_thousands_of_files_are_refused_unopened(release):
     for number in range(1_000):
         (release / "tables" / f"file{number}").touch()
-    assert findings_of(release) == ["tables/ holds 1001 entries, more than any release"]
+    assert findings_of(release) == ["tables/ holds more than 1000 entries, more than any release"]
     for number in range(200):
         (release / f"file{number}").touch()
-    entries = len(list(release.iterdir()))
-    assert findings_of(release) == [f"holds {entries} entries, more than any release"]
+    assert findings_of(release) == ["holds more than 100 entries, more than any release"]
 
 
 def test_a_table_of_a_terabyte_of_holes_is_not_read(release):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,10 +49,12 @@ class Folder:
             raise FolderError(f"cannot be read: {error.strerror}") from None
 
     def _look(self, inside: str, place: Path) -> None:
-        names = sorted(entry.name for entry in os.scandir(place))
-        if len(names) > MAX_FILES[inside]:
+        most = MAX_FILES[inside]
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in islice(entries, most + 1))
+        if len(names) > most:
             where = f"{inside}/ " if inside else ""
-            raise FolderError(f"{where}holds {len(names)} entries, more than any release")
+            raise FolderError(f"{where}holds more than {most} entries, more than any release")
         if inside and not names:
             self.problems.append(f"{inside}: is an empty folder; no release has one")
         for name in names:

@@ -36,7 +36,7 @@ def nearly_the_same(
     moved = 0
     pairs = zip([ours.published, *ours.counts], [theirs.published, *theirs.counts], strict=True)
     for number, (own, found) in enumerate(pairs):
-        if (found < 0).any() or int(found.sum()) != int(own.sum(dtype=np.int64)):
+        if int(found.sum()) != int(own.sum(dtype=np.int64)):
             return None
         apart = difference(_filled(theirs.columns, found), _filled(ours.columns, own), shape).apart
         if apart.max(initial=0) > 1 or apart.sum() > (2 * MOST_MOVED if number else 0):
@@ -66,8 +66,9 @@ def read_replicates(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The codes of every line, a row per column, and the counts: of the release, then of each.
 
-    Raises: ReadbackError for other columns than so many replicates have, and for a value outside
-    of the declared domain; TrialError for less lines than `least` or more than `most`.
+    Raises: ReadbackError for other columns than so many replicates have, for a value outside of
+    the declared domain and for a negative count; TrialError for less lines than `least` or more
+    than `most`.
     """
     columns = cell_columns(config)
     names = count_columns(replicates)
@@ -88,4 +89,6 @@ def read_replicates(
         for place, name in enumerate(names):
             counts[place, here] = np.asarray(batch.column(name))
         row += batch.num_rows
+    if counts.min(initial=0) < 0:
+        raise ReadbackError("a count is negative")
     return codes, counts

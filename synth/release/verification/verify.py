@@ -148,7 +148,10 @@ def _derive(
     measurements: Measurements, config: Config, findings: Findings, derivation: Derive
 ) -> Derivation | None:
     try:
-        return derivation(measurements, config)
+        derived = derivation(measurements, config)
+        if config.output.replicates:
+            _ = derived.replicates  # made here, so that what they lack is said here, too
+        return derived
     except (SynthError, ValueError, ArithmeticError) as error:
         reason = " ".join(str(error).split())
         findings.found.append(f"the rows cannot be rebuilt from the measurements: {reason}")
