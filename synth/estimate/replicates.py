@@ -176,7 +176,8 @@ class _Redrawing:
         return self.seen(self._fitted.afresh(self._measured(seed), seed).round(seed), seed)
 
     def _measured(self, seed: int) -> Measurements:
-        generator = np.random.Generator(np.random.Philox(seed))
+        # far along the stream of the seed, whose first numbers round the counts
+        generator = np.random.Generator(np.random.Philox(seed).jumped())
         pairs = zip(self._measurements.tables, self._sums, strict=True)
         tables = tuple(self._again(generator, table, sums) for table, sums in pairs)
         return replace(self._measurements, tables=tables)
