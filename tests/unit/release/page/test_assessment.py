@@ -48,6 +48,7 @@ def test_the_figures_are_those_of_the_budget(released):
     assert f"probability {at_most(0.731059)} at most" in words
     assert "change by a factor of at most 7.39 (epsilon counts twice" in words
     assert "Delta is 0" in words
+    assert "but for" not in words
     assert "A person with several records is protected less" in words
     assert "Is one record one person?" in words
 
@@ -71,6 +72,9 @@ def test_delta_is_told_where_there_is_one(several):
     words = words_of(several)
     assert "delta = 0.000000001 is the term added" in words
     assert "w + delta" in words
+    assert "times, but for delta" in words
+    assert "in either direction, unless what delta allows for happens." in words
+    assert "at most by all of them, but for a delta of " in words
 
 
 def test_who_approved_is_told(released):
