@@ -100,9 +100,11 @@ function conditionForm(column) {
   }
   const bins = labels.map((_, code) => code).filter((code) => code !== missing);
   if (ordered && bins.length > FEW_LABELS) {
-    const ends = [Math.min(...chosen), Math.max(...chosen)];
+    const chosenBins = bins.filter((code) => chosen.has(code));
+    const ends = [chosenBins[0], chosenBins.at(-1)];
     const range = (end) => element("select", { id: `end-${column}-${end}`, onchange: (event) => {
-      const other = Number.isFinite(ends[1 - end]) ? ends[1 - end] : Number(event.target.value);
+      if (!event.target.value) return;
+      const other = ends[1 - end] ?? Number(event.target.value);
       const [low, high] = [Number(event.target.value), other].sort((a, b) => a - b);
       setCodes(column, bins.filter((code) => low <= code && code <= high), event.target.id);
     } }, ...options([["", "choose"], ...bins.map((code) => [String(code), labels[code]])], String(ends[end])));

@@ -164,6 +164,23 @@ def test_the_form_makes_the_question_that_its_link_makes_again(released, hierarc
     assert f"between {low:,} and {high:,}" in text_of(browser, "#sentence")
 
 
+def test_a_range_of_an_ordered_column_is_two_choices(released, browser):
+    years = {"name": "years", "type": "integer", "minimum": 0, "maximum": 19, "missing": ["?"]}
+    made = released(domain=[years | {"out_of_domain": "missing", "source": "test"}])
+    settled(browser, made, "#where.years=missing")
+    browser.evaluate(
+        """(() => {
+            for (const [end, value] of [[0, "7"], [1, "9"], [0, ""]]) {
+                const field = document.getElementById(`end-0-${end}`);
+                field.value = value;
+                field.dispatchEvent(new Event("change"));
+            }
+        })()"""
+    )
+    assert browser.evaluate("[...question.conditions]") == [[0, [7, 8, 9]]]
+    assert "years in {7, 8, 9}" in text_of(browser, "#command")
+
+
 def test_a_link_to_what_is_not_there_is_told(released, browser):
     settled(browser, released(), "#where.nobody=1&where.age=400&by=sex")
     assert "nobody=1" in text_of(browser, "#notes")
