@@ -5,13 +5,14 @@ of its published law from a public seed; estimate and rounding follow as in the 
 much the counts of such replicates differ from the published ones tells how far these are from the
 true ones: the noise is of the same law, and what the fit gets wrong of a table it gets wrong again.
 
-Each replicate starts from where the fit of the release ended and keeps what that learnt of the
-spreads of its interactions; where rows were drawn, the published ones are weighted anew. That is
-quick, and leaves out a part of what other noise would have changed. The published table also
-resembles what the estimator expects more than the true one does. So replicates differ less from it
+Each replicate of a small universe is estimated from nothing. Any other starts from where the fit of
+the release ended and keeps what that learnt of the spreads of its interactions; where rows were
+drawn, the published ones are weighted anew. That is quick, and leaves out a part of what other
+noise would have changed. The published table also resembles what the estimator expects more than
+the true one does. So replicates differ less from it
 than it does from the truth, and their squares are enlarged by one factor, a product of two ratios:
 
-**Afresh.** For the first replicates the estimate is also made from nothing. The first ratio is that
+**Afresh.** Of the first of these the estimate is also made from nothing. The first ratio is that
 of |p_r - p|^2 from nothing and from the end of the release, p the published counts of a measured
 table and p_r those of the replicate. Only what contrasts at most three columns counts (in an
 orthonormal basis of each table), added up over the tables in units of their noise: that is what
@@ -60,6 +61,9 @@ Floats = NDArray[np.float64]
 USUAL, KNOWN_TO = 1.8, 0.5
 """What the second ratio is before anything is seen, and its standard deviation then; from tables
 whose truth is known (docs/benchmarks.md)."""
+QUICK_CELLS = 10_000
+"""Up to so many cells, all of them held, every replicate is estimated from nothing. How much a fit
+smooths depends on the noise, too; one that starts from another smooths as that did."""
 CELLS_AFRESH = 120_000
 """So many cells of the universe are estimated from nothing, or all of them once."""
 LOW_ORDER = 3
@@ -99,21 +103,25 @@ def replicates_of(
     """
     redrawing = _Redrawing(fitted, published, measurements, config.universe)
     found: list[Counts] = []
-    number = max(1, min(len(seeds), CELLS_AFRESH // config.universe.size))
+    is_quick = isinstance(fitted, WholeEstimate) and config.universe.size <= QUICK_CELLS
+    first = seeds[: max(1, CELLS_AFRESH // config.universe.size)]
     threads = default_threads() if redrawing.is_single_threaded else 1
     with ThreadPoolExecutor(threads) as pool:
-        for counts in pool.map(redrawing.replicate, seeds):
+        for counts in pool.map(redrawing.afresh if is_quick else redrawing.again, seeds):
             found.append(counts)
             progress.advance(len(found), len(seeds), "replicates")
-        seen = [redrawing.seen(*each) for each in zip(found[:number], seeds, strict=False)]
-        afresh = list(pool.map(redrawing.afresh, seeds[:number]))
+        afresh = found[: len(first)] if is_quick else pool.map(redrawing.afresh, first)
+        seen = [
+            [redrawing.seen(*each) for each in zip(counts, first, strict=True)]
+            for counts in (found[: len(first)], afresh)
+        ]
     columns = _all_cells([published, *found], config.universe.shape)
     shape = config.universe.shape
     return Replicates(
         columns,
         published.at(columns, shape),
         tuple(_narrow(counts.at(columns, shape)) for counts in found),
-        redrawing.factor(seen, afresh),
+        redrawing.factor(*seen),
     )
 
 
@@ -167,13 +175,13 @@ class _Redrawing:
             and (fitted.end is None or fitted.end.classes is None)
         )
 
-    def replicate(self, seed: int) -> Counts:
-        """One replicate."""
+    def again(self, seed: int) -> Counts:
+        """A replicate whose estimate starts from that of the release."""
         return self._fitted.again(self._measured(seed), self._published).round(seed)
 
-    def afresh(self, seed: int) -> _Seen:
-        """How the replicate would differ, had its estimate been made from nothing."""
-        return self.seen(self._fitted.afresh(self._measured(seed), seed).round(seed), seed)
+    def afresh(self, seed: int) -> Counts:
+        """A replicate whose estimate is made from nothing."""
+        return self._fitted.afresh(self._measured(seed), seed).round(seed)
 
     def _measured(self, seed: int) -> Measurements:
         # far along the stream of the seed, whose first numbers round the counts

@@ -10,6 +10,7 @@ from synth.domain import Attribute, Conjunction, PublicTotal, Universe
 from synth.estimate import estimate, replicates, replicates_of
 from synth.estimate.blocks.estimate import estimate_blocks
 from synth.estimate.listed.estimate import estimate_listed
+from synth.estimate.whole.estimate import WholeEstimate
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 from tests.unit.estimate.conftest import (
@@ -153,3 +154,19 @@ def test_a_total_of_all_records_holds_where_rows_are_drawn():
     fitted = estimate_listed(measurements, config, seed=3)
     found = replicates_of(fitted, fitted.round(5), measurements, config, seeds=SEEDS)
     assert [int(counts.sum()) for counts in found.counts] == [1500] * 3
+
+
+def test_small_universes_are_estimated_from_nothing(monkeypatch):
+    """How much the fit smooths is then as random as it is in a release."""
+    config = make_config(SHAPE, epsilon=Fraction(1))
+    measurements = make_measurements(config, draw_table(SHAPE, 2000, 1), epsilon=Fraction(1))
+    arguments = published(config, measurements)
+
+    def start_again(*_: object) -> None:
+        raise AssertionError("started from the release")
+
+    monkeypatch.setattr(WholeEstimate, "again", start_again)
+    assert len(replicates_of(*arguments, seeds=SEEDS).counts) == len(SEEDS)
+    monkeypatch.setattr(replicates, "QUICK_CELLS", 0)
+    with pytest.raises(AssertionError, match="started from the release"):
+        replicates_of(*arguments, seeds=SEEDS)
