@@ -10,6 +10,9 @@ import typer
 from synth.cli.exit_code import command_log, print_json, time_limit
 from synth.cli.options import AsJson, LogJson, Timeout
 
+MOST_REASONS = 10
+"""Of so many intervals the table says why they are not to be trusted."""
+
 if TYPE_CHECKING:
     from synth.reading import Answer
 
@@ -132,6 +135,11 @@ def _render(answers: list[Answer], level: float) -> None:
                 f"{_shown(answer.highest, answer)} wherever in their bins the values lie.",
                 soft_wrap=True,
             )
+    doubtful = [answer for answer in answers if answer.reason]
+    for answer in doubtful[:MOST_REASONS]:
+        console.print(f"Do not rely on {answer.query}: {answer.reason}.", soft_wrap=True)
+    if len(doubtful) > MOST_REASONS:
+        console.print(f"Nor on {len(doubtful) - MOST_REASONS:,} more (--json has the reasons).")
     outside = sum(answer.is_outside for answer in answers)
     if outside:
         console.print(

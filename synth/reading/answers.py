@@ -27,8 +27,19 @@ from synth.reading.replicate_quantities import ReplicateQuantities
 
 Way = Literal["measured", "replicates"]
 Method = Literal["auto", "measured", "replicates", "both"]
-Cell = tuple[float, float, int, int]
-COLUMNS = ("estimate", "published", "low", "high", "method", "sd", "kind", "lowest", "highest")
+Cell = tuple[float, float, int, int, str]
+COLUMNS = (
+    "estimate",
+    "published",
+    "low",
+    "high",
+    "method",
+    "sd",
+    "kind",
+    "lowest",
+    "highest",
+    "reason",
+)
 LARGEST_MARGINAL = 100_000
 HELD_CELLS = 1 << 20
 """Tables of sums of so many cells at most are kept, for queries over the same columns."""
@@ -45,7 +56,8 @@ class Answer:
     does not exist: nothing to divide by, or an end that nothing bounds. `sd` is the standard
     deviation of the noise in the estimate, or the standard error from replicates; None for what is
     measured and no count. `lowest` and `highest` are the ends for a mean wherever in their bins
-    the values lie; None for anything else.
+    the values lie; None for anything else. `reason` says why an interval from replicates is not to
+    be trusted, by the rule of `synth.infer`; empty if it is.
     """
 
     query: str
@@ -58,6 +70,7 @@ class Answer:
     kind: Kind
     lowest: float | None = None
     highest: float | None = None
+    reason: str = ""
 
     @property
     def is_outside(self) -> bool:
@@ -119,7 +132,8 @@ class Answering:
             has_gaps = bool(np.isnan(table.estimates).any())
             measured = self._cells(table, names)
         if method == "both" or (has_gaps and self._may_use_replicates(method)):
-            replicates = self._cells(self._replicates.marginal(names, level=level), names)
+            table = self._replicates.marginal(names, level=level)
+            replicates = self._cells(table, names, self._replicates.reasons(names))
         for query in queries:
             cells: list[tuple[Way, Cell]] = []
             if measured is not None:
@@ -134,8 +148,8 @@ class Answering:
                     cells.append(("replicates", cell))
             published = self.published(query.where)
             yield [
-                Answer(query.text, estimate, published, low, high, way, sd, "count")
-                for way, (estimate, sd, low, high) in cells
+                Answer(query.text, estimate, published, low, high, way, sd, "count", reason=reason)
+                for way, (estimate, sd, low, high, reason) in cells
             ]
 
     def _may_use_replicates(self, method: Method) -> bool:
@@ -146,11 +160,18 @@ class Answering:
     def _has_replicates(self) -> bool:
         return "replicates" in self._release.manifest["post_processing"]
 
-    def _cells(self, table: MarginalIntervals, names: Sequence[str]) -> Iterator[Cell]:
-        """Estimate, standard deviation and ends of every cell, with the axes in this order."""
+    def _cells(
+        self,
+        table: MarginalIntervals,
+        names: Sequence[str],
+        reasons: NDArray[np.object_] | None = None,
+    ) -> Iterator[Cell]:
+        """Estimate, deviation, ends and reason of every cell, with the axes in this order."""
+        if reasons is None:
+            reasons = np.full(table.lows.shape, "", dtype=object)
         in_order = [name for name in self._release.config.universe.names if name in names]
         axes = [in_order.index(name) for name in names]
-        columns = (table.estimates, table.sds, table.lows, table.highs)
+        columns = (table.estimates, table.sds, table.lows, table.highs, reasons)
         return zip(*(each.transpose(axes).ravel().tolist() for each in columns), strict=True)
 
     def _unanswered(self, quantity: Quantity) -> QueryError:
@@ -192,7 +213,17 @@ def _answer(quantity: Quantity, known: Known, published: float | None, way: Way)
     low, high, lowest, highest = map(_number, ends)
     sd, kind = _finite(known.sd), quantity.kind
     return Answer(
-        quantity.text, known.estimate, published, low, high, way, sd, kind, lowest, highest
+        quantity.text,
+        known.estimate,
+        published,
+        low,
+        high,
+        way,
+        sd,
+        kind,
+        lowest,
+        highest,
+        known.reason,
     )
 
 
@@ -270,7 +301,7 @@ def intervals(
     else of the counts, between two groups. Nothing asked for: all records.
 
     One row per quantity and method, indexed by its text, with the columns `estimate`, `published`,
-    `low`, `high`, `method`, `sd`, `kind`, `lowest` and `highest`: see `Answer`.
+    `low`, `high`, `method`, `sd`, `kind`, `lowest`, `highest` and `reason`: see `Answer`.
 
     Privacy: reads the release folder only; no budget is spent.
     Raises: QueryError for a query that cannot be read or answered; VerificationError for a folder

@@ -33,13 +33,15 @@ class Known:
 
     `estimate` is None where noise leaves nothing to divide by; an end is infinite where nothing
     bounds it. `sd` is known for counts alone. `anywhere` is the interval that holds wherever in
-    their bins the values lie; None where no values in bins matter.
+    their bins the values lie; None where no values in bins matter. `reason` says why the interval
+    is not to be trusted; empty if it is.
     """
 
     estimate: float | None
     ends: Range
     sd: float | None = None
     anywhere: Range | None = None
+    reason: str = ""
 
 
 class MeasuredQuantities:

@@ -220,6 +220,34 @@ def value(quantity: Quantity, count: CountOf) -> NDArray[np.float64]:
             return _quotient(first, second) if quantity.operation == "ratio" else first - second
 
 
+def records(quantity: Quantity, count: CountOf) -> NDArray[np.float64]:
+    """How many records the quantity rests on: of a share those of its rarer side."""
+    match quantity:
+        case Count():
+            return count(quantity.query.where)
+        case Share():
+            part = count(quantity.part)
+            return np.minimum(part, count(quantity.whole) - part)
+        case Mean():
+            return count(quantity.known)
+        case Comparison():
+            first, second = quantity.first, quantity.second
+            return np.minimum(records(first, count), records(second, count))
+
+
+def columns(quantity: Quantity) -> set[str]:
+    """The columns that the quantity is about."""
+    match quantity:
+        case Count():
+            return set(quantity.query.where.codes)
+        case Share():
+            return set(quantity.part.codes)
+        case Mean():
+            return {quantity.attribute.name, *quantity.within.codes}
+        case Comparison():
+            return columns(quantity.first) | columns(quantity.second)
+
+
 def _quotient(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
     found: NDArray[np.float64] = np.full(np.shape(one), np.nan)
     return np.divide(one, other, out=found, where=other != 0)

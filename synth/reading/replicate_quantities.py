@@ -19,7 +19,7 @@ from synth.domain.counts import inside
 from synth.errors import QueryError
 from synth.measurements.intervals import Ends, MarginalIntervals, inside_public_bounds
 from synth.reading.measured_quantities import Known
-from synth.reading.quantities import Comparison, Count, Mean, Quantity, value
+from synth.reading.quantities import Comparison, Count, Mean, Quantity, columns, records, value
 from synth.reading.release import Release
 
 Floats = NDArray[np.float64]
@@ -36,32 +36,52 @@ class ReplicateQuantities:
         self._config = release.config
         self._table = release.weights.table
         self._factor = release.weights.factor
+        self._rule = release.weights.rule
 
     def of(self, quantity: Quantity, *, level: float) -> Known:
         """The quantity, with an interval of about this level. Raises: QueryError."""
         values = value(quantity, self._counts)
         sd = float(self._sd(values))
+        reason = self._rule.reason(
+            self._table.reduced(columns(quantity)),
+            values=values,
+            records=records(quantity, self._counts),
+            factor=self._factor,
+        )
         if isinstance(quantity, Count):
-            ends = self._count_ends(quantity.query.where, level)
-            return Known(float(values[0]), ends, sd)
+            ends: tuple[float, float] = self._count_ends(quantity.query.where, level)
+            return Known(float(values[0]), ends, sd, reason=reason)
         if not math.isfinite(sd):  # in some replicate there is nothing to divide by
-            return Known(_finite(values[0]), (-math.inf, math.inf))
+            return Known(_finite(values[0]), (-math.inf, math.inf), reason=reason)
         width = self._reach(level) * sd
         least, most = _possible(quantity)
-        low, high = float(values[0]) - width, float(values[0]) + width
-        return Known(float(values[0]), (max(low, least), min(high, most)), sd)
+        ends = max(float(values[0]) - width, least), min(float(values[0]) + width, most)
+        return Known(float(values[0]), ends, sd, reason=reason)
 
     def marginal(self, names: Sequence[str], *, level: float) -> MarginalIntervals:
         """What `of` says of the count of every cell of the table over some columns."""
+        in_order, counts = self._marginal_counts(names)
+        lows, highs = self._inside_wholes(counts, 1, level)
+        found = MarginalIntervals(counts[0], self._sd(counts), lows, highs)
+        return found.inside_public_bounds(in_order, self._config)
+
+    def reasons(self, names: Sequence[str]) -> NDArray[np.object_]:
+        """Why the interval of each cell of that table is not to be trusted; empty if it is."""
+        _, counts = self._marginal_counts(names)
+        found = np.full(counts.shape[1:], self._rule.of_columns(self._table.reduced(names)), object)
+        for place in np.ndindex(found.shape):
+            values = counts[:, *place]
+            found[place] = found[place] or self._rule.of_values(values, values, self._factor)
+        return found
+
+    def _marginal_counts(self, names: Sequence[str]) -> tuple[list[str], Floats]:
+        """Columns in universe order, and the counts of their table, with an axis for replicates."""
         universe = self._config.universe
         axes = [axis for axis, name in enumerate(universe.names) if name in names]
         shape = tuple(universe.shape[axis] for axis in axes)
         places = np.ravel_multi_index([self._table.codes[axis] for axis in axes], shape)
         counts = self._added_up(places, math.prod(shape)).reshape(-1, *shape)
-        lows, highs = self._inside_wholes(counts, 1, level)
-        columns = [universe.names[axis] for axis in axes]
-        found = MarginalIntervals(counts[0], self._sd(counts), lows, highs)
-        return found.inside_public_bounds(columns, self._config)
+        return [universe.names[axis] for axis in axes], counts
 
     def _inside_wholes(self, counts: Floats, axis: int, level: float) -> Ends:
         """The smallest ends of each cell and its wholes, axes from `axis` on left out or not."""

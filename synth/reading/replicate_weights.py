@@ -59,13 +59,17 @@ class Rule:
         replicate, NaN where it does not exist; `records`, of the same length, are the records that
         they rest on.
         """
-        asked = frozenset(table.universe.names)
         lost = int(np.isnan(values[1:]).sum())
         if lost:
             return (
                 f"in {lost} of {len(values) - 1} replicates it does not exist: "
                 "its groups are too small for the noise"
             )
+        return self.of_columns(table) or self.of_values(values, records, factor)
+
+    def of_columns(self, table: WeightedTable) -> str:
+        """Why no statistic of the columns of this table is to be trusted."""
+        asked = frozenset(table.universe.names)
         cells = math.prod(table.universe.shape)
         variances = [
             variance * held / cells for names, held, variance in self.together if asked <= names
@@ -87,6 +91,10 @@ class Rule:
                 f"a typical count over its columns is {typical:,.0f}, measured to within "
                 f"{half_width:,.0f}: how they go together may have been smoothed away"
             )
+        return ""
+
+    def of_values(self, values: Floats, records: Floats, factor: float) -> str:
+        """Why what has these values is not to be trusted, whatever its columns are."""
         noise = math.sqrt(factor * float(np.mean((records[1:] - records[0]) ** 2)))
         if records[0] < LEAST_OVER_NOISE * noise:
             return (

@@ -13,6 +13,8 @@ from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.reading import Asked, answer_all
+from synth.reading.replicate_weights import Rule
+from synth.reading.weighted_table import WeightedTable
 
 UNIVERSE = Universe(
     tuple(
@@ -36,7 +38,9 @@ def release(*, replicates):
         cell_counts=Counts.of_all(counts, UNIVERSE.shape),
         manifest={"post_processing": {"replicates": {}} if replicates else {}},
         weights=SimpleNamespace(
-            table=SimpleNamespace(codes=codes, weights=every.astype(float)), factor=1.0
+            table=WeightedTable(UNIVERSE, codes, every.astype(float)),
+            factor=1.0,
+            rule=Rule.of(measurements.tables, calibrated_columns=2, largest_shift=0.5),
         ),
     )
     made.kept = lambda make: make(made)
@@ -53,7 +57,7 @@ def test_cells_of_a_table_are_answered_as_one_by_one(method):
     for answer, alone in zip(at_once, one_by_one, strict=True):
         assert answer.query.replace('"', "") == alone.query
         assert answer.sd == pytest.approx(alone.sd)
-        for name in ("estimate", "published", "low", "high", "method", "kind"):
+        for name in ("estimate", "published", "low", "high", "method", "kind", "reason"):
             assert getattr(answer, name) == getattr(alone, name)
 
 
@@ -64,6 +68,9 @@ def test_replicates_answer_what_no_table_does():
     asked = Asked(shares=["a=x"], difference=("c=x", "c=y"))
     (answer,) = answer_all(opened, asked=asked)
     assert (answer.method, answer.kind) == ("replicates", "difference")
+    assert "no noisy table holds a, c together" in answer.reason
+    for answer in answer_all(opened, marginal="a,c"):
+        assert "no noisy table holds a, c together" in answer.reason
 
 
 @pytest.mark.parametrize(

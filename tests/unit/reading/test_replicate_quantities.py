@@ -13,6 +13,8 @@ from synth.errors import QueryError
 from synth.reading.quantities import Asked, Count
 from synth.reading.queries import parse_query, query_of
 from synth.reading.replicate_quantities import MOST_CONDITIONS, ReplicateQuantities
+from synth.reading.replicate_weights import Rule
+from synth.reading.weighted_table import WeightedTable
 
 UNIVERSE = Universe(
     (
@@ -30,9 +32,10 @@ def replicates(generator, *, universe=UNIVERSE, mean=3.0, totals=()):
     weights = np.stack([truth, *(generator.poisson(truth + 0.5) for _ in range(NUMBER))])
     lines = np.flatnonzero(weights.any(axis=0))
     codes = np.stack(np.unravel_index(lines, universe.shape))
-    table = SimpleNamespace(codes=codes, weights=weights[:, lines].astype(float))
+    table = WeightedTable(universe, codes, weights[:, lines].astype(float))
     config = SimpleNamespace(universe=universe, public_totals=totals)
-    weights_of = SimpleNamespace(table=table, factor=FACTOR)
+    rule = Rule(((frozenset(universe.names), universe.size, 1e-6),), 2, 0.5)
+    weights_of = SimpleNamespace(table=table, factor=FACTOR, rule=rule)
     release = SimpleNamespace(config=config, weights=weights_of)
     return ReplicateQuantities(release), weights.reshape(-1, *universe.shape).astype(float)
 
@@ -76,6 +79,9 @@ def test_intervals_stay_where_a_quantity_can_be():
         assert 0 <= low <= high <= most
     nothing = known.of(quantity_of(shares=["sex=f"], within="town=a, age is missing"), level=0.9)
     assert nothing.ends == (-math.inf, math.inf)
+    assert "replicates it does not exist" in nothing.reason
+    three = known.of(quantity_of(ratio=("town=a, sex=f", "age=0")), level=0.9)
+    assert "calibrated for 2" in three.reason or "does not exist" in three.reason
 
 
 def test_a_count_without_wholes_is_its_own_interval():
@@ -116,7 +122,7 @@ def test_parts_lie_inside_their_wholes():
 def test_a_marginal_is_what_its_cells_are_one_by_one(names):
     total = PublicTotal(Conjunction({"town": (2,)}), 9, "a register")
     known, _ = replicates(np.random.default_rng(4), totals=[total])
-    table = known.marginal(names, level=0.9)
+    table, reasons = known.marginal(names, level=0.9), known.reasons(names)
     in_order = [name for name in UNIVERSE.names if name in names]
     for place in np.ndindex(table.lows.shape):
         codes = dict(zip(in_order, ((code,) for code in place), strict=True))
@@ -124,6 +130,8 @@ def test_a_marginal_is_what_its_cells_are_one_by_one(names):
         assert found.estimate == table.estimates[place]
         assert found.sd == pytest.approx(table.sds[place])
         assert found.ends == (table.lows[place], table.highs[place])
+        assert found.reason == reasons[place]
+    assert bool(reasons.all()) == (len(names) > 2), "calibrated for two columns"
 
 
 def test_more_conditions_than_are_held_at_once_are_refused():
