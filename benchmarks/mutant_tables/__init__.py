@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import accounting, curator, ledger, lists, look, noise, verification
+from . import accounting, curator, ledger, lists, look, noise, replicates, verification
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -12,6 +12,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *curator.MUTANTS,
     *ledger.MUTANTS,
     *look.MUTANTS,
+    *replicates.MUTANTS,
     *verification.MUTANTS,
 )
 

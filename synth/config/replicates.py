@@ -15,7 +15,7 @@ REPLICATE = "release_replicate_"
 
 _TAKEN = re.compile(rf"{COUNT}|{REPLICATE}[0-9]+")
 
-MOST_COUNTS = 1 << 28
+MOST_COUNTS = 1 << 31
 """Of the release and all replicates together, in every cell of a universe that is passed over.
 Where rows are drawn, replicates have no more cells than the release has rows."""
 

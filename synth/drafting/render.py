@@ -76,6 +76,7 @@ strategy: auto
 
 output:
   directory: OUTPUTS
+  replicates: 40                   # the counts on other noise, for standard errors; costs no budget
 """
 
 
