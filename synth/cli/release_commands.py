@@ -121,7 +121,9 @@ def _render(answers: list[Answer], level: float) -> None:
     for answer in answers:
         numbers = (answer.estimate, answer.published, answer.low, answer.high)
         estimate, published, low, high = (_shown(number, answer) for number in numbers)
-        sd = "" if answer.sd is None else f"{answer.sd:,.1f}"
+        sd = ""
+        if answer.sd is not None:
+            sd = f"{answer.sd:,.1f}" if answer.kind == "count" else f"{answer.sd:,.2g}"
         table.add_row(answer.query, estimate, published, f"{low} to {high}", sd, answer.method)
     console = Console(markup=False, highlight=False)
     console.print(table)

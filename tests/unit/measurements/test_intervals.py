@@ -165,6 +165,13 @@ def test_a_published_count_outside_of_its_interval_is_explained(capsys):
     assert "1 published number lies outside of its interval" in capsys.readouterr().out
 
 
+def test_shares_and_reasons_are_shown_with_their_digits(capsys):
+    of = ("replicates", 0.00213, "share")
+    _render([Answer("share of a", 0.1088, 0.1088, 0.105, None, *of, reason="too few")], 0.95)
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in ("0.1088", "0.105 to ?", "0.0021", "share of a: too few."))
+
+
 def test_a_marginal_is_what_its_cells_are_one_by_one():
     """With cells that are impossible, codes that a coarse table cuts and not, and a known total."""
     half = HierarchyLevel("half", (0, 0, 1, 2), ("x", "2", "3"))
