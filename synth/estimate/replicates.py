@@ -56,6 +56,9 @@ from synth.estimate.whole.model import MODEST_SIZE
 from synth.measurements import MeasuredTable, Measurements
 
 Ints = NDArray[np.int64]
+Columns = tuple[NDArray[Any], ...]
+_Held = tuple[Columns, NDArray[Any]]
+"""A replicate: cells, which many of them share, and the count of each in few bytes."""
 Floats = NDArray[np.float64]
 
 USUAL, KNOWN_TO = 1.8, 0.5
@@ -102,25 +105,36 @@ def replicates_of(
     the number of threads.
     """
     redrawing = _Redrawing(fitted, published, measurements, config.universe)
-    found: list[Counts] = []
+    shape = config.universe.shape
+    columns, held = published.columns, list[_Held]()
     is_quick = isinstance(fitted, WholeEstimate) and config.universe.size <= QUICK_CELLS
+    made = redrawing.afresh if is_quick else redrawing.again
+
+    def replicate(seed: int) -> _Held:
+        counts = made(seed)
+        cells = _joined(published.columns, counts.columns, shape)
+        return cells, _narrow(counts.at(cells, shape))
+
     first = seeds[: max(1, CELLS_AFRESH // config.universe.size)]
     threads = default_threads() if redrawing.is_single_threaded else 1
     with ThreadPoolExecutor(threads) as pool:
-        for counts in pool.map(redrawing.afresh if is_quick else redrawing.again, seeds):
-            found.append(counts)
-            progress.advance(len(found), len(seeds), "replicates")
-        afresh = found[: len(first)] if is_quick else pool.map(redrawing.afresh, first)
+        for cells, counts in pool.map(replicate, seeds):
+            columns = _joined(columns, cells, shape)
+            held.append((cells, counts))
+            progress.advance(len(held), len(seeds), "replicates")
+        found = [Counts(cells, counts.astype(np.int64)) for cells, counts in held[: len(first)]]
+        afresh = found if is_quick else pool.map(redrawing.afresh, first)
         seen = [
             [redrawing.seen(*each) for each in zip(counts, first, strict=True)]
-            for counts in (found[: len(first)], afresh)
+            for counts in (found, afresh)
         ]
-    columns = _all_cells([published, *found], config.universe.shape)
-    shape = config.universe.shape
     return Replicates(
         columns,
         published.at(columns, shape),
-        tuple(_narrow(counts.at(columns, shape)) for counts in found),
+        tuple(
+            counts if cells is columns else _narrow(Counts(cells, counts).at(columns, shape))
+            for cells, counts in held
+        ),
         redrawing.factor(*seen),
     )
 
@@ -130,21 +144,17 @@ def _narrow(counts: Ints) -> NDArray[Any]:
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
-def _all_cells(every: Sequence[Counts], shape: Sequence[int]) -> tuple[NDArray[Any], ...]:
-    """The cells that any of these counts fills, ascending, each once."""
-    columns = every[0].columns
-    for counts in every[1:]:
-        places = find_cells(cell_words(columns, shape), cell_words(counts.columns, shape))
-        if (places >= 0).all():
-            continue
-        new = places < 0
-        joined = [
-            np.concatenate([known, own[new].astype(known.dtype)])
-            for known, own in zip(columns, counts.columns, strict=True)
-        ]
-        order = cell_order(cell_words(joined, shape))
-        columns = tuple(column[order] for column in joined)
-    return columns
+def _joined(columns: Columns, more: Columns, shape: Sequence[int]) -> Columns:
+    """Cells and those that are new among some more, ascending, each once; the same if none is."""
+    new = find_cells(cell_words(columns, shape), cell_words(more, shape)) < 0
+    if not new.any():
+        return columns
+    joined = [
+        np.concatenate([known, own[new].astype(known.dtype)])
+        for known, own in zip(columns, more, strict=True)
+    ]
+    order = cell_order(cell_words(joined, shape))
+    return tuple(column[order] for column in joined)
 
 
 @dataclass(frozen=True)

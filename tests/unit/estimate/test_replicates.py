@@ -1,5 +1,6 @@
 """Replicates: the same law of noise, rules that hold in each, and nothing else that decides."""
 
+import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, Conjunction, PublicTotal, Universe
+from synth.domain.counts import Counts
 from synth.estimate import estimate, replicates, replicates_of
 from synth.estimate.blocks.estimate import estimate_blocks
 from synth.estimate.listed.estimate import estimate_listed
@@ -18,6 +20,7 @@ from tests.unit.estimate.conftest import (
     draw_table,
     make_config,
     make_measurements,
+    make_universe,
     measure,
 )
 
@@ -170,3 +173,37 @@ def test_small_universes_are_estimated_from_nothing(monkeypatch):
     monkeypatch.setattr(replicates, "QUICK_CELLS", 0)
     with pytest.raises(AssertionError, match="started from the release"):
         replicates_of(*arguments, seeds=SEEDS)
+
+
+class Unchanged:
+    """An estimate of many columns that every noise leaves as it is."""
+
+    def __init__(self, counts):
+        self.counts = counts
+
+    def again(self, *_):
+        return self
+
+    afresh = again
+
+    def round(self, _):
+        return Counts(tuple(codes.copy() for codes in self.counts.columns), self.counts.values)
+
+
+def test_of_a_replicate_one_number_per_line_is_kept_where_it_has_no_new_cells():
+    lines, columns = 20_000, 30
+    shape = (10,) * columns
+    config = make_config(shape)
+    table = measure(make_universe((10,)), ("a0",), np.full(10, lines // 10), epsilon=Fraction(1))
+    codes = [np.arange(lines) // 10 ** min(place, 9) % 10 for place in range(columns)]
+    cells = tuple(each.astype(np.uint8) for each in reversed(codes))
+    counts = Counts(cells, np.full(lines, 2))
+    made = Measurements("t", "0" * 64, (table,))
+    peaks = []
+    for number in (2, 42):
+        tracemalloc.start()
+        found = replicates_of(Unchanged(counts), counts, made, config, seeds=range(number))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(found.counts) == number
+    assert peaks[1] - peaks[0] < 40 * 5 * lines, peaks
