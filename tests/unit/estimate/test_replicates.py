@@ -115,6 +115,7 @@ def test_full_cells_vary_by_the_noise_of_their_law():
     variance = measurements.tables[0].variance
     # 1,200 squares of a Laplace law, whose relative variance is 5: six standard errors
     assert (apart**2).mean() == pytest.approx(variance, rel=6 * (5 / apart.size) ** 0.5)
+    assert abs(apart.mean()) < 6 * (variance / apart.size) ** 0.5
     together = np.corrcoef(apart.T)[np.triu_indices(6, 1)]
     assert np.abs(together).max() < 6 / 200**0.5
 
