@@ -304,9 +304,9 @@ function budgetFindings({ manifest }) {
   const { events, selections, look, total, ledger } = manifest.accounting;
   const of = (budget, which) => Fraction.of(budget[which].fraction);
   const findings = [];
-  if (manifest.configuration.privacy) {
-    const promised = Fraction.of(manifest.configuration.privacy.epsilon);
-    if (of(total, "epsilon").isAbove(promised)) findings.push("more epsilon was spent than the configuration promises");
+  for (const which of ["epsilon", "delta"]) {
+    const promised = Fraction.of(manifest.configuration.privacy[which]);
+    if (of(total, which).isAbove(promised)) findings.push(`more ${which} was spent than the configuration promises`);
   }
   const parts = [...events, ...selections, ...(look ? [look] : [])];
   const isPure = parts.every(({ epsilon }) => epsilon) && of(total, "delta").top === 0n;

@@ -251,6 +251,14 @@ TAMPERINGS = {
         changed_manifest("accounting", "total", "epsilon", value=budget("2/1")),
         "more epsilon was spent than the configuration promises",
     ),
+    "a larger delta": (
+        changed_manifest("accounting", "total", "delta", value=budget("1/1000")),
+        "more delta was spent than the configuration promises",
+    ),
+    "no promise": (
+        changed_manifest("configuration", "privacy", value=None),
+        "cannot be read",
+    ),
     "a noisy count in words": (changed_table, "is not what this page holds"),
     "a page with another program": (changed_page, "explore.html: holds other programs"),
 }
