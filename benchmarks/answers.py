@@ -47,6 +47,8 @@ def questions(release: Release) -> Iterator[tuple[str, list[str]]]:
     yield "one condition", ["--query", conditions[0]]
     yield f"{len(conditions)} conditions", ["--query", ", ".join(conditions)]
     yield f"marginal of {len(names)} columns", ["--marginal", ",".join(names)]
+    if len(columns) < 2:
+        return
     yield "share", ["--share", conditions[0], "--within", conditions[1]]
     other = f"{written(columns[1].name)}={written(columns[1].label(1))}"
     yield "difference", ["--share", conditions[0], "--difference", conditions[1], other]
