@@ -23,15 +23,18 @@ TABLES = "tables"
 
 MOST_CELLS = 10_000
 """A table of more cells has no file."""
+LONGEST_LABELS = 1_000
+"""Bytes of the longest labels of a line together: so no file is too large to be verified."""
 MOST_FILES = 200
 MOST_LINES = 200_000
 """Of all files together, without their headers."""
 
 RULE = (
-    f"every measured table of at most {MOST_CELLS:,} cells, those of the fewest columns first and "
-    f"otherwise in their order, up to {MOST_FILES} tables or {MOST_LINES:,} cells together; none "
-    "of those that list only the cells above a threshold, because sums over such a list are too "
-    "large. All of them are in measurements.parquet"
+    f"every measured table of at most {MOST_CELLS:,} cells and labels of at most "
+    f"{LONGEST_LABELS:,} bytes a line, those of the fewest columns first and otherwise in their "
+    f"order, up to {MOST_FILES} tables or {MOST_LINES:,} cells together; none of those that list "
+    "only the cells above a threshold, because sums over such a list are too large. All of them "
+    "are in measurements.parquet"
 )
 
 DIGITS = 6
@@ -76,13 +79,15 @@ class NoisyTable:
 def noisy_tables(measurements: Measurements, universe: Universe) -> list[NoisyTable]:
     """The tables that have a file, in the order of their numbers: what `RULE` says.
 
-    Privacy: a function of what was measured, by the number of cells and columns alone.
+    Privacy: a function of what was measured and of the declared domain, never of a count.
     """
     tables = measurements.tables
     small = [
         number
         for number, table in enumerate(tables)
-        if table.event.threshold is None and table.event.cells <= MOST_CELLS
+        if table.event.threshold is None
+        and table.event.cells <= MOST_CELLS
+        and _longest(table, universe) <= LONGEST_LABELS
     ]
     first = sorted(small, key=lambda number: len(tables[number].event.table))[:MOST_FILES]
     lines = accumulate(tables[number].event.cells for number in first)
@@ -91,21 +96,34 @@ def noisy_tables(measurements: Measurements, universe: Universe) -> list[NoisyTa
     return [_named(number, width, tables[number], universe) for number in sorted(chosen)]
 
 
+def _labels(measured: MeasuredTable, universe: Universe) -> list[tuple[str, ...]]:
+    """The names of the levels, or groups of them, of every column."""
+    found = []
+    for name, steps in zip(measured.event.table, measured.event.coarsening, strict=True):
+        attribute = universe.attribute(name)
+        found.append(attribute.hierarchy[-steps].labels if steps else attribute.labels)
+    return found
+
+
+def _longest(measured: MeasuredTable, universe: Universe) -> int:
+    """The most bytes that the labels of a line have."""
+    return sum(max(len(each.encode()) for each in labels) for labels in _labels(measured, universe))
+
+
 def _named(number: int, width: int, measured: MeasuredTable, universe: Universe) -> NoisyTable:
-    parts, labels = [], []
+    parts = []
     event = measured.event
     for name, steps in zip(event.table, event.coarsening, strict=True):
         attribute = universe.attribute(name)
         level = attribute.hierarchy[-steps] if steps else None
         parts.append(name if level is None else f"{name} ({level.name})")
-        labels.append(attribute.labels if level is None else level.labels)
     about = f"by {', '.join(parts)}" if parts else "of all records"
     return NoisyTable(
         number,
         f"{TABLES}/{number:0{width}}-{slug(parts)}.csv",
         about,
         table_header(event.table),
-        tuple(labels),
+        tuple(_labels(measured, universe)),
         measured,
     )
 

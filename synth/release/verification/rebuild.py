@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from synth.config import Config
 from synth.domain.counts import Counts, difference
+from synth.estimate.replicates import STEPS_OF_FACTOR
 from synth.measurements import Measurements
 from synth.release.contents import (
     CSV,
@@ -57,6 +58,8 @@ WIDTHS = re.compile(
     r"(quality\.prediction\.(queries|ranges)|quality\.parquet)\[\d+\]"
     r"(\.best|\.worst)?\.(half_width|simultaneous)_95_records"
 )
+FACTOR = "post_processing.replicates.factor"
+"""A whole number of hundredths, which a last digit can move by one."""
 OUTCOMES = re.compile(r"post_processing\.steps\[\d+\]\.parameters\[\d+\]\.value")
 
 
@@ -298,5 +301,7 @@ def _nearly(path: str, found: Any, expected: Any) -> bool:
         return bool(abs(found - expected) <= max(1, WIDTH_TOLERANCE * abs(expected)))
     if not (isinstance(found, float) and isinstance(expected, float) and isfinite(found)):
         return False
+    if path == FACTOR:
+        return abs(found - expected) <= 1.5 / STEPS_OF_FACTOR
     tolerance = VARIANCE_TOLERANCE if VARIANCES.fullmatch(path) else REAL_TOLERANCE
     return abs(found - expected) <= tolerance * max(abs(found), abs(expected))

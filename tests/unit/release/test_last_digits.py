@@ -12,7 +12,7 @@ from synth.estimate import any_size, estimate_whole, rounding
 from synth.release.derivation import derive, moved_records
 from synth.release.manifest import build
 from synth.release.verification import verify_folder
-from synth.release.verification.rebuild import _nearly
+from synth.release.verification.rebuild import FACTOR, _nearly
 from synth.release.write import write_release
 
 SHAPE = (5, 3, 3)
@@ -189,6 +189,8 @@ FIGURE = "quality.parquet[3].sd_records"
         (FIGURE, math.nan, 2.0, False),
         (VARIANCE, math.nextafter(2.0, 3.0), 2.0, True),
         (VARIANCE, 2.0 * (1 + 1e-9), 2.0, False),
+        (FACTOR, 1.44, 1.43, True),
+        (FACTOR, 1.45, 1.43, False),
     ],
 )
 def test_last_digits_are_last_digits(path, found, expected, is_near):

@@ -161,6 +161,12 @@ def test_large_tables_and_lists_have_no_file(monkeypatch):
     assert noisy_tables(listed, universe) == []
 
 
+def test_a_table_with_very_long_labels_has_no_file():
+    names = ("a", "b", "c")
+    long = Universe(tuple(column(name, "no", "年" * 130) for name in names))  # 390 bytes each
+    assert len(noisy_tables(measured(long, ("a", "b"), names), long)) == 1
+
+
 def test_of_many_tables_those_of_fewest_columns_come_first(monkeypatch):
     names = [f"c{i}" for i in range(6)]
     universe = Universe(tuple(map(column, names)))
