@@ -73,9 +73,10 @@ def main() -> None:
     """Read the arguments, run, print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("releases", type=Path, nargs="+")
+    releases = parser.parse_args().releases
     print("| release | asked | answers | method | on the clock | processor |")
     print("|---|---|---|---|---|---|")
-    for path in parser.parse_args().releases:
+    for path in releases:
         release = Release(path)
         has_replicates = "replicates" in release.manifest["post_processing"]
         for words, options in questions(release):

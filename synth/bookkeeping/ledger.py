@@ -357,13 +357,18 @@ class Ledger:
 
 
 def _require_never_made(path: Path) -> None:
-    """Refuse to begin a ledger where one was and is gone. Requires: nothing is at `path`.
+    """Refuse to begin a ledger where one was and is gone. Requires: nothing was at `path`.
 
-    Runs beside it that show charges tell of a ledger: it is made before any of them is.
+    Runs beside it that show charges tell of a ledger: it is made before any of them is. So if one
+    is there by now, another process has made it, and what was found may be that one's.
     """
-    if path.with_name(f"{path.name}-journal").exists():
+    journal = path.with_name(f"{path.name}-journal").exists()
+    traces = traces_beside(path)
+    if path.exists():
+        return
+    if journal:
         raise damaged(path, "the file is gone, its journal is still there")
-    if traces := traces_beside(path):
+    if traces:
         raise ledger_gone(path, traces[0].release_id)
 
 

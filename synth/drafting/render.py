@@ -76,7 +76,8 @@ strategy: auto
 
 output:
   directory: OUTPUTS
-  replicates: 40                   # the counts on other noise, for standard errors; costs no budget
+  # replicates: 40                 # standard errors for any statistic; no budget, but some ten times
+                                   # the time of the estimate: minutes to hours above 10^6 cells
 """
 
 

@@ -3,10 +3,13 @@
 import re
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
 from synth.bookkeeping import ChargeRequest, Ledger, RunState
+from synth.bookkeeping import ledger as ledger_room
+from synth.bookkeeping.file import create_ledger_file
 from synth.bookkeeping.run_directory import MEASUREMENTS, run_directory_of
 from synth.config import DisjointPart
 from synth.errors import (
@@ -177,6 +180,23 @@ def test_to_ask_for_room_makes_no_ledger(tmp_path):
     path.with_name("ledger.sqlite-journal").touch()
     with pytest.raises(LedgerError, match="the file is gone, its journal is still there"):
         Ledger.require_room(path, **asked())
+
+
+def test_a_ledger_that_another_process_makes_meanwhile_is_not_gone(tmp_path, monkeypatch):
+    path = tmp_path / "ledger.sqlite"
+
+    def made_meanwhile(beside):
+        """Another process makes the ledger and charges a run before this one looks for traces."""
+        create_ledger_file(beside, day="2026-01-01")
+        return [SimpleNamespace(release_id="b")]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_room, "traces_beside", made_meanwhile)
+        ledger_room._require_never_made(path)
+    path.unlink()
+    monkeypatch.setattr(ledger_room, "traces_beside", lambda _: [SimpleNamespace(release_id="b")])
+    with pytest.raises(LedgerError, match="the ledger is gone"):
+        Ledger.open(path)
 
 
 def test_to_ask_for_room_says_what_a_charge_would_and_writes_nothing(path, ledger, reserve):
