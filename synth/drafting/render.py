@@ -76,8 +76,8 @@ strategy: auto
 
 output:
   directory: OUTPUTS
-  # replicates: 40                 # standard errors for any statistic; no budget, but some ten times
-                                   # the time of the estimate: minutes to hours above 10^6 cells
+  # replicates: 40                 # standard errors for any statistic; no budget, but time: of
+                                   # some ten estimates, hours from 10^8 cells on
 """
 
 
