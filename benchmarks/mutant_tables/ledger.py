@@ -538,7 +538,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/bookkeeping/ledger.py",
         (
             "a lost ledger is begun anew",
-            "    if traces := traces_beside(path):\n        raise ledger_gone(path, traces[0].release_id)\n",
+            "    if traces:\n        raise ledger_gone(path, traces[0].release_id)\n",
             "",
         ),
         (
