@@ -4,6 +4,7 @@ from synth.config.config import Config
 from synth.config.guarantee import DisjointPart, LedgerConfig, PersonUnit, PrivacyConfig
 from synth.config.loader import Given, config_from_public, json_schema, load_config, parse_epsilon
 from synth.config.release import Bins, Format, OutputConfig, ReleaseConfig
+from synth.config.series import Composition, PeriodSelection, Series, SeriesPart
 from synth.config.source_files import (
     Dialect,
     FileSource,
@@ -18,6 +19,7 @@ from synth.config.workload import RangeQueries, WeightedMarginal, WorkloadConfig
 
 __all__ = [
     "Bins",
+    "Composition",
     "Config",
     "Dialect",
     "DisjointPart",
@@ -27,11 +29,14 @@ __all__ = [
     "Given",
     "LedgerConfig",
     "OutputConfig",
+    "PeriodSelection",
     "PersonUnit",
     "PostgresSource",
     "PrivacyConfig",
     "RangeQueries",
     "ReleaseConfig",
+    "Series",
+    "SeriesPart",
     "SourceConfig",
     "SparkSource",
     "Strategy",

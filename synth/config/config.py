@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -28,6 +29,15 @@ from synth.config.schema.problems import Report, quoted
 from synth.config.schema.scalars import Whole
 from synth.config.schema.shapes import record
 from synth.config.schema.texts import PERIOD
+from synth.config.series import PeriodSelection, Series, SeriesConfig, SeriesPart
+from synth.config.series_rules import (
+    Surroundings,
+    build_series,
+    charged_ledger,
+    dated,
+    selected_calendar,
+    series_hash,
+)
 from synth.config.source import Source
 from synth.config.source_files import MADE_UP, SourceConfig
 from synth.config.strategy import (
@@ -56,6 +66,7 @@ class Sections:
     schema_version: Annotated[int, Whole("The version of this format", 1, 1)]
     release: Annotated[ReleaseConfig, record(ReleaseConfig)]
     source: Annotated[Source, record(Source)]
+    series: Annotated[SeriesConfig | None, record(SeriesConfig)] = None
     privacy: Annotated[PrivacyConfig, record(PrivacyConfig)]
     ledger: Annotated[LedgerConfig, record(LedgerConfig)]
     domain: Annotated[tuple[Declared, ...], DOMAIN]
@@ -93,6 +104,9 @@ class Config:
     output: OutputConfig
     public: dict[str, Any]
     period: str | None = None
+    series: Series | None = None
+    period_index: int | None = None
+    """Of a series: the number of the period, from 1."""
 
     def __repr__(self) -> str:
         epsilon = format_number(self.privacy.epsilon)
@@ -102,6 +116,51 @@ class Config:
     def hash(self) -> str:
         """The configuration hash: SHA-256 of the canonical JSON of `public`."""
         return canonical_hash(self.public)
+
+    @property
+    def series_hash(self) -> str | None:
+        """The hash of the series, the same for all its periods; None without a series."""
+        return None if self.series is None else series_hash(self.public)
+
+    @property
+    def series_part(self) -> SeriesPart | None:
+        """Which part of its series the release is charged as; None without a series."""
+        if self.series is None or self.period_index is None:
+            return None
+        return self.series.part(self.period_index)
+
+    def selection(self, weights: Sequence[tuple[int, int]] | None = None) -> PeriodSelection | None:
+        """The records that count; None where the source holds no others.
+
+        Of a continual series `weights` names the periods that are counted together, numbered
+        within the horizon from 1, and how often each counts; without it, all so far count once.
+        Of any other series it is the period of the release.
+        """
+        series, index = self.series, self.period_index
+        if series is None or index is None:
+            return None
+        selected = selected_calendar(series, self.public["source"])
+        if selected is None:
+            return None
+        column, calendar = selected
+        number = series.period_number(index)
+        before_horizon = number - series.within_cycle(index)
+        if not series.is_continual:
+            if weights is not None:
+                raise ValueError("a release of new records counts those of its period")
+            weights = [(series.within_cycle(index), 1)]
+        elif weights is None:
+            weights = [(period, 1) for period in range(1, series.within_cycle(index) + 1)]
+        is_bounded = series.is_continual and series.is_about_persons
+        return PeriodSelection(
+            column=column,
+            resolution=series.every,
+            calendar=calendar,
+            weights=tuple((before_horizon + period, weight) for period, weight in weights),
+            bounded_from=before_horizon + 1 if is_bounded else None,
+            max_periods=series.max_periods,
+            series_first=series.first,
+        )
 
     @property
     def is_rehearsal(self) -> bool:
@@ -124,10 +183,22 @@ def build(values: dict[str, Any], report: Report, *, name: str) -> Config | None
     workload: WorkloadConfig | None = values.get("workload")
     written: StrategyWord | MeasuredTables | None = values.get("strategy")
     output: OutputConfig | None = values.get("output")
-    if release is not None and report.period is not None:
+    if release is not None and report.period is not None and not report.is_written(("series",)):
         _check_period(report)
-    if source is not None and not report.public:
+    if source is not None and not report.public and not report.is_written(("series",)):
         check_part_of_a_period(source, report)
+    series = build_series(
+        Surroundings(
+            series=values.get("series"),
+            source=source,
+            privacy=privacy,
+            ledger=ledger,
+            output=output,
+            strategy=written,
+            totals=values.get("public_totals"),
+        ),
+        report,
+    )
     if ledger is not None and privacy is not None:
         check_part_and_neighbours(ledger, privacy, report)
     if declared is None:
@@ -151,6 +222,16 @@ def build(values: dict[str, Any], report: Report, *, name: str) -> Config | None
     if report.count:
         return None
     sections = Sections(**values)
+    index = None
+    if series is not None and sections.series is not None:
+        index = series.index((sections.series.period if report.public else report.period) or "")
+        sections = replace(
+            sections,
+            series=dated(sections.series, series, index, sections.source, report),
+            ledger=sections.ledger
+            if report.public
+            else charged_ledger(sections.ledger, series, index),
+        )
     return Config(
         name=name,
         release=sections.release,
@@ -163,7 +244,9 @@ def build(values: dict[str, Any], report: Report, *, name: str) -> Config | None
         strategy=strategy,
         output=sections.output,
         public=_public(sections, universe, totals, workload or sections.workload, strategy),
-        period=report.period,
+        period=report.period if index is None or series is None else series.label(index),
+        series=series,
+        period_index=index,
     )
 
 
@@ -185,6 +268,7 @@ def _check_header(
     """The list of columns holds all that are counted."""
     counted = [column.attribute.name for column in declared]
     counted += [privacy.unit.column] if isinstance(privacy.unit, PersonUnit) else []
+    counted += [source.where.column] if source.where is not None else []
     for column in dict.fromkeys(counted):
         if source.header is not None and column not in source.header:
             report.add(

@@ -207,7 +207,7 @@ def check_part_of_a_period(source: Source, report: Report) -> None:
     """Where the period names the part, it must select the records, too."""
     if PERIOD not in report.text_at((*_PART, "name")):
         return
-    steps, is_address = _place_of_records(source)
+    steps, is_address = place_of_records(source)
     place = report.text_at(("source", *steps))
     files = PARQUET_FILES.fullmatch(place)
     if is_address:
@@ -221,7 +221,7 @@ def check_part_of_a_period(source: Source, report: Report) -> None:
             fix="leave `disjoint_part` out, unless each period has records of its own: then write "
             f"{{period}} where source.{key} names them",
         )
-    elif is_address and _may_overlap(place):
+    elif is_address and may_overlap(place):
         report.add(
             (*_PART, "name"),
             expected="periods whose files cannot overlap",
@@ -231,7 +231,7 @@ def check_part_of_a_period(source: Source, report: Report) -> None:
         )
 
 
-def _place_of_records(source: Source) -> tuple[tuple[str, ...], bool]:
+def place_of_records(source: Source) -> tuple[tuple[str, ...], bool]:
     """The key that says which records are measured, and whether it names files."""
     if source.path is not None:
         return ("path",), True
@@ -242,7 +242,7 @@ def _place_of_records(source: Source) -> tuple[tuple[str, ...], bool]:
     return ("table",), False
 
 
-def _may_overlap(place: str) -> bool:
+def may_overlap(place: str) -> bool:
     """Whether a pattern may name a file for two periods, judged on the safe side."""
     steps = place.split("/")
     beside = "".join(step.replace(PERIOD, "") for step in steps if PERIOD in step)

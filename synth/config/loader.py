@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from synth.config.config import CONFIGURATION, Config, build
 from synth.config.guarantee import EPSILON
@@ -61,12 +61,23 @@ _LATE_PERIOD = Problem(
 )
 
 
-def load_config(config: Given, *, period: str | None = None, in_memory: bool = False) -> Config:
+WithoutPeriod = Literal["refuse", "first", "any"]
+
+
+def load_config(
+    config: Given,
+    *,
+    period: str | None = None,
+    in_memory: bool = False,
+    without_period: WithoutPeriod = "refuse",
+) -> Config:
     """Check and freeze a configuration: that of a file, or one whose keys stand in a mapping.
 
     Paths are relative to the directory of the file, or to the current one. One that was accepted
     before is given back. With `in_memory` the records are a table that is handed over, and the
-    section `source` says so, or is left out.
+    section `source` says so, or is left out. Where {period} is asked for and none is given,
+    `first` takes the first of the series if there is one; `any` as well, and without a series
+    leaves {period} in the names of release and source: nothing can be measured then.
 
     Ensures: opens no data; numbers are exact; paths are absolute.
     Raises: ConfigError with every problem of the file, in the order of its lines.
@@ -82,7 +93,7 @@ def load_config(config: Given, *, period: str | None = None, in_memory: bool = F
         raise ConfigError(name, [Problem(None, "--period", quoted(period), expected)])
     if isinstance(config, Mapping):
         node = _tree_of_values(config, name)
-        report = Report(base=Path.cwd(), period=period)
+        report = _report(node, [], Path.cwd(), period, without_period)
         return _accepted(node, report, name, in_memory=in_memory)
     problems: list[Problem] = []
     if re.search(DATA_FILE, name):
@@ -95,8 +106,31 @@ def load_config(config: Given, *, period: str | None = None, in_memory: bool = F
         kind = "a list" if isinstance(node, ListNode) else "text"
         raise ConfigError(name, [*problems, _no_mapping(f"{kind} that is no YAML mapping")])
     base = Path(os.path.abspath(config)).parent  # noqa: PTH100 - keeps symbolic links
-    report = Report(problems, base=base, period=period)
+    report = _report(node, problems, base, period, without_period)
     return _accepted(node, report, name, in_memory=in_memory)
+
+
+def _report(
+    node: Node,
+    problems: list[Problem],
+    base: Path,
+    period: str | None,
+    without_period: WithoutPeriod,
+) -> Report:
+    """An empty report that knows what {period} stands for."""
+    if period is None and without_period != "refuse":
+        period = _first_period(node)
+    keeps_period = without_period == "any"
+    return Report(problems, base=base, period=period, keeps_period=keeps_period)
+
+
+def _first_period(node: Node) -> str | None:
+    """The first period of the series as it is written, if there is one and it can be."""
+    for key in ("series", "first"):
+        entries = node.entries if isinstance(node, MapNode) else ()
+        node = next((entry.value for entry in entries if entry.key == key), TextNode("", None))
+    text = node.text.lower() if isinstance(node, TextNode) else ""
+    return text if re.fullmatch(PERIOD_PATTERN, text) else None
 
 
 def _accepted(node: Node, report: Report, name: str, *, in_memory: bool) -> Config:
@@ -169,6 +203,7 @@ def find_problems(text: str, *, base: Path) -> tuple[Problem, ...]:
     except UnreadableTextError as error:
         return (*problems, error.problem)
     period = "2000" if re.search(r"^ +id:.*\{period\}", text, re.MULTILINE) else None
+    period = _first_period(node) or period
     try:
         _built(node, Report(problems, base=base, period=period), "")
     except ConfigError as error:

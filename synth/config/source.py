@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from synth.config.schema.problems import Place, Refused, Report
 from synth.config.schema.scalars import Choice, Flag, named
 from synth.config.schema.shapes import Key, ListOf, record
-from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Rule, Text, prose
+from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Rule, Text, line, prose
 from synth.config.schema.yaml_tree import from_json
 from synth.config.source_files import (
     ARROW,
@@ -172,6 +172,22 @@ class SparkTable:
     ] = None
 
 
+@dataclass(frozen=True)
+class WhereConfig:
+    """Which records are those of a period, by a column of dates."""
+
+    column: Annotated[str, line("The column of dates or times, as the source writes it")]
+    within: Annotated[
+        Literal["period"], Choice("The period of the series that the date lies in", ("period",))
+    ]
+    format: Annotated[
+        str | None, line("How the source writes dates, such as %d.%m.%Y; if left out, ISO 8601")
+    ] = None
+    time_zone: Annotated[
+        str, line("Whose clock says in which period an instant of known time zone is")
+    ] = "UTC"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Where the raw data are, how they are written, and what happens to them afterwards."""
@@ -230,6 +246,7 @@ class Source:
         ),
     ] = None
     spark: Annotated[SparkTable | None, record(SparkTable)] = None
+    where: Annotated[WhereConfig | None, record(WhereConfig)] = None
     frame: Annotated[
         bool | None,
         Key(

@@ -35,12 +35,15 @@ class Report:
         public: bool = False,
         base: Path = Path(),
         period: str | None = None,
+        keeps_period: bool = False,
     ) -> None:
         """Start with the problems of the text; `public` reads the form of the manifest.
 
-        `base` is the directory that files are relative to; `period` replaces {period}.
+        `base` is the directory that files are relative to; `period` replaces {period}. With
+        `keeps_period` and no period, {period} stays in the names of the release and its source.
         """
         self.public, self.base, self.period = public, base, period
+        self.keeps_period = keeps_period
         self._problems = list(problems)
         self._nodes: dict[Place, Node] = {}
         self._lines: dict[Place, int | None] = {}
