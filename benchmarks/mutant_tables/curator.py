@@ -628,7 +628,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "periods whose files overlap",
-            "    elif is_address and _may_overlap(place):\n",
+            "    elif is_address and may_overlap(place):\n",
             "    elif is_address and not place:\n",
         ),
         by=("configs/test_fixtures.py",),
