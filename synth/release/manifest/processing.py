@@ -215,7 +215,8 @@ def build_processing(
             "order": ROW_ORDER,
             "expansion": (
                 "the exact expansion of the counts, never a sample; a value inside a bin depends "
-                "on the public seed, its column and its row number alone"
+                "on the public seed, its column, its cell and its place among the rows of "
+                "that cell alone"
             ),
         },
         "basis": "post-processing",

@@ -76,9 +76,7 @@ class _Numbers:
     def of(self, block: RowBlock, seed: int) -> Any:
         """The written fields of a block as an Arrow array."""
         codes = block.codes[self.position]
-        values = grid_values(
-            self.column, codes, seed=seed, position=self.position, start=block.start
-        )
+        values = grid_values(self.column, block, seed=seed, position=self.position)
         text = _decimal_text(values, self.column.decimals)
         if self.column.attribute.has_missing:
             text = pc.if_else(pa.array(missing_mask(self.column, codes)), self.missing, text)

@@ -87,7 +87,7 @@ def column_array(column: Column, position: int, block: RowBlock, seed: int) -> A
         return pa.DictionaryArray.from_arrays(indices, stored_values(column))
     if not column.is_numeric:
         return stored_values(column).take(pa.array(codes.astype(np.int32), mask=missing))
-    values = grid_values(column, codes, seed=seed, position=position, start=block.start)
+    values = grid_values(column, block, seed=seed, position=position)
     if column.published_type == "number":
         # Both operands are exact doubles, so the quotient is the double nearest to the decimal.
         return pa.array(values / 10.0**column.decimals, mask=missing)

@@ -36,7 +36,8 @@ def write_replicates(file: IO[bytes], replicates: Replicates, config: Config) ->
     with pq.ParquetWriter(file, schema, compression=COMPRESSION, store_schema=False) as writer:
         for start in range(0, replicates.published.size, BLOCK_ROWS):
             here = slice(start, start + BLOCK_ROWS)
-            block = RowBlock(start, [codes[here] for codes in replicates.columns])
+            codes = [codes[here] for codes in replicates.columns]
+            block = RowBlock(codes, np.zeros(codes[0].size, dtype=np.int64))
             arrays: list[Any] = [
                 column_array(column, position, block, 0) for position, column in enumerate(columns)
             ]

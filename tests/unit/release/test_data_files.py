@@ -56,7 +56,6 @@ def test_every_cell_becomes_as_many_rows_as_its_count_says(block_rows):
     slow = [cell for cell in range(UNIVERSE.size) for _ in range(counts[cell])]
     fast = []
     for block in row_blocks(Counts.of_all(counts, UNIVERSE.shape), block_rows=block_rows):
-        assert block.start == len(fast)
         assert block.size <= block_rows
         fast += [UNIVERSE.cell(codes) for codes in zip(*block.codes, strict=True)]
     assert fast == slow
@@ -75,15 +74,30 @@ def test_values_do_not_depend_on_the_block_size(position):
     values = {}
     for block_rows in (1, 5, 4096):
         parts = [
-            grid_values(
-                column, block.codes[position], seed=SEED, position=position, start=block.start
-            )
+            grid_values(column, block, seed=SEED, position=position)
             for block in row_blocks(
                 Counts.of_all(some_counts(), UNIVERSE.shape), block_rows=block_rows
             )
         ]
         values[block_rows] = np.concatenate(parts).tolist()
     assert values[1] == values[5] == values[4096]
+
+
+def test_the_rows_of_a_cell_keep_their_values_when_rows_are_added():
+    column = published_columns(UNIVERSE, "uniform")[1]
+    before, added = some_counts(), some_counts()[::-1]
+
+    def values(counts):
+        found = {}
+        for block in row_blocks(Counts.of_all(counts, UNIVERSE.shape), block_rows=7):
+            grid = grid_values(column, block, seed=SEED, position=1)
+            for *cell, value in zip(*block.codes, grid, strict=True):
+                found.setdefault(tuple(map(int, cell)), []).append(int(value))
+        return found
+
+    assert added.sum() > 0
+    first, later = values(before), values(before + added)
+    assert all(later[cell][: len(kept)] == kept for cell, kept in first.items())
 
 
 @pytest.mark.parametrize("bins", ["uniform", "interval", "midpoint"])
