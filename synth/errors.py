@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 DISTRIBUTION: Final = "synth-publisher"
@@ -78,6 +79,10 @@ class BusyError(SynthError):
 
 class OutputError(SynthError):
     """The release, the measurements or the ledger cannot be written."""
+
+
+class DeliveryError(SynthError):
+    """The release is published, and the command that delivers it failed."""
 
 
 class ContradictionError(SynthError):
@@ -240,6 +245,25 @@ class KeyFileError(SynthError):
     """A file of a key cannot be used; never shows what is in it."""
 
     exit_code = 2
+
+
+def told_as(error: BaseException) -> SynthError:
+    """What a user is told of an exception: itself if it was expected, and never any data."""
+    if isinstance(error, SynthError):
+        return error
+    if isinstance(error, MemoryError):
+        return SynthError(
+            "there was not enough memory",
+            fix="run on a larger machine; `synth plan` says roughly how much is needed",
+        )
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f" in {Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno}" if where else ""
+    return BugError(
+        f"internal error: {type(error).__name__}{place}",
+        fix="this is a bug of synth; report this line and the configuration, never the data",
+    )
 
 
 EXIT_INTERRUPTED = 130

@@ -13,12 +13,17 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
-from synth.errors import EXIT_INTERRUPTED, BugError, CommandError, StoppedError, SynthError
+from synth.errors import (
+    EXIT_INTERRUPTED,
+    CommandError,
+    StoppedError,
+    SynthError,
+    told_as,
+)
 from synth.job.log import JsonLog, Log, StageLog
 
 
@@ -114,13 +119,6 @@ def _exit_code_of_error(error: BaseException) -> int:
     match error:
         case SynthError():
             return _report(error)
-        case MemoryError():
-            return _report(
-                SynthError(
-                    "there was not enough memory",
-                    fix="run on a larger machine; `synth plan` says roughly how much is needed",
-                )
-            )
         case SystemExit(code=code):  # how the command line library leaves a closed pipe
             return code if isinstance(code, int) else SynthError.exit_code
         case typer.Abort():
@@ -130,16 +128,7 @@ def _exit_code_of_error(error: BaseException) -> int:
             return SynthError.exit_code
     if hasattr(error, "show") and hasattr(error, "format_message"):  # typer's own, of any version
         return _wrong_command(error)
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    place = f" in {Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno}" if where else ""
-    return _report(
-        BugError(
-            f"internal error: {type(error).__name__}{place}",
-            fix="this is a bug of synth; report this line and the configuration, never the data",
-        )
-    )
+    return _report(told_as(error))
 
 
 def _wrong_command(error: Any) -> int:

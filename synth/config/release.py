@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
 from synth.config.schema.problems import Place, Report
 from synth.config.schema.scalars import Choice, Whole
-from synth.config.schema.shapes import Key, ListOf, WordOrWhole
-from synth.config.schema.texts import FilePath, Rule, Text, line, prose
+from synth.config.schema.shapes import Key, ListOf, WordOrWhole, record
+from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Rule, Text, line, prose
 
 DataSourceType = Literal["Static", "Dynamic"]
 ReleaseType = Literal["One release", "Many releases"]
@@ -162,6 +163,42 @@ class ReleaseConfig:
     ] = None
 
 
+PLACES_OF_DELIVERY = ("{folder}", "{directory}", "{release}")
+"""What stands in a command of delivery for the folder of the release, the directory that it is in,
+and its id."""
+
+
+@dataclass(frozen=True)
+class DeliverConfig:
+    """What is started once a release is published, to bring it to where the public finds it."""
+
+    command: Annotated[
+        tuple[str, ...],
+        ListOf(
+            "A program and its arguments; no shell reads them, and {folder}, {directory} and "
+            "{release} stand for the folder of the release, the folder of releases and the id",
+            Text("One word of it", (NOT_EMPTY, ONE_LINE), 1_000),
+            minimum=1,
+            maximum=100,
+            noun="words",
+        ),
+    ]
+    timeout: Annotated[int, Whole("Seconds after which it is stopped", 1, 10**6)] = 600
+
+    def checked(self, path: Place, report: Report) -> Self:
+        """Only what is filled in stands in braces, and not where the program is named."""
+        for index, word in enumerate(self.command):
+            known = () if index == 0 else PLACES_OF_DELIVERY
+            unknown = [each for each in re.findall(r"\{[a-z_]+\}", word) if each not in known]
+            if unknown:
+                report.add(
+                    (*path, "command", index),
+                    expected="in braces only " + ", ".join(known) if known else "a program",
+                    why=f"nothing is filled in for {unknown[0]} here",
+                )
+        return self
+
+
 @dataclass(frozen=True)
 class OutputConfig:
     """Where the release goes and how its rows are written."""
@@ -212,6 +249,7 @@ class OutputConfig:
             private=True,
         ),
     ] = None
+    deliver: Annotated[DeliverConfig | None, Key(record(DeliverConfig), private=True)] = None
 
     def checked(self, path: Place, report: Report) -> Self:
         """Each data file once, in a fixed order."""

@@ -36,6 +36,8 @@ StageName = Literal[
     "discarded",
     "written",
     "published",
+    "delivered",
+    "renewal",
     "verified",
     "note",
     "failed",

@@ -4,6 +4,7 @@
     -> [ledger: reserve] -> curator.measure -> measurements
     -> [ledger: measured] -> curator.discard -> [ledger: discarded] -> estimate -> whole counts
     -> rows, manifest, data card -> bytes verified -> one rename -> [ledger: published]
+    -> index and delivery, which touch neither release nor ledger
 
 `measure` is the only function here that opens raw data, and `run` calls it in a process of its
 own, which has ended before `publish` begins. Every step may be interrupted and started again.
@@ -34,6 +35,7 @@ from synth.curator.files.frames import records_of
 from synth.errors import BugError, PublishedDifferentlyError
 from synth.estimate.maximum_entropy import quick_guess
 from synth.job.account import ledger_of, mark_published, remove_spilled, state_of
+from synth.job.afterwards import after_publication
 from synth.job.authorisation import require_authorised, require_signed_as_asked, signing_key
 from synth.job.log import Log, StageLog
 from synth.job.measuring_process import measure_in_own_process
@@ -123,6 +125,7 @@ def run(
     log.done("configuration", f"configuration accepted: {config.universe.size:,} cells")
     folder = release_folder(config)
     if folder.exists() and _is_published(folder, config, policy=policy, log=log):
+        after_publication(config, folder, log=log)
         return Outcome(folder, was_there=True)
     _require_room(config, log)
     try:
@@ -395,4 +398,5 @@ def _publish(
                 publish_release(staging, folder)
         mark_published(config)
     log.done("published", f"published: {folder.name}")
+    after_publication(config, folder, log=log)
     return Outcome(folder, was_there=was_there)

@@ -139,6 +139,8 @@ ROOMS: dict[str, dict[str, Any]] = {
     "domain[] (integer).minimum": NO_TABLES, "domain[] (integer).maximum": NO_TABLES,
     "domain[] (integer).bin_width": NO_TABLES,
     "workload.expected_records": {"public_totals": []},
+    "output.deliver.command": {"output": {"deliver": {"command": ["scp"]}}},
+    "output.deliver.timeout": {"output": {"deliver": {"command": ["scp"]}}},
     "privacy.neighbours": NO_PART,
     "domain[] (integer).hierarchy": NO_TABLES,
     "domain[] (integer).hierarchy[].name": NO_TABLES,
@@ -260,6 +262,8 @@ OTHER: dict[str, Any] = {
     "output.bins": "midpoint",
     "output.replicates": 2,
     "output.signing_key": "key.pem",
+    "output.deliver.command": ["rsync", "{folder}"],
+    "output.deliver.timeout": 5,
 }
 """Another value of each key; a text that is not listed becomes OTHER_TEXT."""
 
@@ -385,6 +389,7 @@ def test_the_version_of_the_format_has_one_value_which_is_published(tmp_path: Pa
 
 PLACES = ["source.path", "source.url", "source.spark.master", "source.frame"]
 PLACES += ["ledger.path", "output.directory", "output.signing_key"]
+PLACES += ["output.deliver.command", "output.deliver.timeout"]
 
 
 def places() -> list[str]:

@@ -176,6 +176,7 @@ def test_every_line_of_a_run_is_one_object_with_the_same_keys(project):
         "verified"
     ]
     others = {"already-published", "already-measured", "verified", "note", "failed", "interrupted"}
+    others |= {"delivered", "renewal"}
     assert set(stages) | others == set(get_args(StageName))
 
 
