@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from . import accounting, curator, ledger, lists, look, noise, replicates, verification
+from . import accounting, continual, curator, ledger, lists, look, noise, replicates, verification
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *noise.MUTANTS,
     *lists.MUTANTS,
     *accounting.MUTANTS,
+    *continual.MUTANTS,
     *curator.MUTANTS,
     *ledger.MUTANTS,
     *look.MUTANTS,

@@ -69,6 +69,8 @@ class TableEvent:
     that is post-processing and costs nothing. `partition-selection` puts the same noise on
     non-empty cells only and lists no empty one: (`epsilon`, `delta`)-DP, see
     `partition_selection.is_private`.
+    A table that is `summed` was not measured but is the sum of so many that were, each with
+    independent noise as stated: it is no charge, and `total_budget` refuses it.
     Raises: TypeError, ValueError unless exactly the budget of the mechanism is given, as a positive
     Fraction, and whole numbers are at least 1.
     """
@@ -84,13 +86,15 @@ class TableEvent:
     threshold: int | None = None
     """None: every cell is listed."""
     delta: Fraction | None = None
+    summed: int = 1
+    """How many independent noises of that law are added up in every cell."""
 
     def __post_init__(self) -> None:
         if not self.coarsening:
             object.__setattr__(self, "coarsening", (0,) * len(self.table))
         if len(self.coarsening) != len(self.table):
             raise ValueError("a table needs one coarsening per attribute")
-        _check_noise(self, [self.cells])
+        _check_noise(self, [self.cells, self.summed])
         _check_threshold(self)
 
     def __hash__(self) -> int:
@@ -102,7 +106,7 @@ class TableEvent:
         """What the law of the noise in a cell depends on."""
         exact = self.rho if self.epsilon is None else self.epsilon
         words = (0, 0) if exact is None else exact.as_integer_ratio()
-        return self.mechanism, *words, self.sensitivity_l1, self.sensitivity_l2_squared
+        return self.mechanism, *words, self.sensitivity_l1, self.sensitivity_l2_squared, self.summed
 
     @property
     def noise_scale_records(self) -> Fraction:
@@ -122,8 +126,8 @@ class TableEvent:
         """JSON values; exact numbers as text.
 
         `coarsening` is left out where it is 0 for every attribute, `threshold` where every cell is
-        listed. Laplace noise has `epsilon`, Gaussian noise `rho` and `sensitivity_l2_squared`, and
-        partition selection `epsilon`, `delta` and `threshold`.
+        listed, `summed` where it is 1. Laplace noise has `epsilon`, Gaussian noise `rho` and
+        `sensitivity_l2_squared`, and partition selection `epsilon`, `delta` and `threshold`.
         """
         plain = {"table": list(self.table), "cells": self.cells} | _noise_to_plain(self)
         if any(self.coarsening):
@@ -132,6 +136,8 @@ class TableEvent:
             plain["threshold"] = self.threshold
         if self.delta is not None:
             plain["delta"] = str(self.delta)
+        if self.summed != 1:
+            plain["summed"] = self.summed
         return plain
 
     @staticmethod
@@ -140,7 +146,8 @@ class TableEvent:
 
         Ensures: `to_plain` of the result is `plain`; an event has one written form only.
         """
-        noise = _noise_from_plain(plain, {"table", "cells"}, optional={"coarsening", "threshold"})
+        optional = {"coarsening", "threshold", "summed"}
+        noise = _noise_from_plain(plain, {"table", "cells"}, optional=optional)
         names, coarsening = plain["table"], plain.get("coarsening", [])
         if type(names) is not list or any(type(name) is not str for name in names):
             raise ValueError("an event needs a list of attribute names")
@@ -152,6 +159,7 @@ class TableEvent:
             coarsening=tuple(coarsening),
             threshold=plain.get("threshold"),
             delta=_positive(plain["delta"]) if "delta" in plain else None,
+            summed=plain.get("summed", 1),
             **noise,
         )
         return _in_its_one_form(event, plain)
@@ -252,6 +260,8 @@ def _check_noise(event: TableEvent | OpenTableEvent, whole: list[int]) -> None:
 def _check_threshold(event: TableEvent) -> None:
     selects = event.mechanism == PARTITION_SELECTION
     if event.threshold is not None:
+        if event.summed != 1:
+            raise ValueError("lists of cells are not added up")
         if type(event.threshold) is not int:
             raise TypeError("a threshold is a whole number")
         if event.threshold < 1:
@@ -442,12 +452,14 @@ def total_budget(events: Iterable[PrivacyEvent], *, delta: Fraction) -> Budget:
     proposition 1.4). All of these hold for mechanisms that are chosen by what earlier ones gave.
     Requires: the events are fixed before the first of them: then the budget is a cap.
     Rounding: the sums are exact; `rho_to_epsilon` rounds up.
-    Raises: ValueError for a mechanism whose accounting is unknown, and for Gaussian tables
-    for which no positive delta is left.
+    Raises: ValueError for a mechanism whose accounting is unknown, for a sum of tables, and for
+    Gaussian tables for which no positive delta is left.
     """
     pure, rho, as_rho = Fraction(0), Fraction(0), Fraction(0)
     selected = Budget(Fraction(0), Fraction(0))
     for event in events:
+        if isinstance(event, TableEvent) and event.summed != 1:
+            raise ValueError("a sum of noisy tables is no charge")
         spent_rho = event.rho if isinstance(event, (TableEvent, OpenTableEvent)) else None
         if event.mechanism == GAUSSIAN and spent_rho is not None:
             rho += spent_rho

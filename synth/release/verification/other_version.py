@@ -201,9 +201,11 @@ def _event(config: Config, stated: Mapping[str, Any]) -> TableEvent:
         sensitivity_l1(config.privacy),
         mechanism=stated["mechanism"],
         coarsening=tuple(stated["coarsening"]),
+        epsilon=budget.get("epsilon"),
+        rho=budget.get("rho"),
+        delta=budget.get("delta"),
         sensitivity_l2_squared=squared,
         threshold=stated.get("threshold"),
-        **budget,
     )
     if squared is None:
         name, noise = "noise_scale_records", event.noise_scale_records

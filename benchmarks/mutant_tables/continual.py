@@ -1,0 +1,81 @@
+"""Counting that goes on: what every node costs, and what the count so far is made of."""
+
+from __future__ import annotations
+
+from .mutant import Mutant, broken
+
+MUTANTS: tuple[Mutant, ...] = (
+    *broken(
+        "synth/privacy/continual.py",
+        (
+            "every level has the whole budget",
+            "return replace(event, epsilon=event.epsilon / self.levels)",
+            "return replace(event, epsilon=event.epsilon)",
+        ),
+        (
+            "every level has too large a share of rho",
+            "return replace(event, rho=event.rho / self.levels)",
+            "return replace(event, rho=event.rho * 2 / (self.levels + 1))",
+        ),
+        (
+            "one level too few",
+            "while self.arity**levels <= self.horizon:",
+            "while self.arity**levels < self.horizon:",
+        ),
+        (
+            "a node one period too long",
+            "for each in range(period - size + 1, period + 1)))",
+            "for each in range(max(1, period - size), period + 1)))",
+        ),
+        (
+            "a node is summed twice",
+            "                found.append((places[end, size], Fraction(1)))",
+            "                found.append((places[end, size], Fraction(1 + (end == period))))",
+        ),
+        (
+            "the sensitivity of the first period's node alone",
+            "return sum(weight**2 for weight in self.ages)",
+            "return self.ages[0] ** 2",
+        ),
+        (
+            "the sensitivity of a horizon that is one period shorter",
+            "return sum(weight**2 for weight in self.ages)",
+            "return sum(weight**2 for weight in self.ages[: max(1, self.horizon - 1)])",
+        ),
+        (
+            "weights of the nodes in place of those of their inverse",
+            "(node - 1, Fraction(powers[period - node], self.scale ** (period - node + 1)))",
+            "(node - 1, Fraction(self.ages[period - node], self.scale**2))",
+        ),
+        (
+            "the noise of rounding is left out",
+            "sigma_squared = event.sigma_squared * factor + _ROUNDED",
+            "sigma_squared = event.sigma_squared * factor",
+        ),
+        (
+            "horizons that ended have no noise",
+            "nodes = finished_cycles * self.summed_nodes(self.horizon) + self.summed_nodes(period)",
+            "nodes = self.summed_nodes(period)",
+        ),
+        (
+            "the nodes of the first horizon are summed again",
+            "(cycle * each + number, weight)",
+            "(number, weight)",
+        ),
+        (
+            "weighted sums for Laplace noise",
+            "    if mechanism == GAUSSIAN:\n        root =",
+            "    if mechanism in (LAPLACE, GAUSSIAN):\n        root =",
+        ),
+        by=("exact/test_continual.py",),
+    ),
+    *broken(
+        "synth/privacy/accounting.py",
+        (
+            "a sum of tables can be charged",
+            "if isinstance(event, TableEvent) and event.summed != 1:",
+            "if isinstance(event, TableEvent) and event.summed < 1:",
+        ),
+        by=("exact/test_continual.py",),
+    ),
+)
