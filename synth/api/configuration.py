@@ -44,7 +44,7 @@ def check(config: Given, *, period: str | None = None) -> Checked:
 
     Raises: ConfigError with all of them.
     """
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="first")
     charged_events(accepted)  # refuses noise that is too wide to be drawn
     return Checked(accepted, warnings(accepted))
 
@@ -60,14 +60,14 @@ def plan(
     Privacy: reads the configuration only; opens no data and spends nothing.
     Raises: ConfigError.
     """
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="first")
     budget = None if epsilon is None else parse_epsilon(str(epsilon))
     return forecast(accepted, budget, with_alternatives=True)
 
 
 def explain(config: Given, *, period: str | None = None) -> Explanation:
     """What the guarantee means, in plain words; opens no data. Raises: ConfigError."""
-    return explain_configuration(load_config(config, period=period))
+    return explain_configuration(load_config(config, period=period, without_period="first"))
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def ledger(
     `releases`: folders whose reservations the ledger must hold.
     Raises: ConfigError; LedgerError if there is no ledger yet or it is damaged; VerificationError.
     """
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="any")
     if void is not None:
         free_charge(accepted, void, reason)
     opened, population = open_ledger(accepted)

@@ -20,7 +20,7 @@ def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) ->
     from synth.config import describe, load_config, warnings
     from synth.planning import charged_events
 
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="first")
     charged_events(accepted)  # refuses noise that is too wide to be drawn
     if as_json:
         print_json({"universe": describe(accepted), "warnings": list(warnings(accepted))})
@@ -46,7 +46,7 @@ def plan(
     from synth.planning import compare
     from synth.planning.printed import render, to_json
 
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="first")
     budgets = [accepted.privacy.epsilon] if epsilon is None else _epsilons(epsilon)
     forecasts = compare(accepted, budgets, with_alternatives=True)
     if plot is not None:
@@ -71,7 +71,7 @@ def explain(config: ConfigPath, period: Period = None, as_json: AsJson = False) 
     from synth.job.explanation import explain as explain_configuration
     from synth.job.explanation import render_explanation
 
-    explanation = explain_configuration(load_config(config, period=period))
+    explanation = explain_configuration(load_config(config, period=period, without_period="first"))
     if as_json:
         print_json(explanation.to_plain())
     else:
@@ -85,7 +85,7 @@ def audit(config: ConfigPath, period: Period = None, as_json: AsJson = False) ->
     from synth.config import load_config
     from synth.job.log import StageLog
 
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="first")
     with StageLog().doing("auditing"):
         report = audit_configuration(accepted)
     if as_json:
@@ -131,7 +131,7 @@ def ledger(
     from synth.config import load_config
     from synth.job.account import open_ledger, require_anchored, void
 
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="any")
     if action is LedgerAction.VOID:
         void(accepted, release_id, reason)
     opened, population = open_ledger(accepted)
@@ -181,7 +181,7 @@ def approve(
     from synth.policy import in_plain_words
     from synth.signatures import read_private_key
 
-    accepted = load_config(config, period=period)
+    accepted = load_config(config, period=period, without_period="first")
     print(in_plain_words(accepted), flush=True)
     private = read_private_key(
         key, passphrase=lambda: typer.prompt("Passphrase", hide_input=True, err=True).encode()

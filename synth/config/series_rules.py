@@ -75,6 +75,7 @@ def build_series(written: Surroundings, report: Report) -> Series | None:
         is_about_persons=isinstance(written.privacy.unit, PersonUnit),
         time_zone="UTC" if source.where is None else source.where.time_zone,
     )
+    before = report.count
     if not report.public:
         _check_selection(built, source, report)
     _check_renewal(built, report)
@@ -82,7 +83,9 @@ def build_series(written: Surroundings, report: Report) -> Series | None:
     if built.is_continual:
         _check_continual(written, report)
     if written.ledger is not None:
-        _check_ledger(built, written.privacy, written.ledger, written.strategy, report)
+        _check_ledger(written.ledger, report)
+        if report.count == before:
+            _check_caps(built, written.privacy, written.ledger, written.strategy, report)
     _check_period(built, series, report)
     return built
 
@@ -105,8 +108,10 @@ def _check_without_series(source: Source, report: Report) -> None:
             expected="it beside a `series`, which says what the periods are",
             fix="add `series`: {every: month, first: 2026-01, rows: new, horizon: 12}",
         )
-    is_dated = PERIOD in report.text_at(("release", "id"))
-    if report.public or not is_dated or source.frame or source.where is not None:
+    part = report.text_at(("ledger", "disjoint_part", "name"))
+    is_dated = PERIOD in report.text_at(("release", "id")) and PERIOD not in part
+    is_filled = report.period is not None or report.keeps_period
+    if report.public or source.frame or source.where is not None or not is_dated or not is_filled:
         return
     if _selected_by(source, report) == "nothing":
         steps, _ = place_of_records(source)
@@ -259,14 +264,7 @@ def _check_continual(written: Surroundings, report: Report) -> None:
         )
 
 
-def _check_ledger(
-    series: Series,
-    privacy: PrivacyConfig,
-    ledger: LedgerConfig,
-    strategy: StrategyWord | MeasuredTables | None,
-    report: Report,
-) -> None:
-    """A whole horizon fits under the caps: what would be refused later is refused now."""
+def _check_ledger(ledger: LedgerConfig, report: Report) -> None:
     if ledger.disjoint_part is not None:
         report.add(
             ("ledger", "disjoint_part"),
@@ -275,6 +273,16 @@ def _check_ledger(
             why="the series says by itself what its periods have in common",
             fix="leave `disjoint_part` out; series.rows: new charges records of their own once",
         )
+
+
+def _check_caps(
+    series: Series,
+    privacy: PrivacyConfig,
+    ledger: LedgerConfig,
+    strategy: StrategyWord | MeasuredTables | None,
+    report: Report,
+) -> None:
+    """A whole horizon fits under the caps: what would be refused later is refused now."""
     counted = series.composition.counted(series.parts_in_horizon)
     window = " for a window" if series.window is not None else ""
     for cap, each, name in (

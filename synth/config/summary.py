@@ -51,6 +51,7 @@ def report_lines(config: Config) -> list[str]:
         f"release   {config.release.id}, epsilon {format_number(config.privacy.epsilon)}",
         f"records   {records_in_words(config.public['source'])}",
         *_view(config),
+        *_series(config),
         f"universe  {product} = {universe.size:,} cells",
     ]
     for attribute in universe.attributes:
@@ -80,6 +81,32 @@ def _view(config: Config) -> list[str]:
         if reason is None
         else [f"view      every row comes from one record: {' '.join(reason.split())}"]
     )
+
+
+def _series(config: Config) -> list[str]:
+    """The series, and what a whole horizon costs those whom it is about."""
+    series = config.series
+    if series is None:
+        return []
+    composition, charges = series.composition, series.parts_in_horizon
+    counted = composition.counted(charges)
+    epsilon = config.privacy.epsilon
+    each = "a horizon" if series.is_continual else "a period"
+    costs = (
+        f"epsilon {format_number(epsilon)} for {each}, {format_number(counted * epsilon)} at most"
+    )
+    within = f"{series.window} periods" if series.window is not None else "a horizon"
+    return [
+        f"series    {series.in_words()}",
+        f"  costs   {costs} within {within}: {_COMPOSITIONS[composition.rule]}",
+    ]
+
+
+_COMPOSITIONS = {
+    "largest": "the largest charges count",
+    "window": "those of consecutive periods add up",
+    "sum": "all charges add up",
+}
 
 
 def warnings(config: Config) -> tuple[str, ...]:

@@ -122,6 +122,14 @@ NO_TABLES = {"strategy": "identity"}
 OTHER_TEXT = "Something else"
 
 NO_PART = {"ledger": {"disjoint_part": None}}
+SERIES: dict[str, Any] = {
+    "release": {"id": "people-{period}"},
+    "source": {"where": {"column": "seen_on", "within": "period"}},
+    "series": {"every": "month", "first": "2026-01", "rows": "new", "horizon": 12},
+    "ledger": {"epsilon_cap": 20, "delta_cap": "1e-6", "disjoint_part": None},
+    "public_totals": [],
+}
+OTHERS_COME = {"population": "people-{cycle}", "source": "They leave school"}
 ROOMS: dict[str, dict[str, Any]] = {
     "source.url": TABLE, "source.table": TABLE, "source.view_reason": TABLE,
     "source.sheet": WORKBOOK,
@@ -141,6 +149,12 @@ ROOMS: dict[str, dict[str, Any]] = {
     "workload.expected_records": {"public_totals": []},
     "output.deliver.command": {"output": {"deliver": {"command": ["scp"]}}},
     "output.deliver.timeout": {"output": {"deliver": {"command": ["scp"]}}},
+    **{f"source.where.{key}": SERIES for key in ("column", "format", "time_zone")},
+    **{f"series.{key}": SERIES
+       for key in ("first", "rows", "horizon", "delay", "max_periods", "renewal", "every")},
+    "series.renewal.window": merged(SERIES, {"series": {"renewal": {"window": 3}}}),
+    **{f"series.renewal.{key}": merged(SERIES, {"series": {"renewal": OTHERS_COME}})
+       for key in ("population", "source")},
     "privacy.neighbours": NO_PART,
     "domain[] (integer).hierarchy": NO_TABLES,
     "domain[] (integer).hierarchy[].name": NO_TABLES,
@@ -152,6 +166,17 @@ ROOMS: dict[str, dict[str, Any]] = {
 
 OTHER: dict[str, Any] = {
     "release.id": "persons",
+    "source.where.column": "left_on",
+    "source.where.format": "%d.%m.%Y",
+    "source.where.time_zone": "Europe/Berlin",
+    "series.first": "2026-02",
+    "series.rows": "all",
+    "series.horizon": 13,
+    "series.delay": 5,
+    "series.max_periods": 2,
+    "series.renewal": "next",
+    "series.renewal.window": 4,
+    "series.renewal.population": "pupils-{cycle}",
     "release.curators": ["Board"],
     "release.keywords": ["people"],
     "release.language": "de",
@@ -311,13 +336,14 @@ TOGETHER = {
         }
         for kind in ("date", "datetime")
     },
+    "series.every": {"series": {"every": "year", "first": "2026"}},
     "domain[] (boolean).type": {
         "domain": [CATEGORICAL, {**NUMBER, "name": "works"}, DATE, DATETIME, INTEGER, NUMBER]
     },
 }
 """Keys that no other value fits alone: what else the configuration becomes."""
 
-WITHOUT_OTHER = {"schema_version", "source.frame"}
+WITHOUT_OTHER = {"schema_version", "source.frame", "source.where.within"}
 """Keys with one possible value."""
 
 
@@ -338,7 +364,7 @@ def place_of(configuration: dict[str, Any], key: str) -> tuple[Any, str]:
 def two_configurations(key: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Two that differ in the value of that key alone."""
     room = {"impossible": [], "workload": {"marginals": 1}, **NO_TABLES} if key in TOGETHER else {}
-    before = merged(BASE, ROOMS.get(key, room))
+    before = merged(BASE, merged(room, ROOMS.get(key, {})))
     if key in TOGETHER:
         return before, merged(before, TOGETHER[key])
     after = deepcopy(before)
@@ -352,7 +378,7 @@ def two_configurations(key: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def loaded(tmp_path: Path, configuration: dict[str, Any]) -> Config:
     path = tmp_path / "release.yaml"
     path.write_text(json.dumps(configuration), encoding="utf-8")  # JSON is YAML
-    return load_config(path)
+    return load_config(path, without_period="first")
 
 
 @functools.cache

@@ -123,8 +123,13 @@ def test_without_parts_nothing_is_said_of_them(project, log):
 
 
 def test_several_periods_of_one_configuration_charge_the_same_people(project, log):
-    changes = {"release": {"id": "small-{period}"}, "ledger": {"epsilon_cap": 2}}
+    changes = {
+        "release": {"id": "small-{period}"},
+        "source": {"path": "people-{period}.csv"},
+        "ledger": {"epsilon_cap": 2},
+    }
     for period, before in (("2020", 0), ("2021", 1)):
+        project().with_name(f"people-{period}.csv").write_text(PEOPLE)
         config = load_config(project(**changes), period=period)
         pipeline.measure(config, log=log)
         with Ledger.open_existing(config.ledger.path) as opened:

@@ -160,7 +160,9 @@ def test_enough_approvals_let_it_run_and_a_change_voids_them(project):
 
 
 def test_approvals_are_not_replayed_tampered_with_or_borrowed(project):
-    path = project(release={"id": "small-{period}"}, people=UNREADABLE)
+    path = project(
+        release={"id": "small-{period}"}, source={"path": "people-{period}.csv"}, people=UNREADABLE
+    )
     place = path.parent
     policy = written(
         place, POLICY | {"approvals": {"required": 1, "keys": keys_in(place, "officer")}}

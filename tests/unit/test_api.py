@@ -81,7 +81,8 @@ def test_a_dict_with_problems_names_all_of_them_as_a_file_does(project):
 
 
 def test_a_period_is_given_where_a_configuration_is_loaded():
-    dated = merged(SMALL, {"release": {"id": "small-{period}"}})
+    where = {"path": "people-{period}.csv"}
+    dated = merged(SMALL, {"release": {"id": "small-{period}"}, "source": where})
     config = synth.load_config(dated, period="2024")
     assert config.release.id == "small-2024"
     assert synth.load_config(config, period="2024") is config

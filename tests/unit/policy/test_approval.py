@@ -101,7 +101,7 @@ def test_a_board_reads_on_what_a_view_rests(project):
 
 
 def test_another_period_is_another_release(project):
-    path = project(release={"id": "small-{period}"})
+    path = project(release={"id": "small-{period}"}, source={"path": "people-{period}.csv"})
     approval = approve(load_config(path, period="2026-01"), KEY)
     assert approval.is_valid(load_config(path, period="2026-01"), KEY.public)
     later = load_config(path, period="2026-02")
