@@ -70,6 +70,29 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_continual.py",),
     ),
     *broken(
+        "synth/noise/mechanism.py",
+        (
+            "a sum of tables is measured with the noise of one",
+            "if isinstance(event, TableEvent) and event.summed != 1:",
+            "if isinstance(event, TableEvent) and event.summed < 1:",
+        ),
+        (
+            "the variance of a sum is that of one noise",
+            "return event.summed * noise_law(replace(event, summed=1)).variance",
+            "return noise_law(replace(event, summed=1)).variance",
+        ),
+        by=("unit/measurements/test_summed_noise.py",),
+    ),
+    *broken(
+        "synth/measurements/combined_noise.py",
+        (
+            "intervals of a sum are those of one noise",
+            "noises = count * event.summed",
+            "noises = count",
+        ),
+        by=("unit/measurements/test_summed_noise.py",),
+    ),
+    *broken(
         "synth/privacy/accounting.py",
         (
             "a sum of tables can be charged",

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.planning.noise_sums import LARGEST_RATE, chernoff
+from synth.planning.noise_sums import LARGEST_RATE, chernoff, laplace_cumulant, laplace_variance
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 
@@ -29,6 +29,7 @@ def sum_limit(event: TableEvent, noises: int, miss: float) -> float:
     Laplace noise: Chernoff's bound with the moments of the exact law. Gaussian noise: the discrete
     Gaussian is sub-Gaussian with its sigma (Canonne, Kamath, Steinke 2020), and so are sums.
     """
+    noises *= event.summed
     if event.mechanism == GAUSSIAN:
         return math.sqrt(2.0 * noises * float(event.sigma_squared) * math.log(2.0 / miss))
     return _laplace_sum_limit(_rate(event), noises, miss)
@@ -42,13 +43,21 @@ def _laplace_sum_limit(rate: float, noises: int, miss: float) -> float:
 
 
 def spread_limit(event: TableEvent, noises: int, miss: float) -> float:
-    """An h that the spread of so many noises exceeds with a chance of `miss` at most.
+    """An h that the spread of the noises of so many cells exceeds with a chance of `miss` at most.
 
     The spread is the sum of the absolute noises of a Laplace table, and that of the squared ones of
     a Gaussian table: each law has moments of the one and not, or not so simply, of the other.
     """
     if event.mechanism == GAUSSIAN:
+        if event.summed > 1:
+            return (
+                _gaussian_sums_spread_limit(noises, miss)
+                * event.summed
+                * float(event.sigma_squared)
+            )
         return _gaussian_spread_limit(float(event.sigma_squared), noises, miss)
+    if event.summed > 1:
+        return _laplace_sums_spread_limit(_rate(event), event.summed, noises, miss)
     return _laplace_spread_limit(_rate(event), noises, miss)
 
 
@@ -72,6 +81,25 @@ def _laplace_spread_limit(rate: float, noises: int, miss: float) -> float:
         tilted = math.exp(rate * (tilt - 1.0))
         a = math.exp(-rate)
         return math.log((1.0 - a) / (1.0 + a) * (1.0 + tilted) / (1.0 - tilted))
+
+    return _least(cumulant_of_absolute, noises, miss, scale=rate)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _gaussian_sums_spread_limit(noises: int, miss: float) -> float:
+    """That of variance 1: of sub-Gaussian Z is E exp(s Z^2) at most that of a normal number."""
+    return _least(lambda tilt: -0.5 * math.log1p(-tilt), noises, miss, scale=0.5)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _laplace_sums_spread_limit(rate: float, summed: int, noises: int, miss: float) -> float:
+    deviation = math.sqrt(summed * laplace_variance(rate))
+
+    def cumulant_of_absolute(tilt: float) -> float:
+        # e^(t |S|) = 2 cosh(t S) - e^(-t |S|), and E e^(-t |S|) >= e^(-t E |S|) >= e^(-t sd)
+        share = tilt * rate
+        of_sum = summed * laplace_cumulant(rate, share)
+        return of_sum + math.log(2.0 - math.exp(-share * deviation - of_sum))
 
     return _least(cumulant_of_absolute, noises, miss, scale=rate)
 

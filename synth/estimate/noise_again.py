@@ -24,6 +24,14 @@ WIDE_SIGMA = 1000.0
 
 def draw_noise(generator: np.random.Generator, event: TableEvent, cells: int) -> Ints:
     """So many numbers of the law of the event's noise, to eight digits."""
+    drawn = _draw_one(generator, event, cells)
+    for _ in range(event.summed - 1):
+        drawn += _draw_one(generator, event, cells)
+    return drawn
+
+
+def _draw_one(generator: np.random.Generator, event: TableEvent, cells: int) -> Ints:
+    """Of the noises that are summed, one in every cell."""
     if event.mechanism != GAUSSIAN:
         rate = laplace_rate(event)
         return _geometric(generator, rate, cells) - _geometric(generator, rate, cells)

@@ -224,13 +224,15 @@ def sandwich(left: Floats, table: Floats, right: Floats) -> Floats:
     return np.asarray((half[:, None, :] * right[None, :, :]).sum(axis=2))
 
 
-# The cell table: Laplace noise on every cell of the universe, used count by count.
+# The cell table: Laplace noise on every cell of the universe, used count by count. A sum of such
+# noises has another law: tables of it are used as those with Gaussian noise are, by sums.
 
 
 def cell_table(measurements: Measurements, universe: Universe) -> MeasuredTable | None:
     """The table with Laplace noise on every cell of the universe, if there is one."""
     for table in measurements.tables:
         finest = table.event.table == universe.names and not any(table.event.coarsening)
-        if finest and table.event.mechanism == LAPLACE and table.event.threshold is None:
+        one_laplace = table.event.mechanism == LAPLACE and table.event.summed == 1
+        if finest and one_laplace and table.event.threshold is None:
             return table
     return None

@@ -85,10 +85,11 @@ class SummedNoise:
 
 
 def summed_noise(event: TableEvent, count: int, weight: int) -> SummedNoise:
-    """The noise of `count` cells of a table."""
+    """The noise of `count` cells of a table, each of which may be a sum of noises itself."""
+    noises = count * event.summed
     if event.mechanism == GAUSSIAN:
-        return SummedNoise(weight, count, sigma_squared=float(event.sigma_squared))
-    return SummedNoise(weight, count, rate=laplace_rate(event))
+        return SummedNoise(weight, noises, sigma_squared=float(event.sigma_squared))
+    return SummedNoise(weight, noises, rate=laplace_rate(event))
 
 
 @dataclass(frozen=True)

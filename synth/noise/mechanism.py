@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from synth.noise.discrete_gaussian import DiscreteGaussian
 from synth.noise.discrete_laplace import DiscreteLaplace
 from synth.noise.partition_selection import is_private
@@ -14,8 +16,11 @@ def noise_law(event: TableEvent | OpenTableEvent | LookEvent) -> DiscreteLaplace
 
     Privacy: the parameters of the law are those of the event, so what is drawn is what is paid.
     Quick: limits are compared, and nothing is tabulated.
-    Raises: ValueError for a mechanism that is not known, or noise too wide to be drawn.
+    Raises: ValueError for a mechanism that is not known, noise too wide to be drawn, or a sum of
+    noises, which is never drawn as such.
     """
+    if isinstance(event, TableEvent) and event.summed != 1:
+        raise ValueError("a sum of noisy tables is not measured")
     if event.mechanism in (LAPLACE, PARTITION_SELECTION) and event.epsilon is not None:
         return DiscreteLaplace(event.epsilon, event.sensitivity_l1)
     if (
@@ -33,7 +38,7 @@ def noise_variance(event: TableEvent) -> float:
 
     Raises: ValueError for noise that is never drawn, because it is too wide.
     """
-    return noise_law(event).variance
+    return event.summed * noise_law(replace(event, summed=1)).variance
 
 
 def keeps_its_delta(event: TableEvent) -> bool:

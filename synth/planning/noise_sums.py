@@ -46,8 +46,8 @@ _MANY = 1024
 def noise_variance(event: TableEvent) -> float:
     """The variance in records squared: exact for Laplace noise and for Gaussian noise."""
     if event.mechanism == GAUSSIAN:
-        return gaussian_variance(float(event.sigma_squared))
-    return laplace_variance(laplace_rate(event))
+        return event.summed * gaussian_variance(float(event.sigma_squared))
+    return event.summed * laplace_variance(laplace_rate(event))
 
 
 def noise_variances(events: Sequence[TableEvent]) -> list[float]:
@@ -63,7 +63,10 @@ def noise_variances(events: Sequence[TableEvent]) -> list[float]:
 
 
 def laplace_rate(event: TableEvent) -> float:
-    """Epsilon / sensitivity of a table with Laplace noise, as far as the sampler follows it."""
+    """Epsilon / sensitivity of Laplace noise, as far as the sampler follows it.
+
+    Of each of the noises, where a table is the sum of several.
+    """
     return min(float(1 / event.noise_scale_records), LARGEST_RATE)
 
 

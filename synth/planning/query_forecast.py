@@ -192,7 +192,7 @@ def _approximate(alone: Sequence[TableEvent], question: Question, sd: float) -> 
     best = min(alone, key=lambda event: noise_variance(event) * event.cells, default=None)
     if best is not None and best.epsilon is not None:
         rate = max(laplace_rate(best), SMALLEST_RATE)
-        shape = _noise_sum(rate, best.cells // question.queries)
+        shape = _noise_sum(rate, best.summed * (best.cells // question.queries))
         scale = sd / shape.sd
         widths = [math.ceil(scale * (shape.half_width(miss) + 1)) for miss in misses]
         return _Error(sd, widths[0], widths[1], scale * shape.mean_absolute, None, "scaled")
@@ -215,7 +215,7 @@ def _sums_of_one_table(event: TableEvent, questions: Sequence[Question]) -> dict
 
     @cache
     def errors(cells: int) -> _Error:
-        noise = NoiseSum(rate, event.cells // cells)
+        noise = NoiseSum(rate, event.summed * (event.cells // cells))
         misses = MISS, MISS / cells
         if noise.count == 1:
             widths = [law.half_width(1 - miss) for miss in misses]

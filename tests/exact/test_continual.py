@@ -150,8 +150,8 @@ def test_the_cumulative_count_is_that_of_all_periods_so_far(factorization):
         so_far = nodes[: len(factorization.nodes_until(period))]
         expected = increments[:period].sum(axis=0)
         assert (factorization.combine(so_far, period) == expected).all()
-        again = factorization.combine([*nodes, *so_far], period)
-        assert (again == increments.sum(axis=0) + expected).all()
+        again = factorization.combine([*(2 * node for node in nodes), *so_far], period)
+        assert (again == 2 * increments.sum(axis=0) + expected).all()
         with pytest.raises(ValueError, match="whole horizons"):
             factorization.combine(so_far[:-1], period)
 
@@ -255,7 +255,7 @@ def test_rounded_weights_cost_less_than_half_a_percent(horizon):
 
 def test_a_tree_of_a_horizon_of_nine():
     tree = Tree(9, 2)
-    assert tree.levels == 4
+    assert (tree.levels, Tree(8, 2).levels, Tree(9, 3).levels, Tree(9, 10).levels) == (4, 4, 3, 1)
     assert [len(tree.nodes_at(period)) for period in range(1, 10)] == [1, 2, 1, 3, 1, 2, 1, 4, 1]
     assert [tree.summed_nodes(period) for period in range(1, 10)] == [1, 1, 2, 1, 2, 2, 3, 1, 2]
     assert tree.node_event(laplace()).epsilon == EPSILON / 4

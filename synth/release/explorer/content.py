@@ -140,6 +140,7 @@ def _described(number: int, table: MeasuredTable, universe: Universe) -> dict[st
         "columns": [universe.names.index(name) for name in event.table],
         "coarsening": event.coarsening,
         **noise,
+        **({} if event.summed == 1 else {"summed": event.summed}),
     }
 
 

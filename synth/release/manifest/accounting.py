@@ -122,6 +122,7 @@ ACCOUNTING = record(
                 "rho",
                 "noise_scale_records",
                 "sigma_squared",
+                "summed",
             ),
             table=attributes("The attributes of the table; all others are summed out."),
             resolutions=listing(
@@ -160,6 +161,11 @@ ACCOUNTING = record(
             rho=exact("The zero-concentrated loss of the event, where the noise is Gaussian."),
             noise_scale_records=exact("Sensitivity divided by epsilon, for Laplace noise."),
             sigma_squared=exact("Sensitivity divided by 2 rho, for Gaussian noise."),
+            summed=whole(
+                "Where a table is the sum of several that were measured: of how many, each with "
+                "independent noise as stated.",
+                minimum=2,
+            ),
             variance=real("The variance of the noise in one cell, in records squared."),
         ),
     ),
@@ -300,6 +306,8 @@ def _event(measured: MeasuredTable, universe: Universe) -> dict[str, Any]:
         }
     if event.delta is not None:
         plain["delta"] = exact_number(event.delta)
+    if event.summed != 1:
+        plain["summed"] = event.summed
     return plain | {"variance": measured.variance}
 
 

@@ -206,6 +206,7 @@ def _event(config: Config, stated: Mapping[str, Any]) -> TableEvent:
         delta=budget.get("delta"),
         sensitivity_l2_squared=squared,
         threshold=stated.get("threshold"),
+        summed=stated.get("summed", 1),
     )
     if squared is None:
         name, noise = "noise_scale_records", event.noise_scale_records

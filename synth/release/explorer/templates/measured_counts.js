@@ -53,8 +53,8 @@ class MeasuredCounts {
 
   prepared(table) {
     const axes = table.columns.map((column, i) => ({ column, ...this.groups(column, table.coarsening[i]) }));
-    const { rate, sigma_squared: sigmaSquared } = table;
-    return { ...table, axes, variance: partVariance({ weight: 1, count: 1, rate, sigmaSquared }) };
+    const { rate, sigma_squared: sigmaSquared, summed = 1 } = table;
+    return { ...table, axes, variance: partVariance({ weight: 1, count: summed, rate, sigmaSquared }) };
   }
 
   // The group of every code of a column, so many steps above the codes themselves.
@@ -165,10 +165,10 @@ function combined(rows, weights, divisor) {
   rows.forEach((row, i) => {
     if (!weights[i] || !row.cells) return;
     const weight = Math.abs(weights[i]);
-    const { rate, sigma_squared: sigmaSquared } = row.table;
+    const { rate, sigma_squared: sigmaSquared, summed = 1 } = row.table;
     const key = `${rate} ${sigmaSquared} ${weight}`;
     if (!parts.has(key)) parts.set(key, { weight, count: 0, rate, sigmaSquared });
-    parts.get(key).count += row.cells;
+    parts.get(key).count += summed * row.cells;
   });
   const inOrder = [...parts.values()].sort((a, b) => (
     (a.rate ?? 0) - (b.rate ?? 0) || (a.sigmaSquared ?? 0) - (b.sigmaSquared ?? 0) || a.weight - b.weight));

@@ -246,12 +246,13 @@ function eventFindings({ manifest, content }) {
   return findings;
 }
 
-const varianceOf = ({ rate, sigma_squared: sigmaSquared }) => partVariance({ weight: 1, count: 1, rate, sigmaSquared });
+const varianceOf = ({ rate, sigma_squared: sigmaSquared, summed = 1 }) => (
+  partVariance({ weight: 1, count: summed, rate, sigmaSquared }));
 
 // Whether an event states the law of noise that the page computes with.
 function hasNoise(event, table) {
   const near = (one, other) => Math.abs(one - other) <= 1e-12 * Math.abs(other);
-  if (!near(event.variance, varianceOf(table))) return false;
+  if (!near(event.variance, varianceOf(table)) || (event.summed ?? 1) !== (table.summed ?? 1)) return false;
   const value = ({ fraction }) => {
     const [top, bottom] = fraction.split("/").map(Number);
     return top / bottom;
