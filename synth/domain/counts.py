@@ -74,6 +74,11 @@ class Counts:
             return np.zeros(len(places), dtype=np.int64)
         return np.where(places >= 0, self.values[places], 0)
 
+    def plus(self, other: Counts, shape: Sequence[int]) -> Counts:
+        """The records of both."""
+        columns, own, others = _side_by_side(self, other, shape)
+        return Counts(columns, own + others)
+
 
 @dataclass(frozen=True, eq=False)
 class Difference:
@@ -96,18 +101,25 @@ def difference(found: Counts, expected: Counts, shape: Sequence[int]) -> Differe
     ):
         none = np.zeros(0, dtype=np.int64)
         return Difference((none,) * len(shape), none, none)
-    columns = [np.concatenate(pair) for pair in zip(found.columns, expected.columns, strict=True)]
-    zeros = np.zeros_like(found.values), np.zeros_like(expected.values)
-    left = np.concatenate([found.values, zeros[1]])
-    right = np.concatenate([zeros[0], expected.values])
+    columns, left, right = _side_by_side(found, expected, shape)
+    differ = np.flatnonzero(left != right)
+    return Difference(tuple(column[differ] for column in columns), left[differ], right[differ])
+
+
+def _side_by_side(
+    one: Counts, other: Counts, shape: Sequence[int]
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64], NDArray[np.int64]]:
+    """The cells that are not empty in one of two tables, ascending, with the counts of each."""
+    columns = [np.concatenate(pair) for pair in zip(one.columns, other.columns, strict=True)]
+    left = np.concatenate([one.values, np.zeros_like(other.values)])
+    right = np.concatenate([np.zeros_like(one.values), other.values])
     words = cell_words(columns, shape)
     order = cell_order(words)
     starts = np.flatnonzero(new_cells([word[order] for word in words]))
     if starts.size:
         left, right = (np.add.reduceat(values[order], starts) for values in (left, right))
-    differ = left != right
-    cells = order[starts[differ]]
-    return Difference(tuple(column[cells] for column in columns), left[differ], right[differ])
+    cells = order[starts]
+    return tuple(column[cells] for column in columns), left, right
 
 
 def inside(

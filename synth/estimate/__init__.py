@@ -2,13 +2,15 @@
 
 from synth.estimate.any_size import Estimate, estimate, moved_records, rows_are_drawn
 from synth.estimate.gate import judge
-from synth.estimate.gate_repair import PublicSeeds, gated
+from synth.estimate.gate_repair import Gated, PublicSeeds, gated
+from synth.estimate.monotone import records_taken_back, with_records_added
 from synth.estimate.replicates import Replicates, replicates_of
 from synth.estimate.rounding import rake, required_atoms, round_counts
 from synth.estimate.whole.estimate import estimate_whole
 
 __all__ = [
     "Estimate",
+    "Gated",
     "PublicSeeds",
     "Replicates",
     "estimate",
@@ -17,8 +19,10 @@ __all__ = [
     "judge",
     "moved_records",
     "rake",
+    "records_taken_back",
     "replicates_of",
     "required_atoms",
     "round_counts",
     "rows_are_drawn",
+    "with_records_added",
 ]

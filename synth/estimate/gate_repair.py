@@ -65,6 +65,11 @@ class Gated:
         """Whether the public seed of drawn cells was used."""
         return bool(self.report["outcome"] == REBUILT)
 
+    @property
+    def is_excused(self) -> bool:
+        """Whether no counts with the required totals could agree with the noisy tables."""
+        return bool(self.report["outcome"] == EXCUSED)
+
 
 @dataclass(frozen=True)
 class PublicSeeds:

@@ -8,16 +8,21 @@ from functools import cached_property
 from typing import Any
 
 from synth.config import Config
+from synth.domain import Margin
 from synth.domain.counts import Counts
 from synth.errors import BugError
 from synth.estimate import (
     Estimate,
+    Gated,
     PublicSeeds,
     Replicates,
     estimate,
     gated,
+    judge,
+    records_taken_back,
     replicates_of,
     rows_are_drawn,
+    with_records_added,
 )
 from synth.estimate import moved_records as moved_by_last_digits
 from synth.measurements import Measurements, public_seed
@@ -32,11 +37,20 @@ from synth.release.page.summary import Summary, summarise
 ROUNDING = "rounding"
 DRAWN = "cells drawn from the model"
 BINS = "values inside bins"
+ADDED = "records added to those of the release before"
 
 
 def seed_of(replicate: int) -> str:
     """What the public seed of a replicate is for; they count from 1."""
     return f"replicate {replicate}"
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """The counts of the release before, and how many of its records were taken back."""
+
+    previous: Counts
+    taken_back: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +66,8 @@ class Derivation:
     gate: dict[str, Any]
     """How the counts agree with the noisy tables; see `synth.estimate.gate`."""
 
+    growth: Growth | None = None
+    """What became of the release before, if there is one."""
     fitted: Estimate | None = None
     """What was rounded to the counts, before the gate."""
     adopted: Replicates | None = None
@@ -113,12 +129,18 @@ class Derivation:
         return self.seeds[BINS]
 
 
-Derive = Callable[[Measurements, Config], Derivation]
+Derive = Callable[[Measurements, Config, Counts | None], Derivation]
 """Tests pass another derivation; everybody else uses `derive`."""
 
 
-def derive(measurements: Measurements, config: Config) -> Derivation:
-    """Estimate, round, judge and forecast: a deterministic function of its two arguments.
+def derive(
+    measurements: Measurements, config: Config, previous: Counts | None = None
+) -> Derivation:
+    """Estimate, round, judge and forecast: a deterministic function of its arguments.
+
+    `previous` are the published counts of the release before, of a series of cumulative ones.
+    They are kept and records added to them, unless the gate finds that these counts contradict
+    the measurements: then the estimate is published as it is.
 
     Privacy: post-processing; nothing here can reach raw data.
     Raises: ContradictionError if no counts are found that agree with the measurements.
@@ -130,6 +152,12 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
         rounded = fitted.round(seeds[ROUNDING])
         public_seeds = PublicSeeds(seeds[DRAWN], seeds[ROUNDING])
         passed = gated(rounded, fitted, measurements, config, public_seeds)
+        growth = None
+        if previous is not None:
+            seeds[ADDED] = public_seed(measurements, ADDED)
+            grown = _grown(passed, previous, measurements, config, seed=seeds[ADDED])
+            taken = records_taken_back(previous, grown.counts, config.universe.shape)
+            passed, growth = grown, Growth(previous, taken)
     if not rows_are_drawn(measurements, config) and not passed.drawn:
         del seeds[DRAWN]
     look = measurements.look
@@ -138,8 +166,28 @@ def derive(measurements: Measurements, config: Config) -> Derivation:
     noisy_counts = None if look is None else look.noisy_counts
     planned = forecast(config, events=events, noisy_counts=noisy_counts)
     return Derivation(
-        config, measurements, passed.counts, fitted.report, seeds, planned, passed.report, fitted
+        config,
+        measurements,
+        passed.counts,
+        fitted.report,
+        seeds,
+        planned,
+        passed.report,
+        growth,
+        fitted,
     )
+
+
+def _grown(
+    passed: Gated, previous: Counts, measurements: Measurements, config: Config, *, seed: int
+) -> Gated:
+    """The counts of the release before with records added, if the gate lets them pass."""
+    margins = [Margin(event.table, event.coarsening) for event in measurements.table_events]
+    counts = with_records_added(previous, passed.counts, margins, config.universe, seed=seed)
+    verdict = judge(counts, measurements, config)
+    if not verdict.passes and not passed.is_excused:
+        return passed
+    return Gated(counts, passed.report | verdict.to_plain())
 
 
 def moved_records(measurements: Measurements, config: Config, published: Counts) -> int | None:

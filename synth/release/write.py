@@ -100,7 +100,7 @@ def _write_files(
 ) -> tuple[Derivation, tuple[str, ...]]:
     _create(staging / MEASUREMENTS, lambda file: _copy(measurements_file, file))
     measurements = _measurements(staging / MEASUREMENTS, config, receipt)
-    derived = derivation(measurements, config)
+    derived = derivation(measurements, config, None)
     facts = {MEASUREMENTS: _facts(staging / MEASUREMENTS)}
     writers, small = data_writers(derived), table_writers(derived)
     for part, (name, write) in enumerate(writers.items(), start=1):

@@ -148,7 +148,7 @@ def _derive(
     measurements: Measurements, config: Config, findings: Findings, derivation: Derive
 ) -> Derivation | None:
     try:
-        derived = derivation(measurements, config)
+        derived = derivation(measurements, config, None)
         if config.output.replicates:
             _ = derived.replicates  # made here, so that what they lack is said here, too
         return derived

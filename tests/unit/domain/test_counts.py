@@ -79,3 +79,12 @@ def test_counts_are_looked_up():
     nothing = sparse(np.zeros(24, dtype=np.int64))
     assert nothing.at(every, SHAPE).tolist() == [0] * 24
     assert len(difference(nothing, sparse(dense), SHAPE).found) == np.count_nonzero(dense)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_records_of_two_tables_are_added_cell_by_cell(seed):
+    one, other = table(seed), table(seed + 10)
+    both = sparse(one).plus(sparse(other), SHAPE)
+    assert both.of_every_cell(SHAPE).tolist() == (one + other).tolist()
+    assert (both.values > 0).all()
+    assert sparse(one).plus(sparse(one * 0), SHAPE).of_every_cell(SHAPE).tolist() == one.tolist()

@@ -116,7 +116,7 @@ SEVERAL_EVENTS = (
 """Events for that configuration, made by hand: pure noise on the universe, Gaussian elsewhere."""
 
 
-def stand_in(measurements: Measurements, config: Config) -> Derivation:
+def stand_in(measurements: Measurements, config: Config, *_: object) -> Derivation:
     """Counts that keep the rules: clipped noisy counts, each total put right in one cell."""
     (full,) = (t for t in measurements.tables if t.event.cells == config.universe.size)
     counts = np.maximum(full.noisy_counts - 1, 0)
@@ -142,7 +142,7 @@ class Made:
     measurements_file: Path
     receipt: Receipt
 
-    def derive(self, measurements: Measurements, config: Config) -> Derivation:
+    def derive(self, measurements: Measurements, config: Config, *_: object) -> Derivation:
         return stand_in(measurements, config)
 
 

@@ -187,7 +187,7 @@ def test_the_card_says_whether_the_number_of_rows_is_public(measured, changes, w
     counts = np.zeros(made.config.universe.size, dtype=np.int64)
     counts[0] = 300
 
-    def derive(measurements, config):
+    def derive(measurements, config, *_):
         return replace(
             made.derive(measurements, config),
             counts=Counts.of_all(counts, config.universe.shape),

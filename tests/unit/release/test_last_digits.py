@@ -55,7 +55,7 @@ def elsewhere(measured, monkeypatch):
                 config=made.config,
                 measurements_file=made.measurements_file,
                 receipt=made.receipt,
-                derivation=lambda m, c: derivation(derive(m, c)),
+                derivation=lambda m, c, *_: derivation(derive(m, c)),
             )
         return made
 

@@ -40,7 +40,7 @@ def manifest_of(made):
 def moved(made, records):
     """A derivation that, on this machine, gives counts with some records in another cell."""
 
-    def derive(measurements, config):
+    def derive(measurements, config, *_):
         derived = made.derive(measurements, config)
         counts = derived.counts.of_every_cell(config.universe.shape)
         counts[0] -= records
@@ -102,7 +102,7 @@ def test_the_same_rows_under_other_arithmetic_are_the_same_bit_for_bit(released)
 def other_forecast(made, *, factor=1.0, wider=0):
     """A derivation whose forecast comes from other floating-point functions."""
 
-    def derive(measurements, config):
+    def derive(measurements, config, *_):
         derived = made.derive(measurements, config)
         queries = tuple(
             replace(
@@ -127,7 +127,7 @@ def other_forecast(made, *, factor=1.0, wider=0):
 def with_stop(made):
     """The same release, told what its search gained."""
 
-    def derive(measurements, config):
+    def derive(measurements, config, *_):
         derived = made.derive(measurements, config)
         return replace(derived, report=derived.report | {"gain": 0.25})
 
