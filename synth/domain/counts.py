@@ -102,7 +102,7 @@ def difference(found: Counts, expected: Counts, shape: Sequence[int]) -> Differe
         none = np.zeros(0, dtype=np.int64)
         return Difference((none,) * len(shape), none, none)
     columns, left, right = _side_by_side(found, expected, shape)
-    differ = np.flatnonzero(left != right)
+    differ = left != right
     return Difference(tuple(column[differ] for column in columns), left[differ], right[differ])
 
 
