@@ -31,6 +31,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from synth.config import FileSource, FrameSource, PostgresSource, SourceConfig
+from synth.config.series import PeriodSelection
 from synth.domain import Universe
 from synth.errors import SourceError
 
@@ -103,18 +104,26 @@ class Engine(Protocol):
 
 
 def open_engine(
-    source: SourceConfig, files: Sequence[Path], spill: Path, universe: Universe
+    source: SourceConfig,
+    files: Sequence[Path],
+    spill: Path,
+    universe: Universe,
+    selection: PeriodSelection | None = None,
 ) -> AbstractContextManager[Engine]:
     """The engine for a source; `files` are those that it names, `spill` is for what spills.
 
-    Where it is quicker, columns come as codes of the universe. An engine is loaded when a source
-    needs it: psycopg and pyspark are extras that need not be installed.
+    Where it is quicker, columns come as codes of the universe, but not that of the selection. An
+    engine is loaded when a source needs it: psycopg and pyspark are extras that need not be
+    installed.
     """
     if isinstance(source, FileSource | FrameSource):
         from synth.curator.counting.lookup import codes_of_texts
         from synth.curator.files.duckdb_engine import duckdb_engine
 
-        return duckdb_engine(source, files, spill, codes_of_texts(universe))
+        codes = codes_of_texts(universe)
+        if selection is not None:
+            codes.pop(selection.column, None)
+        return duckdb_engine(source, files, spill, codes)
     if isinstance(source, PostgresSource):
         from synth.curator.postgres.engine import postgres_engine
 

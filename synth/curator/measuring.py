@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.config import Config, SourceConfig
+from synth.config.series import PeriodSelection
 from synth.curator.boundary import (
     choose_table,
     measure_list,
@@ -61,12 +62,14 @@ def measure(
     fit: Fit | None = None,
     plan_after: PlanAfter | None = None,
     seen: MeasuredLook | None = None,
+    selection: PeriodSelection | None = None,
 ) -> Measurements:
     """Count the records of the source and return the counts with noise, nothing else.
 
     `plan` is the list of tables, or the schedule by which they are chosen; then `fit` makes a
     public guess from the noisy tables so far; or a look, and `plan_after` says what it leads to;
-    `seen` is the look that an earlier start of the same run took.
+    `seen` is the look that an earlier start of the same run took. With a `selection`, its records
+    count and no others.
 
     Privacy: the result has the privacy of `privacy.total_budget` of all events of the plan for
     the configured unit and neighbours; each table that of its event, see `boundary.measure_table`,
@@ -83,7 +86,8 @@ def measure(
     def work(spill: Path) -> Measurements:
         tables = () if isinstance(plan, Look) else _tables_of(plan)
         margins_of(tables, config.universe)  # before anything is opened
-        counted = _counted(config, source, files, spill, needs_filled_cells(config, tables))
+        filled = needs_filled_cells(config, tables)
+        counted = _counted(config, source, files, spill, selection, filled=filled)
         if not isinstance(plan, Look):
             return measure_counted(config, plan, counted, stream, fit)
         if plan_after is None:
@@ -97,7 +101,12 @@ def measure(
 
 
 def preflight(
-    config: Config, source: SourceConfig, files: Sequence[Path], *, directory: Path
+    config: Config,
+    source: SourceConfig,
+    files: Sequence[Path],
+    *,
+    directory: Path,
+    selection: PeriodSelection | None = None,
 ) -> None:
     """Open the source as `measure` does, and close it again without reading a record.
 
@@ -112,8 +121,8 @@ def preflight(
     """
 
     def work(spill: Path) -> None:
-        with open_engine(source, files, spill, config.universe) as engine:
-            open_records(engine, config)
+        with open_engine(source, files, spill, config.universe, selection) as engine:
+            open_records(engine, config, selection)
 
     with_source_open(directory, work)
 
@@ -129,13 +138,19 @@ Counted = Sensitive[FilledCells] | Sensitive[NDArray[np.int64]]
 
 
 def _counted(
-    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path, filled: bool
+    config: Config,
+    source: SourceConfig,
+    files: Sequence[Path],
+    spill: Path,
+    selection: PeriodSelection | None,
+    *,
+    filled: bool,
 ) -> Counted:
     """Count the records once: filled cells only, or every cell of the universe."""
     with progress.stage(progress.Stage.COUNTING):
         if filled:
-            return filled_cells(config, source, files, spill)
-        return tabulate(config, source, files, spill)
+            return filled_cells(config, source, files, spill, selection=selection)
+        return tabulate(config, source, files, spill, selection=selection)
 
 
 def _tables_of(plan: Sequence[TableEvent] | Schedule) -> Sequence[TableEvent]:

@@ -277,7 +277,8 @@ def bound_contributions(table: ibis.Table, unit: PersonUnit) -> ibis.Table:
     (empty id) are left out: together they would be one person of any size.
     Ensures: the same records stay on every engine. Only the ASCII characters among the first
     1,000 of an id are hashed: the others look different in a CSV file that is read byte by byte,
-    and an id of any length stops no engine.
+    and an id of any length stops no engine. Where there is a column `period`, records of earlier
+    periods stay first.
 
     Requires: columns `person` (text) and `word_0`, `word_1`, ... (the cell).
     """
@@ -286,6 +287,7 @@ def bound_contributions(table: ibis.Table, unit: PersonUnit) -> ibis.Table:
     hashed = known.person.left(1_000).re_replace("[^ -~]+", "")
     for word in words:
         hashed = hashed + ":" + word.cast("string")
-    within = ibis.window(group_by=known.person, order_by=[_md5()(hashed), *words])
+    earlier = [known[name] for name in known.columns if name == "period"]
+    within = ibis.window(group_by=known.person, order_by=[*earlier, _md5()(hashed), *words])
     ranked = known.mutate(record_rank=ibis.row_number().over(within))
     return ranked.filter(ranked.record_rank < unit.max_records)

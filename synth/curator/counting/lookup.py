@@ -34,9 +34,16 @@ COMPARED_TEXTS = 64
 
 
 def encode_records(
-    engine: Engine, records: Records, universe: Universe, *, person: str | None
+    engine: Engine,
+    records: Records,
+    universe: Universe,
+    *,
+    person: str | None,
+    period: Attribute | None = None,
 ) -> ibis.Table:
     """One row per record: the words of its cell, and as `person` the text of that column.
+
+    With a column of dates, the code of its period is `period`.
 
     Privacy: a record that a join left out or doubled would be counted wrongly. So records come
     first in an outer join, and what they are joined with is grouped by what it is joined on.
@@ -44,17 +51,23 @@ def encode_records(
     Ensures: every record has the codes that `encode_attribute` gives it, or those of the engine.
     """
     kept = {} if person is None else {"person": records.table[person].cast("string")}
-    table = record_codes(engine, records, universe, kept)
+    table = record_codes(engine, records, universe, kept, period=period)
     found = {each.name: table[f"code_{number}"] for number, each in enumerate(universe.attributes)}
-    return table.select(**encode_words(found, universe), **{name: table[name] for name in kept})
+    beside = {name: table[name] for name in (*kept, *([] if period is None else ["period"]))}
+    return table.select(**encode_words(found, universe), **beside)
 
 
 def record_codes(
-    engine: Engine, records: Records, universe: Universe, kept: Mapping[str, ir.Value]
+    engine: Engine,
+    records: Records,
+    universe: Universe,
+    kept: Mapping[str, ir.Value],
+    *,
+    period: Attribute | None = None,
 ) -> ibis.Table:
     """One row per record: its codes as `code_0`, `code_1`, ..., and what is kept beside them.
 
-    See `encode_records`.
+    See `encode_records`. Words of the configuration mean nothing in the column of the `period`.
     """
     columns: dict[str, ir.Value] = dict(kept)
     levels: dict[int, ibis.Table] = {}
@@ -79,10 +92,16 @@ def record_codes(
         columns[f"key_{number}"] = _key(records.table[attribute.name])
         first = {keys[text]: code for text, code in reversed(texts) if text in keys}
         levels[number] = engine.lookup(first)
+    if period is not None and period.calendar is not None:
+        place = len(universe.attributes)
+        columns[f"given_{place}"] = ibis.null("int32")
+        columns[f"text_{place}"] = iso_text(records.table[period.name], period.calendar)
+        moments.append((place, period))
     table = records.table.select(**columns)
     for number, codes in levels.items():
         table = _joined(table, codes, number)
-    return moment_columns(table, moments)
+    coded = moment_columns(table, moments)
+    return coded if period is None else coded.rename(period=f"code_{len(universe.attributes)}")
 
 
 def _keys(column: ir.Column, texts: Sequence[tuple[str, int]]) -> dict[str, Key]:

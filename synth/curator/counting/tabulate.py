@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.config import Config, PersonUnit, SourceConfig
+from synth.config.series import PeriodSelection
 from synth.curator.counting.encode import bound_contributions, split_into_words
 from synth.curator.counting.lookup import encode_records
+from synth.curator.counting.selection import period_attribute, select_records
 from synth.curator.engine import Engine, Records, open_engine
 from synth.curator.sensitive import Sensitive
 from synth.domain import Margin, Universe
@@ -37,29 +39,42 @@ class CountedCells:
 
 
 def tabulate(
-    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
+    config: Config,
+    source: SourceConfig,
+    files: Sequence[Path],
+    spill: Path,
+    *,
+    selection: PeriodSelection | None = None,
 ) -> Sensitive[NDArray[np.int64]]:
-    """Count the records of every cell of the full universe.
+    """Count the records of every cell of the full universe, or those of a selection.
 
     Privacy: exact counts; secret. Contributions are bounded first when the unit is a person.
+    A record changes the count of one cell, by its weight in the selection; see `select_records`.
     Ensures: beside the counts, memory is bounded whatever the number of records.
     Shapes: int64, flat, one count per cell in C order, in records.
     """
     counts = np.zeros(config.universe.size, dtype=np.int64)
-    with open_engine(source, files, spill, config.universe) as engine:
-        records = _bounded_records(engine, config)
+    with open_engine(source, files, spill, config.universe, selection) as engine:
+        records = _bounded_records(engine, config, selection)
         if engine.counts_where_records_lie:
             for batch in engine.batches(_counted(records)):
                 counts[batch.column("word_0").to_numpy()] = batch.column("records").to_numpy()
         else:
-            for batch in engine.batches(records.select("word_0")):
-                np.add.at(counts, batch.column("word_0").to_numpy(), 1)
+            times = {"times": records.weight.cast("int64")} if "weight" in records.columns else {}
+            for batch in engine.batches(records.select("word_0", **times)):
+                added = batch.column("times").to_numpy() if times else 1
+                np.add.at(counts, batch.column("word_0").to_numpy(), added)
     return Sensitive(counts)
 
 
 @contextmanager
 def counted_cells(
-    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
+    config: Config,
+    source: SourceConfig,
+    files: Sequence[Path],
+    spill: Path,
+    *,
+    selection: PeriodSelection | None = None,
 ) -> Iterator[Sensitive[Iterator[CountedCells]]]:
     """The cells that hold records, with their counts, in blocks; for a universe of any size.
 
@@ -68,8 +83,8 @@ def counted_cells(
     which order the records came. Memory is bounded: the engine sorts, and spills.
     Example: `with counted_cells(...) as blocks: for block in blocks.consume(): ...`
     """
-    with open_engine(source, files, spill, config.universe) as engine:
-        counted = _counted(_bounded_records(engine, config))
+    with open_engine(source, files, spill, config.universe, selection) as engine:
+        counted = _counted(_bounded_records(engine, config, selection))
         words = [name for name in counted.columns if name != "records"]
         yield Sensitive(_blocks(engine, counted.order_by(words), config))
 
@@ -86,34 +101,47 @@ def _blocks(engine: Engine, counted: ibis.Table, config: Config) -> Iterator[Cou
 
 
 def _counted(records: ibis.Table) -> ibis.Table:
-    """One row per cell that holds records: the words of its number, and the records."""
+    """One row per cell that holds records: the words of its number, and the records.
+
+    Engines have wider types for sums, and Ibis would not write down a cast to int64 alone.
+    """
     words = [name for name in records.columns if name.startswith("word_")]
-    return records.group_by(words).aggregate(records=records.count())
+    if "weight" not in records.columns:
+        return records.group_by(words).aggregate(records=records.count())
+    times = records.weight.sum().cast("decimal(38, 0)").cast("int64")
+    return records.group_by(words).aggregate(records=times)
 
 
-def open_records(engine: Engine, config: Config) -> Sequence[Records]:
-    """The columns of the universe, and that of the persons; no record is read.
+def open_records(
+    engine: Engine, config: Config, selection: PeriodSelection | None = None
+) -> Sequence[Records]:
+    """The columns of the universe, of the persons and of the selection; no record is read.
 
     Raises: SourceError, in words of the configuration, for what concerns the whole source.
     """
     unit = config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
-    columns = dict.fromkeys([*config.universe.names, *([] if person is None else [person])])
+    beside = [person, None if selection is None else selection.column]
+    columns = dict.fromkeys([*config.universe.names, *(name for name in beside if name is not None)])
     return engine.open_records(list(columns), person_column=person)
 
 
-def _bounded_records(engine: Engine, config: Config) -> ibis.Table:
-    """One row per record that counts: the words of its cell."""
+def _bounded_records(
+    engine: Engine, config: Config, selection: PeriodSelection | None
+) -> ibis.Table:
+    """One row per record that counts: the words of its cell, and its weight if it has one."""
     universe, unit = config.universe, config.privacy.unit
-    person = unit.column if isinstance(unit, PersonUnit) else None
+    person = unit if isinstance(unit, PersonUnit) else None
+    column = None if person is None else person.column
+    period = None if selection is None else period_attribute(selection)
     parts = [
-        encode_records(engine, records, universe, person=person)
-        for records in open_records(engine, config)
+        encode_records(engine, records, universe, person=column, period=period)
+        for records in open_records(engine, config, selection)
     ]
-    bounded = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
-    if isinstance(unit, PersonUnit):
-        bounded = bound_contributions(bounded, unit)
-    return bounded
+    records = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+    if selection is not None:
+        return select_records(records, selection, person)
+    return records if person is None else bound_contributions(records, person)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +157,23 @@ class FilledCells:
 
 
 def filled_cells(
-    config: Config, source: SourceConfig, files: Sequence[Path], spill: Path
+    config: Config,
+    source: SourceConfig,
+    files: Sequence[Path],
+    spill: Path,
+    *,
+    selection: PeriodSelection | None = None,
 ) -> Sensitive[FilledCells]:
     """Count the records of every cell that has any; nothing has the size of the universe.
 
     Privacy: exact counts; secret, and so is the number of filled cells. Contributions are bounded
-    first when the unit is a person.
+    first when the unit is a person. A record changes the count of one cell, by its weight in the
+    selection; see `select_records`.
     """
     kind = code_type(config.universe.shape)
     columns: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for _ in config.universe.names]
     counts = [np.empty(0, dtype=np.int64)]
-    with counted_cells(config, source, files, spill) as blocks:
+    with counted_cells(config, source, files, spill, selection=selection) as blocks:
         for block in blocks.consume():
             for column, codes in zip(columns, block.codes, strict=True):
                 column.append(codes.astype(kind))
