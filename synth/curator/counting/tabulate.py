@@ -122,7 +122,9 @@ def open_records(
     unit = config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
     beside = [person, None if selection is None else selection.column]
-    columns = dict.fromkeys([*config.universe.names, *(name for name in beside if name is not None)])
+    columns = dict.fromkeys(
+        [*config.universe.names, *(name for name in beside if name is not None)]
+    )
     return engine.open_records(list(columns), person_column=person)
 
 
