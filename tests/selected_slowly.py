@@ -68,7 +68,6 @@ SELECTIONS = {
     "bounded before": selection_of({"2026-03": 1, "2026-04": 1}, bounded_from="2026-01"),
     "first month of a person": selection_of({"2026-03": 1}, max_periods=1),
     "first two months": selection_of({"2026-04": 1}, max_periods=2),
-    "both": selection_of({"2026-02": 1, "2026-03": 5}, bounded_from="2026-01", max_periods=2),
 }
 
 

@@ -83,7 +83,8 @@ def evaluate(
     if config.source is None:
         raise SourceError("a configuration without a source cannot be evaluated")
     files = source_files(config.source)
-    cells = exact_cells(config, config.source, files, directory=directory)
+    selection = config.selection()
+    cells = exact_cells(config, config.source, files, directory=directory, selection=selection)
     codes = tuple(column.astype("int64") for column in cells.columns)
     raw = Table(universe, codes, cells.counts)
     inspected = inspect_source(config, config.source, files, directory=directory)

@@ -306,7 +306,13 @@ def _files_to_measure(planned: _Planned, log: Log) -> tuple[Path, ...]:
         while_raw_data_are_open([]),
     ):
         files = source_files(planned.source)
-        curator.preflight(planned.config, planned.source, files, directory=planned.directory)
+        curator.preflight(
+            planned.config,
+            planned.source,
+            files,
+            directory=planned.directory,
+            selection=planned.config.selection(),
+        )
         return files
 
 
@@ -344,6 +350,7 @@ def _measured(
             fit=lambda noisy: quick_guess(noisy, config.universe),
             plan_after=plan_after,
             seen=seen,
+            selection=config.selection(),
         )
         curator.require_unchanged(planned.source, planned.directory)
     return measurements

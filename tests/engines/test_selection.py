@@ -40,7 +40,7 @@ def made_up_rows():
 
 
 ROWS = made_up_rows()
-EVERYWHERE = {None: ["far apart, weighted"], 2: ["first month of a person", "both"]}
+EVERYWHERE = {None: ["far apart, weighted"], 2: ["first month of a person", "weighted"]}
 """The selections that are tried on every engine, by the bound on persons."""
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 
 import ibis
 import ibis.expr.types as ir
@@ -25,7 +24,12 @@ MOST_WEIGHT = (1 << 31) - 1
 
 
 def first_looked_at(selection: PeriodSelection) -> int:
-    """The number of the first period whose records decide which records count."""
+    """The number of the first period whose records decide which records count.
+
+    Raises: BugError for a selection that cannot be meant.
+    """
+    if selection.bounded_from is not None and selection.max_periods is not None:
+        raise BugError("records that are bounded over a horizon are not of the first periods only")
     if selection.bounded_from is not None:
         return selection.bounded_from
     if selection.max_periods is not None:
@@ -39,13 +43,10 @@ def period_attribute(selection: PeriodSelection) -> Attribute:
     Its last code is that of every other value: another period, a text that is no date, nothing.
     Raises: BugError for a selection that cannot be meant.
     """
-    numbers = [number for number, _ in selection.weights]
-    if not numbers or any(one >= other for one, other in pairwise(numbers)):
-        raise BugError("the periods of a selection do not ascend")
-    if not all(1 <= weight <= MOST_WEIGHT for _, weight in selection.weights):
-        raise BugError("a record of a selection counts less than once, or too often")
-    first, last = first_looked_at(selection), numbers[-1]
-    if first > numbers[0]:
+    if not selection.weights or max(weight for _, weight in selection.weights) > MOST_WEIGHT:
+        raise BugError("no record of a selection counts, or one counts too often")
+    first, last = first_looked_at(selection), selection.weights[-1][0]
+    if first > selection.weights[0][0]:
         raise BugError("persons are bounded from a period on that is after the first one")
     return Attribute(
         selection.column,

@@ -117,15 +117,16 @@ def open_records(
 ) -> Sequence[Records]:
     """The columns of the universe, of the persons and of the selection; no record is read.
 
-    Raises: SourceError, in words of the configuration, for what concerns the whole source.
+    Raises: SourceError, in words of the configuration, for what concerns the whole source;
+    BugError if a configuration that selects records is given without its selection.
     """
+    if selection is None and config.selection() is not None:
+        raise BugError("the records of a period are asked for, and all would be counted")
     unit = config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
-    beside = [person, None if selection is None else selection.column]
-    columns = dict.fromkeys(
-        [*config.universe.names, *(name for name in beside if name is not None)]
-    )
-    return engine.open_records(list(columns), person_column=person)
+    columns = [*config.universe.names, *([] if person is None else [person])]
+    columns += [] if selection is None else [selection.column]
+    return engine.open_records(list(dict.fromkeys(columns)), person_column=person)
 
 
 def _bounded_records(

@@ -19,7 +19,6 @@ from typing import Any
 import ibis
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as types
 
 from synth.config import Config, FileSource, PersonUnit, SourceConfig
 from synth.config.source_files import CSV
@@ -30,7 +29,13 @@ from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_en
 from synth.curator.files.readable_texts import CUT
 from synth.curator.not_private.inference import ELSEWHERE, counted_values
 from synth.curator.not_private.misfits import OUTSIDE, Misfits, Reason, looks_like_data
-from synth.curator.not_private.source_texts import LeftOut, SourceTexts, open_texts
+from synth.curator.not_private.selected_texts import SelectedTexts
+from synth.curator.not_private.source_texts import (
+    LeftOut,
+    SourceTexts,
+    counted_kind,
+    open_texts,
+)
 from synth.curator.seal import with_source_open
 from synth.domain import Attribute, Universe
 from synth.domain.attribute import CLAMP, MISSING
@@ -127,12 +132,18 @@ class Inspection:
     """Every configured column of texts holds its own name as a value in the first records."""
     absent: tuple[str, ...] = ()
     """Configured columns that no record at the beginning has, where no file states its columns."""
+    of_other_periods: int = 0
+    """Records with a date that is in no period of the release."""
+    undated: int = 0
+    """Records without a date, where dates select them."""
+    dates: str = ""
+    """The column whose dates select records."""
 
 
 def inspect_source(
     config: Config, source: SourceConfig, files: Sequence[Path], *, directory: Path
 ) -> Inspection:
-    """Look at every configured column of a source.
+    """Look at every configured column of a source, in the records that a run counts.
 
     Privacy: none. For the keeper of the raw data alone. Exceptions carry words of the
     configuration only.
@@ -163,7 +174,10 @@ def _inspect(
     person = unit.column if isinstance(unit, PersonUnit) else None
     needed = list(dict.fromkeys([*universe.names, *([] if person is None else [person])]))
     records, names_are_values = 0, False
-    with open_texts(source, files, spill, as_counted=True) as texts:
+    selection = config.selection()
+    with open_texts(source, files, spill, as_counted=True) as opened:
+        selected = None if selection is None else SelectedTexts(opened, selection, spill)
+        texts: SourceTexts = opened if selected is None else selected
         with duckdb_engine(ELSEWHERE, (), spill) as engine, texts.streams(needed) as readers:
             for reader in readers:
                 for batch in reader:
@@ -175,6 +189,7 @@ def _inspect(
             for column in columns:
                 column.judge(engine)
         left_out = texts.left_out
+        elsewhere = (0, 0) if selected is None else (selected.of_other_periods, selected.undated)
         found = texts.find_columns()
         if person is not None:
             bound = unit.max_records if isinstance(unit, PersonUnit) else None
@@ -183,6 +198,7 @@ def _inspect(
             likely = [name for name in found.names if ID_LIKE.search(name)]
             ids = tuple(_repeated(source, texts, name, spill) for name in likely[:MOST_IDS])
     is_named = dialect is not None and dialect.header is None
+    read = dict.fromkeys([*needed, *([] if selection is None else [selection.column])])
     return Inspection(
         records=records,
         left_out=left_out,
@@ -191,7 +207,10 @@ def _inspect(
         id_like=() if person is not None else tuple(each for each in ids if each.repeated),
         names_like_data=tuple(looks_like_data(found.names)) if is_named else (),
         names_are_values=names_are_values,
-        absent=tuple(name for name in needed if name not in found.names),
+        absent=tuple(name for name in read if name not in found.names),
+        of_other_periods=elsewhere[0],
+        undated=elsewhere[1],
+        dates="" if selection is None else selection.column,
     )
 
 
@@ -214,7 +233,7 @@ class _Column:
         """Count the distinct values of a batch."""
         counted = values.value_counts()
         distinct = counted.field("values")
-        waiting = self._waiting.setdefault(_kind(distinct.type), Counter())
+        waiting = self._waiting.setdefault(counted_kind(distinct.type), Counter())
         for value, count in zip(
             distinct.to_pylist(), counted.field("counts").to_pylist(), strict=True
         ):
@@ -253,13 +272,6 @@ class _Column:
         reason = OUTSIDE[side](attribute) if side else self._misfits.reason(text)
         count = found.misfits.setdefault(reason.words, MisfitCount(reason))
         count.add(text, attribute.label(code), records)
-
-
-def _kind(declared: pa.DataType) -> pa.DataType:
-    """The kind in which an engine counts a column of a file or a table."""
-    if types.is_integer(declared):
-        return pa.int64()
-    return pa.float64() if types.is_floating(declared) else pa.large_string()
 
 
 def _codes(

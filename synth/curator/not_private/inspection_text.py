@@ -55,6 +55,9 @@ def inspection_lines(found: Inspection) -> Iterator[str]:
     yield f"records with more fields than columns: {found.left_out.more_fields:,}"
     if found.left_out.unreadable:
         yield f"lines left out, no JSON object: {found.left_out.unreadable:,}"
+    if found.dates:
+        yield f"records of other periods, by {_shown(found.dates)}: {found.of_other_periods:,}"
+        yield f"records without a date in {_shown(found.dates)}: {found.undated:,}"
     for ids in (found.person, *found.id_like):
         if ids is not None:
             yield _ids(ids)
@@ -88,6 +91,17 @@ def _whole(found: Inspection) -> Iterator[str]:
         yield (
             "the first line looks like a record, not like names of columns: if the file has no "
             "line of names, list the columns in their order: `header: [...]` in source"
+        )
+    if found.dates and not found.records:
+        yield (
+            f"no record is in the period: compare {found.dates}, `format` in source.where, and "
+            "the period"
+        )
+    if found.undated:
+        yield (
+            f"{found.dates}: {found.undated:,} of "
+            f"{found.records + found.of_other_periods + found.undated:,} records hold no date that "
+            "is written as source.where says; they count in no period"
         )
     for name in found.absent:
         yield f"{name}: no record at the beginning has this key; compare it with the file"
@@ -140,6 +154,8 @@ def inspection_plain(found: Inspection) -> dict[str, Any]:
         "private": True,
         "records": found.records,
         "left_out": vars(found.left_out),
+        "of_other_periods": found.of_other_periods,
+        "without_date": found.undated,
         "first_line_looks_like_data": bool(found.names_like_data or found.names_are_values),
         "person": None if found.person is None else vars(found.person),
         "id_like": [vars(each) for each in found.id_like],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.types as types
 
 from synth.config import FileSource, FrameSource, PostgresSource, SourceConfig
 from synth.config.source_files import ARROW, CSV, PARQUET
@@ -59,6 +60,13 @@ class LeftOut:
     """Those are read; what is beyond the columns of the header is not."""
     unreadable: int = 0
     """Lines of JSON that are no object, or too long."""
+
+
+def counted_kind(declared: pa.DataType) -> pa.DataType:
+    """The kind in which an engine counts a column of a file or a table."""
+    if types.is_integer(declared):
+        return pa.int64()
+    return pa.float64() if types.is_floating(declared) else pa.large_string()
 
 
 class SourceTexts(Protocol):
