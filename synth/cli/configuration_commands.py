@@ -6,13 +6,16 @@ import sys
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from synth.cli.exit_code import print_json
 from synth.cli.options import AsJson, ConfigPath, Period, PolicyPath
 from synth.errors import VerificationError
+
+if TYPE_CHECKING:
+    from synth.config import Config
 
 
 def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
@@ -38,6 +41,10 @@ def plan(
     plot: Annotated[
         Path | None, typer.Option(help="Also draw it to this file: FILE.png or FILE.svg.")
     ] = None,
+    series: Annotated[
+        bool,
+        typer.Option("--series", help="All releases of the series: errors and total over time."),
+    ] = False,
     period: Period = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,6 +54,11 @@ def plan(
     from synth.planning.printed import render, to_json
 
     accepted = load_config(config, period=period, without_period="first")
+    if series:
+        if epsilon is not None:
+            raise typer.BadParameter("--series is about the epsilon of the configuration")
+        _plan_series(accepted, plot, as_json=as_json)
+        return
     budgets = [accepted.privacy.epsilon] if epsilon is None else _epsilons(epsilon)
     forecasts = compare(accepted, budgets, with_alternatives=True)
     if plot is not None:
@@ -57,6 +69,19 @@ def plan(
         print(to_json(forecasts))
     else:
         render(forecasts)
+
+
+def _plan_series(accepted: Config, plot: Path | None, *, as_json: bool) -> None:
+    from synth.planning.series import forecast_series
+    from synth.planning.series_printed import render, to_json, write_plot
+
+    forecast = forecast_series(accepted)
+    if plot is not None:
+        write_plot(forecast, plot)
+    if as_json:
+        print(to_json(forecast))
+    else:
+        render(forecast)
 
 
 def _epsilons(text: str) -> list[Fraction]:

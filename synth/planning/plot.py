@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -16,7 +17,7 @@ from synth.planning.forecast import Forecast, QueryForecast
 from synth.planning.printed import alternative_name, group_label
 
 FORMATS = (".png", ".svg")
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 """Colours that are told apart by nearly everybody (Okabe, Ito 2008)."""
 _MARKERS = "os^Dvp"
 
@@ -30,20 +31,30 @@ def write_plot(forecasts: Sequence[Forecast], path: Path) -> None:
 
     Raises: OutputError for another ending, or if the file cannot be written.
     """
+    first = forecasts[0]
+    with saved_figure(path, f"Plan of {first.release_id}") as (left, right):
+        _draw_queries(first, left)
+        if len(forecasts) > 1:
+            _draw_budgets(forecasts, right)
+        else:
+            _draw_alternatives(first, right)
+
+
+@contextmanager
+def saved_figure(path: Path, title: str) -> Iterator[tuple[Axes, Axes]]:
+    """Two pictures side by side, written to a PNG or SVG file once they are drawn.
+
+    Raises: OutputError for another ending, or if the file cannot be written.
+    """
     if path.suffix.lower() not in FORMATS:
         raise OutputError(
             f"{path.name} does not end in .png or .svg", fix="choose one of these two endings"
         )
-    first = forecasts[0]
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    figure.suptitle(f"Plan of {first.release_id}", fontweight="bold")
-    _draw_queries(first, left)
-    if len(forecasts) > 1:
-        _draw_budgets(forecasts, right)
-    else:
-        _draw_alternatives(first, right)
+    figure.suptitle(title, fontweight="bold")
+    yield left, right
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
     try:
         with rc_context({"svg.hashsalt": "synth"}):  # the same plan gives the same file
@@ -67,7 +78,7 @@ def _draw_queries(plan: Forecast, axes: Axes) -> None:
             [query.sd_records for query in queries],
             s=26,
             alpha=0.8,
-            color=_COLOURS[number % len(_COLOURS)],
+            color=COLOURS[number % len(COLOURS)],
             marker=_MARKERS[number % len(_MARKERS)],
             label=group_label(kind),
         )
@@ -89,7 +100,7 @@ def _draw_alternatives(plan: Forecast, axes: Axes) -> None:
             [each.errors[number][1] for each in shown],
             range(len(shown)),
             linestyle="",
-            color=_COLOURS[number % len(_COLOURS)],
+            color=COLOURS[number % len(COLOURS)],
             marker=_MARKERS[number % len(_MARKERS)],
             label=group_label(group),
         )
@@ -109,7 +120,7 @@ def _draw_budgets(plans: Sequence[Forecast], axes: Axes) -> None:
         axes.plot(
             [float(plan.epsilon) for plan in budgets],
             [each.errors[number][1] for each in chosen],
-            color=_COLOURS[number % len(_COLOURS)],
+            color=COLOURS[number % len(COLOURS)],
             marker=_MARKERS[number % len(_MARKERS)],
             label=group_label(group),
         )
