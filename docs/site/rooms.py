@@ -24,6 +24,7 @@ PLACES = {
     "audit": (1, 2, "try to refute"),
     "job": (2.6, 2, "the whole job"),
     "evaluation": (3.8, 2, "beside the raw data"),
+    "catalogue": (5.1, 2, "all releases, listed"),
     "reading": (5.4, 3, "a release opened"),
     "bookkeeping": (2.4, 4, "what was spent"),
     "policy": (3.6, 4, "what is allowed"),
@@ -43,7 +44,8 @@ PLACES = {
 WIDE, HIGH = 132, 42
 STEP_RIGHT, STEP_DOWN = 152, 74
 MARGIN = 8
-COLOURS = {"curator": "#f8c9c4", "estimate": "#d5ebd2", "release": "#d5ebd2", "reading": "#d5ebd2"}
+COLOURS = {"curator": "#f8c9c4", "estimate": "#d5ebd2", "release": "#d5ebd2"}
+COLOURS |= dict.fromkeys(("reading", "catalogue"), "#d5ebd2")
 
 
 def imports() -> dict[str, set[str]]:

@@ -45,6 +45,29 @@ def verify(
         print(report)
 
 
+def index(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="The directory of release folders.")
+    ],
+    timeout: Timeout = None,
+    log_json: LogJson = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the public index of all releases: index.html, feed.xml, series.json. Opens no data."""
+    log = command_log("index", log_json=log_json)
+    time_limit.start(timeout)
+    from synth.catalogue import rebuild
+
+    with log.doing("making the index"):
+        made = rebuild(directory)
+    for each in made.left_out:
+        log.done("left-out", f"left out: {each.folder}: {each.why}")
+    if as_json:
+        print_json(made.to_plain())
+    else:
+        print(made.page)
+
+
 def errors(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
     query: Annotated[

@@ -242,6 +242,14 @@ class OutputConfig:
             zero_is_absent=True,
         ),
     ] = 0
+    base_url: Annotated[
+        str | None,
+        Text(
+            "Address of the folder of releases on the web, for links in feed.xml; else relative",
+            (WEB_ADDRESS,),
+            1_000,
+        ),
+    ] = None
     signing_key: Annotated[
         Path | None,
         Key(

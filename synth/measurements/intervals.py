@@ -126,6 +126,26 @@ class Intervals:
         found = MarginalIntervals(estimates, sds, lows, highs)
         return found.inside_public_bounds(tuple(columns), self._config)
 
+    def of_sets(
+        self, name: str, sets: Sequence[tuple[int, ...]], *, level: float
+    ) -> list[tuple[float, Interval] | None]:
+        """The estimate and the interval of `measured` for several sets of codes of one column.
+
+        Requires: no set holds all codes of the column.
+        """
+        found: list[tuple[float, Interval] | None] = [None] * len(sets)
+        for block in self._measured.alike(name, sets):
+            answered = self._inside_wholes({name: [sets[number] for number in block]}, level)
+            if answered is None:
+                continue
+            cells, (lows, highs) = answered
+            for place, number in enumerate(block):
+                estimate = cells.totals[place] / cells.noises[cells.which[place]].divisor
+                ends = int(lows[place]), int(highs[place])
+                inside = inside_public_bounds(Conjunction({name: sets[number]}), ends, self._config)
+                found[number] = float(estimate), inside
+        return found
+
     def _inside_wholes(
         self, columns: Alternatives, level: float
     ) -> tuple[MeasuredCells, Ends] | None:

@@ -286,6 +286,7 @@ OTHER: dict[str, Any] = {
     "output.rows": 100,
     "output.bins": "midpoint",
     "output.replicates": 2,
+    "output.base_url": "https://example.org/releases/",
     "output.signing_key": "key.pem",
     "output.deliver.command": ["rsync", "{folder}"],
     "output.deliver.timeout": 5,

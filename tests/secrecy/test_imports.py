@@ -26,7 +26,7 @@ ORDER = [
     ["drafting"],
     ["release"],
     ["reading"],
-    ["evaluation"],
+    ["catalogue", "evaluation"],
     ["bookkeeping"],
     ["job"],
     ["api"],

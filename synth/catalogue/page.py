@@ -1,0 +1,142 @@
+"""`index.html`: all releases of a directory for people; one file without a script."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from synth.catalogue.charts import (
+    MOST_POINTS,
+    MOST_SHOWN,
+    ColumnTrends,
+    Trend,
+    column_trends,
+    period_names,
+    places_of,
+    records_trend,
+    spending,
+)
+from synth.catalogue.feed import FEED_FILE
+from synth.catalogue.grouping import Release, Series, accounts_of, grouped_series
+from synth.release.page.render import STYLE, is_address, printable, sentence, whole
+
+PAGE_FILE = "index.html"
+PACKAGE = "synth.catalogue"
+TEMPLATE = "index.html.jinja"
+OWN_STYLE = "catalogue.css"
+
+OPEN_COLUMNS = 2
+"""Columns whose trends are unfolded when the page opens."""
+
+MOST_LISTED = 12
+"""Releases of a series that its table shows unfolded."""
+
+DECIMALS = Decimal("0.0001")
+
+
+def render_page(document: dict[str, Any]) -> bytes:
+    """Render the page from the document of the index.
+
+    Ensures: the same document gives the same bytes; no text in it can become markup; nothing is
+    loaded from anywhere, no program is in it.
+    """
+    every = grouped_series(document["releases"])
+    replaced = {
+        old: release["release_id"]
+        for release in reversed(document["releases"])
+        for old in release["supersedes"]
+    }
+    text = (
+        _environment()
+        .get_template(TEMPLATE)
+        .render(
+            d=document,
+            feed=FEED_FILE,
+            series=[_shown(each) for each in every if len(each.releases) > 1],
+            singles=[each.last for each in every if len(each.releases) == 1],
+            accounts=[spending(each) for each in accounts_of(document["releases"])],
+            replaced=replaced,
+            open_columns=OPEN_COLUMNS,
+            most_listed=MOST_LISTED,
+        )
+    )
+    return text.encode()
+
+
+def _shown(series: Series) -> dict[str, Any]:
+    """What the template needs of a series of several releases."""
+    names = period_names(series)
+    first, last = places_of(series)
+    columns = column_trends(series)
+    return {
+        "series": series,
+        "last": series.last,
+        "first_period": names[0],
+        "last_period": names[-1],
+        "drawn_from": names[-MOST_POINTS:][0],
+        "has_trend": first != last,
+        "records": records_trend(series),
+        "columns": columns,
+        "periods": names[-MOST_SHOWN:],
+        "lines": list(zip(names, series.releases, strict=True))[::-1],
+        "without": _without_tables(series),
+    }
+
+
+def _without_tables(series: Series) -> list[tuple[str, str]]:
+    """Releases without tables in the index, and why; the newest first."""
+    return [
+        (release["release_id"], release["why"])
+        for release in reversed(series.releases)
+        if "why" in release
+    ]
+
+
+@cache
+def _environment() -> Environment:
+    loader = PackageLoader(PACKAGE, "templates")
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    shared = PackageLoader("synth.release.page", "templates").get_source(environment, STYLE)[0]
+    style = shared + loader.get_source(environment, OWN_STYLE)[0]
+    environment.globals.update(style=Markup(style))  # noqa: S704 (our own)
+    environment.filters.update(whole=whole, exact=shown_number, interval=interval, address=address)
+    environment.filters["sentence"] = sentence
+    environment.filters["heading"] = heading
+    environment.tests.update(address=is_address)
+    return environment
+
+
+def shown_number(exact: dict[str, str]) -> str:
+    """An exact number in few digits; marked, and rounded up, where these are not all."""
+    value = Fraction(exact["fraction"])
+    number = Decimal(exact["decimal"]).quantize(DECIMALS, rounding=ROUND_CEILING)
+    text = f"{number.normalize():f}"
+    return text if Fraction(text) == value else f"≤ {text}"
+
+
+def interval(trend: Trend) -> str:
+    """The interval of the newest estimate."""
+    return f"{trend.last.low:,} to {trend.last.high:,}"
+
+
+def heading(column: ColumnTrends) -> str:
+    """What a column is called above its trends."""
+    return column.title or column.column
+
+
+def address(release: Release) -> str:
+    """Where the page of a release is, from the index."""
+    return f"{release['release_id']}/{release['page']}"
