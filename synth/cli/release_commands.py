@@ -61,7 +61,7 @@ def index(
     with log.doing("making the index"):
         made = rebuild(directory)
     for each in made.left_out:
-        log.done("left-out", f"left out: {each.folder}: {each.why}")
+        log.done("note", f"left out: {each.folder}: {each.why}")
     if as_json:
         print_json(made.to_plain())
     else:
