@@ -37,6 +37,7 @@ def anchor_findings(
             "reservation_hash": stated["reservation_hash"],
             "configuration_hash": manifest["implementation"]["configuration_hash"],
             **{key: _plain(stated[key]) for key in ("cap", "spent_before", "spent_now", "left")},
+            "added": _plain(stated["added"]) if "added" in stated else None,
         }
         run = ledger.state(release_id)
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -63,6 +64,7 @@ def anchor_findings(
         "cap": position.cap.to_plain(),
         "spent_before": position.lost_before.to_plain(),
         "spent_now": position.spent_now.to_plain(),
+        "added": position.added and position.added.to_plain(),
         "left": position.left_to_lose.to_plain(),
     }
     for key, value in held.items():

@@ -15,6 +15,7 @@ from synth.bookkeeping.file import (
     LOOKED_SINCE,
     PROMISED_SINCE,
     SCHEMA_VERSIONS,
+    SERIES_SINCE,
     damaged,
 )
 from synth.bookkeeping.recount import recount
@@ -22,6 +23,7 @@ from synth.bookkeeping.run import (
     NEXT_STATE,
     RunRecord,
     RunState,
+    differs_in_part,
     division_of,
     exceeds,
     has_look,
@@ -30,6 +32,7 @@ from synth.bookkeeping.run import (
     spent_on,
     tables_from_plain,
 )
+from synth.config import SeriesPart
 from synth.errors import BugError
 from synth.privacy import Budget, Promise, total_budget
 from synth.privacy.population import part_from_plain
@@ -122,6 +125,12 @@ class Book:
             raise ValueError("a promise in an old ledger, or none in a new one")
         if part is not None and promise is not None and promise.neighbours != "add-remove":
             raise ValueError("a part of which somebody may be replaced by one of another")
+        series = SeriesPart.from_plain(payload["series"]) if "series" in payload else None
+        factorization = payload.get("factorization")
+        if series is not None and self.schema_version < SERIES_SINCE:
+            raise ValueError("a part of a series in an old ledger")
+        if factorization is not None and series is None:
+            raise ValueError("a charge of many periods without a series")
         position = position_for(
             charged,
             population=event.population,
@@ -129,6 +138,7 @@ class Book:
             charge=charge,
             part=part,
             promise=promise,
+            series=series,
             reservation_hash=event.hash,
         )
         run = RunRecord(
@@ -141,9 +151,13 @@ class Book:
             reserved_on=event.day,
             token=str(payload["token"]),
             part=part,
+            series=series,
+            factorization=factorization,
         )
         if has_look(run.tables) and self.schema_version < LOOKED_SINCE:
             raise ValueError("a look in an old ledger")
+        if any(differs_in_part(other, run) for other in charged):
+            raise ValueError("a part of a series that is charged in two ways")
         if total_budget(run.tables, delta=charge.delta) != charge or exceeds(position):
             raise ValueError("the charge is not that of its tables, or is over the cap")
         if earlier is not None:

@@ -25,7 +25,9 @@ SCHEMA_VERSION = 3
 """That of a new ledger."""
 LOOKED_SINCE = 4
 """The first one in which a reservation may be of a look and of what is planned after it."""
-SCHEMA_VERSIONS = range(1, LOOKED_SINCE + 1)
+SERIES_SINCE = 5
+"""The first one in which a reservation may be a part of a series."""
+SCHEMA_VERSIONS = range(1, SERIES_SINCE + 1)
 """Those that are read; an older one becomes a newer one when an event needs it."""
 DIVIDED_SINCE = 2
 """The first one in which a reservation may be about a part of a population."""

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NotRequired, TypedDict, Unpack
+from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
 from synth.bookkeeping.book import Book, check_totals, fold_all
 from synth.bookkeeping.event import LedgerEvent
 from synth.bookkeeping.file import (
     LOOKED_SINCE,
     PROMISED_SINCE,
+    SERIES_SINCE,
     LedgerFile,
     create_ledger_file,
     damaged,
@@ -23,6 +24,7 @@ from synth.bookkeeping.refusal import (
     check_done_once,
     check_promise,
     check_same_release,
+    check_series,
     check_spelling,
     check_step,
     check_voidable,
@@ -52,11 +54,11 @@ from synth.bookkeeping.run_directory import (
     require_token,
     traces_beside,
 )
-from synth.config import DisjointPart
+from synth.config import DisjointPart, SeriesPart
 from synth.errors import BugError, LedgerError
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, PrivacyEvent, Promise, total_budget
-from synth.privacy.population import part_to_plain
+from synth.privacy.population import part_to_plain, series_accounts
 
 BUSY_TIMEOUT_SECONDS = 30.0
 NO_DELTA = Fraction(0)
@@ -78,6 +80,17 @@ class ChargeRequest(TypedDict):
     promise: Promise
     delta: NotRequired[Fraction]
     disjoint_part: NotRequired[DisjointPart | None]
+    series: NotRequired[SeriesPart | None]
+    """The part of a series that the charge pays for."""
+    factorization: NotRequired[Mapping[str, Any] | None]
+    """How a charge for a horizon is spent over its periods, in plain values."""
+
+
+class SeriesPlan(NamedTuple):
+    """What the first charge of a part of a series bound all later ones to."""
+
+    events: tuple[PrivacyEvent, ...]
+    factorization: Mapping[str, Any] | None
 
 
 class Ledger:
@@ -176,7 +189,8 @@ class Ledger:
         population binds it to the unit and the neighbours of its `promise`: charges in other
         terms would not add up. Events with Gaussian
         noise are charged at `delta`; pure events alone cost none. With a `disjoint_part` it is
-        charged to that part alone, and the largest part counts; see `parallel_total`.
+        charged to that part alone, and the largest part counts; see `parallel_total`. With a
+        `series` its charges come together by the rule of the series; see `series_total`.
         Ensures: a release that is known with the same configuration is charged no second
         time; its state is returned with the position of its reservation. If it is still
         `reserved`, this start is recorded as a further attempt: no noise has left its process but
@@ -203,7 +217,13 @@ class Ledger:
                 part = asked.get("disjoint_part")
                 if part is not None:
                     payload["disjoint_part"] = part_to_plain(part)
-                self._migrate(LOOKED_SINCE if has_look(asked["events"]) else PROMISED_SINCE)
+                series, factorization = asked.get("series"), asked.get("factorization")
+                if series is not None:
+                    payload["series"] = series.to_plain()
+                if factorization is not None:
+                    payload["factorization"] = dict(factorization)
+                needed = LOOKED_SINCE if has_look(asked["events"]) else PROMISED_SINCE
+                self._migrate(needed if series is None else SERIES_SINCE)
                 self._append("reserve", population, release_id, payload)
             elif known.state is RunState.RESERVED:
                 self._append("attempt", population, release_id, {})
@@ -218,6 +238,18 @@ class Ledger:
         if run is None or population not in (None, run.population):
             return None
         return run
+
+    def series_plan(self, name: str, part: int) -> SeriesPlan | None:
+        """What an earlier release of the part was charged for, which later ones must be as well.
+
+        So a newer version of synth, or another machine, never plans anew within a part. None if
+        nothing is charged for it.
+        """
+        self._follow()
+        for run in self._book.runs.values():
+            if run.is_charged and run.series and (run.series.name, run.series.part) == (name, part):
+                return SeriesPlan(run.tables, run.factorization)
+        return None
 
     def advance(
         self, release_id: str, state: RunState, details: Mapping[str, str] | None = None
@@ -282,6 +314,7 @@ class Ledger:
             runs=runs,
             divided=divided_account(self._book.charged(population)),
             promise=promise_of(self._book.charged(population)),
+            series=series_accounts(run.as_charge for run in self._book.charged(population)),
         )
 
     def populations(self) -> tuple[str, ...]:
@@ -393,6 +426,9 @@ def _admitted(book: Book, path: Path, asked: ChargeRequest) -> RunRecord | None:
         check_spelling(book.charged_populations(), population)
         check_promise(charged, promise, population)
         check_division(division_of(charged), part, population)
+        series = asked.get("series")
+        if series is not None:
+            check_series(charged, series, tuple(asked["events"]), asked.get("factorization"))
         position = position_for(
             charged,
             population=population,
@@ -400,6 +436,7 @@ def _admitted(book: Book, path: Path, asked: ChargeRequest) -> RunRecord | None:
             charge=cost,
             part=part,
             promise=promise,
+            series=series,
         )
         if exceeds(position):
             raise over_the_cap(position)

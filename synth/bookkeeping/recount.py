@@ -7,7 +7,8 @@ book computes epsilon from rho and delta; here delta is computed from rho and th
 What partition selection costs, an epsilon and a delta, is added up beside everything else, and
 so is what is reserved for after a look.
 Charges to disjoint parts are summed part by part; the largest part is added to what is charged to
-everybody.
+everybody. Of a series every part counts once, and by its rule the largest parts, the largest window
+or all.
 """
 
 from __future__ import annotations
@@ -33,19 +34,79 @@ def recount(events: Iterable[LedgerEvent]) -> dict[str, tuple[Ratio, Ratio]]:
     """
     sums: dict[tuple[str, str | None], list[Ratio]] = {}
     open_charges: dict[str, tuple[str | None, tuple[Ratio, Ratio]]] = {}
+    of_series: dict[str, dict[str, tuple[Mapping[str, Any], tuple[Ratio, Ratio]]]] = {}
     for event in events:
         name = event.population
         if event.kind == "reserve":
             payload = json.loads(event.payload)
+            if "series" in payload:
+                sums.setdefault((name, None), [(0, 1), (0, 1)])
+                paid = of_series.setdefault(name, {})
+                paid[event.release_id] = payload["series"], _charge(payload)
+                continue
             part = payload["disjoint_part"]["name"] if "disjoint_part" in payload else None
             open_charges[event.release_id] = part, _charge(payload)
             account = sums.setdefault((name, part), [(0, 1), (0, 1)])
             account[:] = map(_add, account, open_charges[event.release_id][1])
+        elif event.kind == "void" and event.release_id in of_series.get(name, {}):
+            del of_series[name][event.release_id]
         elif event.kind == "void":
             part, charge = open_charges.pop(event.release_id)
             account = sums[name, part]
             account[:] = map(_less, account, charge)
-    return {name: (_in_all(sums, name, 0), _in_all(sums, name, 1)) for name, _ in sums}
+    return {
+        name: (
+            _add(_in_all(sums, name, 0), _all_series(of_series.get(name, {}), 0)),
+            _add(_in_all(sums, name, 1), _all_series(of_series.get(name, {}), 1)),
+        )
+        for name, _ in sums
+    }
+
+
+def _all_series(
+    paid: Mapping[str, tuple[Mapping[str, Any], tuple[Ratio, Ratio]]], which: int
+) -> Ratio:
+    """What the open charges of all series of a population come to."""
+    found: Ratio = (0, 1)
+    for name in {series["name"] for series, _ in paid.values()}:
+        of_it = [
+            (series, charge[which]) for series, charge in paid.values() if series["name"] == name
+        ]
+        found = _add(found, _one_series(of_it))
+    return found
+
+
+def _one_series(charges: Sequence[tuple[Mapping[str, Any], Ratio]]) -> Ratio:
+    """The charges of one series, each part once, by its rule."""
+    once = {int(series["part"]): charge for series, charge in charges}
+    if any(once[int(series["part"])] != charge for series, charge in charges):
+        raise ValueError("a part of a series is charged in two ways")
+    rule, most = charges[0][0]["rule"], charges[0][0]["most"]
+    groups: list[list[Ratio]] = [list(once.values())]
+    if rule == "window":
+        groups = [
+            [once[each] for each in range(start, start + most) if each in once] for start in once
+        ]
+    totals = []
+    for group in groups:
+        total: Ratio = (0, 1)
+        left = list(group)
+        for _ in range(len(left) if rule != "largest" else min(most, len(left))):
+            largest = max(left, key=_Comparable)
+            left.remove(largest)
+            total = _add(total, largest)
+        totals.append(total)
+    return max(totals, key=_Comparable)
+
+
+class _Comparable:
+    """Orders ratios without dividing."""
+
+    def __init__(self, ratio: Ratio) -> None:
+        self.ratio = ratio
+
+    def __lt__(self, other: _Comparable) -> bool:
+        return _less(self.ratio, other.ratio)[0] < 0
 
 
 def _in_all(

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from synth.bookkeeping.run import NEXT_STATE, RunRecord, RunState, promise_of, same_division
-from synth.config import DisjointPart
+from synth.config import DisjointPart, SeriesPart
 from synth.config.guarantee import as_read
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import PrivacyEvent, Promise
+from synth.privacy.population import same_series
 
 
 def over_the_cap(position: LedgerPosition) -> BudgetRefusedError:
     """The error for a charge that does not fit under the cap."""
     left = position.left
-    cap, before, now = position.cap, position.spent_before, position.spent_now
+    cap, before = position.cap, position.spent_before
+    now = position.spent_now if position.added is None else position.added
     over = "epsilon" if left.epsilon < 0 else "delta"
     capped, spent, asked = (getattr(budget, over) for budget in (cap, before, now))
     none = 0 * cap.epsilon
@@ -84,6 +87,34 @@ def check_spelling(known: Iterable[str], population: str) -> None:
         fix=f"write ledger.population as {others[0]!r}, or choose a name that differs in more than "
         "blanks, capital letters and ways of writing one letter",
     )
+
+
+def check_series(
+    charged: Sequence[RunRecord],
+    asked: SeriesPart,
+    events: tuple[PrivacyEvent, ...],
+    factorization: Mapping[str, Any] | None,
+) -> None:
+    """Raise BudgetRefusedError unless `asked` is charged as the earlier releases of its series."""
+    for run in charged:
+        if run.series is None or run.series.name != asked.name:
+            continue
+        if not same_series(run.series, asked):
+            what = "which records are in which period, or how charges come together"
+        elif run.series.part == asked.part and (
+            (run.tables, run.factorization) != (events, factorization)
+        ):
+            what = "what is measured, or the budget"
+        else:
+            continue
+        raise BudgetRefusedError(
+            f"the series {asked.name} was declared otherwise when {run.release_id} was charged: "
+            f"{what}",
+            why="its charges come together only if all its releases divide the records alike, and "
+            "one charge pays for one part",
+            fix="restore the configuration of the earlier releases, or write another release.id: "
+            "then it is another series, whose charges are added to those of this one",
+        )
 
 
 def ledger_gone(path: Path, release_id: str) -> LedgerError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from synth.config import DisjointPart
+from synth.config import DisjointPart, SeriesPart
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import (
     AfterLookEvent,
@@ -21,7 +21,13 @@ from synth.privacy import (
     TableEvent,
 )
 from synth.privacy.accounting import AFTER_LOOK
-from synth.privacy.population import DividedAccount, common_promise, population_total, sums_of_parts
+from synth.privacy.population import (
+    DividedAccount,
+    SeriesAccount,
+    common_promise,
+    population_total,
+    sums_of_parts,
+)
 
 _IN_TEXT = ("cells", "threshold", "candidates")
 """Whole numbers that the ledger keeps as text."""
@@ -70,6 +76,10 @@ class RunRecord:
     void_reason: str = ""
     part: DisjointPart | None = None
     """The part of the population that it is about, if parts were declared disjoint."""
+    series: SeriesPart | None = None
+    """The part of a series that it is charged as."""
+    factorization: Mapping[str, Any] | None = None
+    """How the charge of a horizon is spent over its periods, in plain values."""
 
     @property
     def population(self) -> str:
@@ -84,7 +94,8 @@ class RunRecord:
     @property
     def as_charge(self) -> Charge:
         """What it adds to the account of its population."""
-        return Charge(self.charge, self.promise, None if self.part is None else self.part.name)
+        part = None if self.part is None else self.part.name
+        return Charge(self.charge, self.promise, part, self.series)
 
     @property
     def is_charged(self) -> bool:
@@ -146,6 +157,15 @@ def same_division(part: DisjointPart, other: DisjointPart) -> bool:
     return (part.parts, part.source) == (other.parts, other.source)
 
 
+def differs_in_part(run: RunRecord, other: RunRecord) -> bool:
+    """Whether both are charged for one part of a series, and not for the same tables and noise."""
+    if run.series is None or other.series is None:
+        return False
+    if (run.series.name, run.series.part) != (other.series.name, other.series.part):
+        return False
+    return (run.tables, run.factorization) != (other.tables, other.factorization)
+
+
 def promise_of(charged: Iterable[RunRecord]) -> Promise | None:
     """The promise that the population is bound to by its charged releases.
 
@@ -172,23 +192,32 @@ def position_for(
     charge: Budget,
     part: DisjointPart | None,
     promise: Promise | None,
+    series: SeriesPart | None = None,
     reservation_hash: str = "",
 ) -> LedgerPosition:
     """The position of a population that a reservation of `charge` would find.
 
     Requires: `charged` are the charged releases of the population, in their order; `part`, if
-    any, is of their division; `promise` adds up with theirs.
-    Raises: ValueError if the promises do not add up.
+    any, is of their division; `promise` adds up with theirs; `series`, if any, is charged as its
+    earlier releases were.
+    Raises: ValueError if the promises do not add up, or the charges of a series.
     """
     common_promise([*(run.promise for run in charged), promise])
+    before = spent_on(charged)
+    added = None
+    if series is not None:
+        charges = [run.as_charge for run in charged]
+        after = population_total([*charges, Charge(charge, promise, None, series)])
+        added = Budget(after.epsilon - before.epsilon, after.delta - before.delta)
     return LedgerPosition(
         population=population,
         cap=cap,
-        spent_before=spent_on(charged),
+        spent_before=before,
         spent_now=charge,
         earlier_releases=tuple(run.release_id for run in charged),
         divided=_divided(charged, part),
         promise=promise,
+        added=added,
         reservation_hash=reservation_hash,
     )
 
@@ -226,6 +255,8 @@ class PopulationPosition:
     promise: Promise | None = None
     """The promise of its first charged release, which binds unit and neighbours; None if nothing
     is charged, or it was charged before ledgers kept promises."""
+    series: tuple[SeriesAccount, ...] = ()
+    """The series among its releases, and what each comes to."""
 
     @property
     def left(self) -> Budget | None:

@@ -13,7 +13,7 @@ from synth.bookkeeping.ledger import Ledger
 from synth.bookkeeping.run import RunRecord
 from synth.domain import format_number
 from synth.privacy import Promise
-from synth.privacy.population import DividedAccount
+from synth.privacy.population import DividedAccount, SeriesAccount
 
 RIGHT = ("records", "epsilon", "cap")
 UNKNOWN_PROMISE = (
@@ -36,6 +36,7 @@ def ledger_report(ledger: Ledger, population: str) -> dict[str, Any]:
         "left": position.left and position.left.to_plain(),
         "promise": position.promise and _terms(position.promise),
         "disjoint_parts": position.divided and position.divided.to_plain(),
+        "series": [account.to_plain() for account in position.series],
         "runs": [_run_to_plain(run) for run in position.runs],
         "chain": {"events": len(history), "hash": history[-1].hash},
     }
@@ -79,12 +80,32 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
         )
     if position.divided is not None:
         console.print(Text(_of_parts(position.divided)))
+    for account in position.series:
+        console.print(Text(_of_series(account)))
     console.print(
         Text(
             f"epsilon: {format_number(position.spent.epsilon)} spent of "
             f"{format_number(position.cap.epsilon)}, {format_number(position.left.epsilon)} left. "
             f"Chain of {report['chain']['events']} events checked."
         )
+    )
+
+
+def _of_series(account: SeriesAccount) -> str:
+    composition, parts = account.composition, len(account.parts)
+    charges = "1 charge" if parts == 1 else f"{parts} charges"
+    most = composition.most
+    rule = {
+        "sum": "they add up",
+        "largest": "the largest counts, because a record is in one part only"
+        if most == 1
+        else f"the {most} largest count, because nobody is in more parts",
+        "window": f"counted for every {most} periods in a row; over all they come to epsilon "
+        f"{format_number(account.for_ever.epsilon)}",
+    }[composition.rule]
+    return (
+        f"series {account.name}: {charges}, together epsilon "
+        f"{format_number(account.spent.epsilon)}: {rule}"
     )
 
 
@@ -109,6 +130,7 @@ def _run_to_plain(run: RunRecord) -> dict[str, Any]:
     return {
         "release_id": run.release_id,
         "part": None if run.part is None else run.part.name,
+        "series": run.series and run.series.to_plain(),
         "state": run.state.value,
         "configuration_hash": run.configuration_hash,
         "charge": run.charge.to_plain(),

@@ -5,7 +5,7 @@ What it costs follows from the configuration alone, before its first release: se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal, Self, get_args
@@ -187,6 +187,8 @@ class SeriesPart:
     """The horizon, from 0, where one charge covers it; else the number of the period, from 1."""
     rule: Rule
     most: int | None
+    definition: str
+    """A hash of what decides which records are in which part: one name stands for one of them."""
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values."""
@@ -197,7 +199,23 @@ class SeriesPart:
             "part": self.part,
             "rule": self.rule,
             "most": self.most,
+            "definition": self.definition,
         }
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> SeriesPart:
+        """Read a part back; raises KeyError, TypeError or ValueError if it is damaged."""
+        part = SeriesPart(**plain)
+        numbers = [part.index, part.part] + ([] if part.most is None else [part.most])
+        if any(type(number) is not int or number < 0 for number in numbers):
+            raise ValueError("parts of a series are numbered")
+        if part.rule not in get_args(Rule) or (part.most is None) != (part.rule == "sum"):
+            raise ValueError("charges of a series come together by a known rule")
+        if part.most == 0 or not all(
+            isinstance(text, str) for text in (part.name, part.period, part.definition)
+        ):
+            raise ValueError("a part of a series without a name")
+        return part
 
 
 @dataclass(frozen=True)
@@ -247,6 +265,8 @@ class Series:
     selected_by: SelectedBy
     is_about_persons: bool
     """Whether all records of a person are protected together."""
+    definition: str
+    """See `SeriesPart`."""
     time_zone: str = "UTC"
     """Whose clock ends a period."""
 
@@ -291,7 +311,8 @@ class Series:
         composition = self.composition
         part = self.cycle(index) if self.is_continual else index
         label = self.label(index)
-        return SeriesPart(self.name, label, index, part, composition.rule, composition.most)
+        rule, most = composition.rule, composition.most
+        return SeriesPart(self.name, label, index, part, rule, most, self.definition)
 
     def period_number(self, index: int) -> int:
         """The number of the period in the calendar."""

@@ -6,7 +6,7 @@ before its first release.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +23,7 @@ from synth.config.release import OutputConfig
 from synth.config.schema.problems import Place, Report, quoted
 from synth.config.schema.texts import PERIOD
 from synth.config.series import RenewalConfig, SelectedBy, Series, SeriesConfig
-from synth.config.source import Source
+from synth.config.source import PARQUET_FILES, Source
 from synth.config.strategy import MeasuredTables, StrategyWord
 from synth.domain import format_number
 from synth.domain.periods import Calendar, read_period
@@ -61,6 +61,7 @@ def build_series(written: Surroundings, report: Report) -> Series | None:
             "date", series.every, source.where.format, source.where.time_zone, _WHERE, report
         )
     name = series.name if report.public else report.text_at(("release", "id"))
+    selected_by = series.selected_by if report.public else _selected_by(source, report)
     built = Series(
         name=name or "",
         every=series.every,
@@ -70,9 +71,9 @@ def build_series(written: Surroundings, report: Report) -> Series | None:
         delay_days=series.delay,
         max_periods=series.max_periods,
         renewal=series.renewal,
-        selected_by=(series.selected_by if report.public else _selected_by(source, report))
-        or "nothing",
+        selected_by=selected_by or "nothing",
         is_about_persons=isinstance(written.privacy.unit, PersonUnit),
+        definition=_definition(series, selected_by or "nothing", source, report),
         time_zone="UTC" if source.where is None else source.where.time_zone,
     )
     before = report.count
@@ -88,6 +89,40 @@ def build_series(written: Surroundings, report: Report) -> Series | None:
             _check_caps(built, written.privacy, written.ledger, written.strategy, report)
     _check_period(built, series, report)
     return built
+
+
+def _definition(
+    series: SeriesConfig, selected_by: SelectedBy, source: Source, report: Report
+) -> str:
+    """A hash of what decides which part of the series a record is in.
+
+    Privacy: parts are disjoint, and a person is in a bounded number of them, only if all releases
+    of the series divide the records alike. How many periods a horizon has decides that only where
+    one charge covers them.
+    """
+    is_continual = series.rows == "all" and selected_by == "where"
+    table = series.table if report.public else _dated_table(source, report)
+    if table is None and (source.spark is None or not PARQUET_FILES.fullmatch(source.spark.table)):
+        table = source.table if source.spark is None else source.spark.table
+    return canonical_hash(
+        {
+            "every": series.every,
+            "first": series.first,
+            "rows": series.rows,
+            "horizon": series.horizon if is_continual else None,
+            "max_periods": series.max_periods,
+            "selected_by": selected_by,
+            "table": table,
+            "where": None if source.where is None else asdict(source.where),
+        }
+    )
+
+
+def _dated_table(source: Source, report: Report) -> str | None:
+    """The table, if {period} is in its name."""
+    steps, is_address = place_of_records(source)
+    text = report.text_at(("source", *steps))
+    return text if PERIOD in text and not is_address and steps != ("frame",) else None
 
 
 def _selected_by(source: Source, report: Report) -> SelectedBy:
@@ -331,9 +366,6 @@ def dated(
     """The section as it is published: with what {period} stands for, and what it was written in."""
     if report.public:
         return written
-    steps, is_address = place_of_records(source)
-    place = report.text_at(("source", *steps))
-    table = place if PERIOD in place and not is_address and steps != ("frame",) else None
     population = None
     if isinstance(series.renewal, RenewalConfig) and series.renewal.population is not None:
         population = report.text_at(("ledger", "population"))
@@ -342,7 +374,7 @@ def dated(
         name=series.name,
         period=series.label(index),
         selected_by=series.selected_by,
-        table=table,
+        table=_dated_table(source, report),
         population=population,
     )
 

@@ -217,6 +217,7 @@ class _Planned:
             promise=Promise.of(self.config.privacy),
             delta=self.config.privacy.delta,
             disjoint_part=self.charged.disjoint_part,
+            series=self.config.series_part,
         )
 
     @property

@@ -43,17 +43,27 @@ class LedgerPosition:
     """The account before this release, if the population has parts that were declared disjoint."""
     promise: Promise | None = None
     """What this release promises, as the earlier ones do; None: charged before that was kept."""
+    added: Budget | None = None
+    """What the charge adds to the account where that is not all of it, in a series: 0 for further
+    releases of a part that is charged already."""
     reservation_hash: str = ""
     """The hash of the reservation in the ledger's chain, which pins everything before it; empty
     while nothing is reserved."""
 
     def __post_init__(self) -> None:
+        if self.added is not None and not (
+            0 <= self.added.epsilon <= self.spent_now.epsilon
+            and 0 <= self.added.delta <= self.spent_now.delta
+        ):
+            raise ValueError("a charge adds at most itself")
         if self.divided is not None and self.divided.spent != self.spent_before:
             raise ValueError("the account of the parts does not give what was spent")
 
     @property
     def spent_after(self) -> Budget:
         """The sum with this release; with disjoint parts, the largest part counts."""
+        if self.added is not None:
+            return self.spent_before + self.added
         if self.divided is not None:
             return self.divided.charged(self.spent_now).spent
         return population_total(
@@ -68,7 +78,8 @@ class LedgerPosition:
     @property
     def left_to_lose(self) -> Budget:
         """What the cap leaves for those whom this release is about, after it."""
-        return left_of(self.cap, (self.lost_before, self.spent_now), self.promise)
+        added = self.spent_now if self.added is None else self.added
+        return left_of(self.cap, (self.lost_before, added), self.promise)
 
     @property
     def left(self) -> Budget:
@@ -130,6 +141,7 @@ class Receipt:
                 "earlier_releases": list(self.ledger.earlier_releases),
                 "divided": self.ledger.divided and self.ledger.divided.to_plain(),
                 "promise": self.ledger.promise and self.ledger.promise.to_plain(),
+                "added": self.ledger.added and self.ledger.added.to_plain(),
                 "reservation_hash": self.ledger.reservation_hash,
             },
             "self_tests": [{"name": t.name, "passed": t.passed} for t in self.self_tests],
@@ -149,6 +161,7 @@ class Receipt:
         plain = json.loads(text)
         ledger = plain["ledger"]
         divided, promise = ledger.get("divided"), ledger["promise"]
+        added = ledger.get("added")
         disposal = plain["disposal"]
         return Receipt(
             release_id=plain["release_id"],
@@ -163,6 +176,7 @@ class Receipt:
                 earlier_releases=tuple(ledger["earlier_releases"]),
                 divided=None if divided is None else DividedAccount.from_plain(divided),
                 promise=None if promise is None else Promise.from_plain(promise),
+                added=None if added is None else Budget.from_plain(added),
                 reservation_hash=ledger["reservation_hash"],
             ),
             self_tests=tuple(SelfTest(t["name"], t["passed"]) for t in plain["self_tests"]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from synth.config import DisjointPart
+from synth.config import Composition, DisjointPart, SeriesPart
 from synth.privacy.accounting import Budget
 from synth.privacy.promise import Promise
 
@@ -37,6 +37,130 @@ def parallel_total(whole: Budget, parts: Iterable[Budget]) -> Budget:
     )
 
 
+def series_total(parts: Mapping[int, Budget], composition: Composition) -> Budget:
+    """What one unit loses at most to the releases of a series, given what each part was charged.
+
+    Privacy: a part is all releases that one charge covers: the release of one period, or those of a
+    whole horizon of continual counting, which together have the law of one
+    (`synth.privacy.continual`). Two neighbouring histories of the table differ by the records of
+    one unit, and a part whose records are the same in both has the same law in both. So the unit
+    loses at most the sum of the charges of those parts in which it has records that count (basic
+    composition), also if later releases were chosen in the light of earlier ones, because which
+    parts those are is settled by the two histories alone. They are
+    * `sum`: any;
+    * `largest`, k: at most k. k = 1: a record lies in one period, for parts select by its own date,
+      or by a source that holds it in one period only (parallel composition; McSherry 2009, theorem
+      4). k = `max_periods`: of a person only the records in the first k periods count in which
+      the table holds one of that person. A row that arrives late can only take the place of later
+      periods, so that no release counts a period beyond the k-th as long as no row of a person
+      goes away. The k parts may be the dearest ones;
+    * `window`, w: any, but the promise is about w consecutive parts alone: nobody loses more
+      to the releases of any w periods in a row. Over all of them charges add up without a bound.
+    Epsilon and delta are bounded each by its own largest parts: never too little.
+    Requires: all releases of the series divide the records alike, and a record keeps its period.
+    Neighbours are one unit added or removed, unless the rule is `sum`.
+    """
+    numbers = sorted(parts)
+    of_parts = [parts[number] for number in numbers]
+    if composition.most is None:
+        return sum(of_parts, NOTHING)
+    if composition.rule == "largest":
+        chosen = [
+            sorted((getattr(budget, name) for budget in of_parts), reverse=True)[: composition.most]
+            for name in ("epsilon", "delta")
+        ]
+        return Budget(sum(chosen[0], Fraction(0)), sum(chosen[1], Fraction(0)))
+    windows = [
+        sum(
+            (parts[number] for number in numbers if end - composition.most < number <= end),
+            NOTHING,
+        )
+        for end in numbers
+    ]
+    return Budget(
+        max((window.epsilon for window in windows), default=Fraction(0)),
+        max((window.delta for window in windows), default=Fraction(0)),
+    )
+
+
+@dataclass(frozen=True)
+class SeriesAccount:
+    """What the releases of one series were charged, part by part, and what that comes to.
+
+    Raises: ValueError if a part is charged in two ways, or parts are of other series.
+    """
+
+    name: str
+    composition: Composition
+    parts: tuple[tuple[int, Budget], ...]
+    """Every charged part by its number, ascending: equal charges of its releases count once."""
+
+    @property
+    def spent(self) -> Budget:
+        """What one unit loses at most; with a window, to the releases of any window."""
+        return series_total(dict(self.parts), self.composition)
+
+    @property
+    def for_ever(self) -> Budget:
+        """What it loses at most to all releases so far, without regard to windows."""
+        if self.composition.rule == "window":
+            return series_total(dict(self.parts), Composition("sum", None))
+        return self.spent
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values; budgets are exact fractions in text."""
+        return {
+            "name": self.name,
+            "rule": self.composition.rule,
+            "most": self.composition.most,
+            "parts": [{"part": part, "charge": charge.to_plain()} for part, charge in self.parts],
+            "spent": self.spent.to_plain(),
+            "for_ever": self.for_ever.to_plain(),
+        }
+
+
+def series_accounts(charges: Iterable[Charge]) -> tuple[SeriesAccount, ...]:
+    """The accounts of all series among charges to one population, by their names.
+
+    Raises: ValueError if two charges of a part differ, or two definitions or rules of a series.
+    """
+    of_series: dict[str, dict[int, Budget]] = {}
+    known: dict[str, SeriesPart] = {}
+    for charge in charges:
+        series = charge.series
+        if series is None:
+            continue
+        first = known.setdefault(series.name, series)
+        if not same_series(first, series):
+            raise ValueError("two series of one name")
+        parts = of_series.setdefault(series.name, {})
+        if parts.setdefault(series.part, charge.budget) != charge.budget:
+            raise ValueError("a part of a series is charged once")
+        if charge.part is not None:
+            raise ValueError("a series is about everybody")
+        neighbours = charge.promise and charge.promise.neighbours
+        if series.rule == "largest" and neighbours != "add-remove":
+            raise ValueError("parts are disjoint only if neighbours are one added or removed")
+    return tuple(
+        SeriesAccount(
+            name,
+            Composition(known[name].rule, known[name].most),
+            tuple(sorted(of_series[name].items())),
+        )
+        for name in sorted(known)
+    )
+
+
+def same_series(part: SeriesPart, other: SeriesPart) -> bool:
+    """Whether both are parts of one series, which divides the records in one way."""
+    return (part.name, part.rule, part.most, part.definition) == (
+        other.name,
+        other.rule,
+        other.most,
+        other.definition,
+    )
+
+
 @dataclass(frozen=True)
 class Charge:
     """What one release cost, in which terms, and whom it is about."""
@@ -46,6 +170,8 @@ class Charge:
     """None: charged by a version that kept no promises."""
     part: str | None = None
     """The declared part of the population that it is about; None: everybody."""
+    series: SeriesPart | None = None
+    """The part of a series that it pays for; equal charges of one part count once."""
 
 
 def sums_of_parts(
@@ -53,6 +179,7 @@ def sums_of_parts(
 ) -> tuple[Budget, tuple[tuple[str, Budget], ...]]:
     """What was charged to everybody, and to each of `parts`, which hold every charged one.
 
+    A series is about everybody: what its charges come to, `series_total`, is part of that.
     Raises: ValueError as `population_total`, and for a charge to a part that is not listed.
     """
     every = tuple(charges)
@@ -63,7 +190,9 @@ def sums_of_parts(
             raise ValueError("a part that is not one of the population's")
         if charge.part is not None and charge.promise and charge.promise.neighbours != "add-remove":
             raise ValueError("parts are disjoint only if neighbours are one added or removed")
-        sums[charge.part] += charge.budget
+        if charge.series is None:
+            sums[charge.part] += charge.budget
+    sums[None] = sum((account.spent for account in series_accounts(every)), sums[None])
     return sums[None], tuple((part, sums[part]) for part in parts)
 
 
@@ -73,7 +202,8 @@ def population_total(charges: Iterable[Charge]) -> Budget:
     Privacy: two tables that are neighbours by the common promise are neighbours for every single
     release, whose epsilon and delta hold for them; so the sums hold for all together, also if
     later releases were chosen by what earlier ones gave (Dwork, McSherry, Nissim, Smith 2006).
-    Of releases about disjoint parts the largest part counts, see `parallel_total`.
+    Of releases about disjoint parts the largest part counts, see `parallel_total`; the charges of
+    a series come together by its rule, see `series_total`, and are added to all others.
     Without a common promise there is no such total: a person of ten records loses ten times the
     epsilon of a release about records, and who is replaced loses twice that of a release in which
     one is added or removed.

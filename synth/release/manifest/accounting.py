@@ -100,11 +100,14 @@ class Account:
     """On those whom the release is about: on everybody, and on its part if it has one."""
     earlier_releases: tuple[str, ...]
     reservation_hash: str
+    added: Budget | None = None
+    """What the charge added to the account, in a series, where that may be less than the charge."""
 
     @staticmethod
     def of(position: LedgerPosition) -> Account:
         """What is published of the position that a reservation found."""
-        return Account(position.lost_before, position.earlier_releases, position.reservation_hash)
+        earlier, anchor = position.earlier_releases, position.reservation_hash
+        return Account(position.lost_before, earlier, anchor, position.added)
 
 
 ACCOUNTING = record(
@@ -186,7 +189,7 @@ ACCOUNTING = record(
     ledger=record(
         "The account that was charged, as the ledger stood. All its releases are about the same "
         "neighbours, for whom their epsilons and deltas add up.",
-        ("disjoint_part",),
+        ("added", "disjoint_part"),
         population=text("The population that the account is about."),
         promise=record(
             "What every release of the account promises, and this one too.",
@@ -207,6 +210,11 @@ ACCOUNTING = record(
             "and, if it is about a part, by those about that part.",
         ),
         spent_now=defined("budget", "Charged for this release."),
+        added=defined(
+            "budget",
+            "Of a series: by how much the charge raised what is spent. Charges of a series come "
+            "together by its rule: records that are in one period only lose the largest of them.",
+        ),
         left=defined("budget", "What the cap leaves for them after this release."),
         earlier_release_ids=listing(
             "The releases of the population that were charged before, published or not.",
@@ -317,7 +325,9 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
     cap = Budget(Fraction(account["epsilon_cap"]), Fraction(account["delta_cap"]))
     look, total = measurements.look, charged_budget(config, measurements)
     promise = Promise.of(config.privacy)
-    left = left_of(cap, (stated.spent_before, total), promise)
+    left = left_of(
+        cap, (stated.spent_before, total if stated.added is None else stated.added), promise
+    )
     composition, chosen = CONCENTRATED if total.delta else PURE, NOT_TUNED
     known, noisy_counts = "the configuration alone", None
     if look is not None:
@@ -354,6 +364,7 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
             "cap": exact_budget(cap),
             "spent_before": exact_budget(stated.spent_before),
             "spent_now": exact_budget(total),
+            **({} if stated.added is None else {"added": exact_budget(stated.added)}),
             "left": exact_budget(left),
             "earlier_release_ids": list(stated.earlier_releases),
             "reservation_hash": stated.reservation_hash,

@@ -139,6 +139,7 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
             exact_budget(account["spent_before"]),
             tuple(account["earlier_release_ids"]),
             account["reservation_hash"],
+            exact_budget(account["added"]) if "added" in account else None,
         ),
         signature_key_id=manifest["identity"].get("signature_key_id"),
     )
@@ -205,6 +206,7 @@ def ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterato
         cap, before, now = (
             exact_budget(ledger[key]) for key in ("cap", "spent_before", "spent_now")
         )
+        added = exact_budget(ledger["added"]) if "added" in ledger else now
     except (ValueError, ZeroDivisionError):
         yield f"{place}: holds budgets that are not exact fractions"
         return
@@ -214,9 +216,15 @@ def ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterato
         yield f"{place}.spent_before: is not zero, but no earlier release is listed"
     if earlier and not before.epsilon and "disjoint_part" not in ledger:
         yield f"{place}.spent_before: is zero, but earlier releases are listed"
-    if before.epsilon + now.epsilon > cap.epsilon:
+    if ("added" in ledger) != ("series" in manifest["configuration"]):
+        yield f"{place}.added: is for the releases of a series, and for all of them"
+    if not (0 <= added.epsilon <= now.epsilon and 0 <= added.delta <= now.delta):
+        yield f"{place}.added: a charge adds at most itself, and at least nothing"
+    if not earlier and added != now:
+        yield f"{place}.added: is not all of the charge, but no earlier release is listed"
+    if before.epsilon + added.epsilon > cap.epsilon:
         yield f"{place}: more epsilon was spent than the cap allows"
-    if before.delta + now.delta > cap.delta:
+    if before.delta + added.delta > cap.delta:
         yield f"{place}: more delta was spent than the cap allows"
 
 

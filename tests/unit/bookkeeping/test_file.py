@@ -82,9 +82,9 @@ def test_a_directory_in_its_place_is_refused(path):
 @pytest.mark.usefixtures("ledger")
 def test_a_newer_schema_is_refused_clearly(path):
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 5")
+    connection.execute("PRAGMA user_version = 6")
     connection.close()
-    with pytest.raises(LedgerError, match="ledger schema 5 is not known"):
+    with pytest.raises(LedgerError, match="ledger schema 6 is not known"):
         Ledger.open(path)
 
 

@@ -199,7 +199,7 @@ def test_a_charge_that_fails_leaves_an_old_ledger_old(old, monkeypatch):
         assert ledger.history() == before
 
 
-@pytest.mark.parametrize(("found", "advice"), [(5, "or a newer one"), (0, "from a backup")])
+@pytest.mark.parametrize(("found", "advice"), [(6, "or a newer one"), (0, "from a backup")])
 def test_an_unknown_schema_is_refused_with_what_to_do(old, found, advice):
     connection = sqlite3.connect(old)
     connection.execute(f"PRAGMA user_version = {found}")
