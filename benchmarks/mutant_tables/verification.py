@@ -239,7 +239,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "more than the cap allows",
-            "    if before.epsilon + now.epsilon > cap.epsilon:\n",
+            "    if before.epsilon + added.epsilon > cap.epsilon:\n",
             "    if before.epsilon > cap.epsilon:\n",
         ),
         (

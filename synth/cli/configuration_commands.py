@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) -> None:
     """Report every problem of a configuration; print its universe. Opens no data."""
     from synth.config import describe, load_config, warnings
+    from synth.job.authorisation import approval_states
     from synth.planning import charged_events
 
     accepted = load_config(config, period=period, without_period="first")
@@ -31,6 +32,8 @@ def check(config: ConfigPath, period: Period = None, as_json: AsJson = False) ->
     from synth.config.summary import render
 
     render(accepted)
+    for state in approval_states(accepted):
+        print(f"approved  {state.in_words()} ({state.policy})")
 
 
 def plan(
@@ -200,19 +203,23 @@ def approve(
     period: Period = None,
     policy: PolicyPath = None,
 ) -> None:
-    """Approve a configuration: print what it means, sign its hash, write CONFIG.approval."""
+    """Approve a configuration, or all of a series: print what it means, sign its hash."""
     from synth.config import load_config
     from synth.job import authorisation
     from synth.policy import in_plain_words
     from synth.signatures import read_private_key
 
     accepted = load_config(config, period=period, without_period="first")
-    print(in_plain_words(accepted), flush=True)
+    whole_series = accepted.series is not None and period is None
+    print(in_plain_words(accepted, whole_series=whole_series), flush=True)
     private = read_private_key(
         key, passphrase=lambda: typer.prompt("Passphrase", hide_input=True, err=True).encode()
     )
     if sys.stdin.isatty():
         typer.confirm(f"Approve it with the key {private.public.key_id}?", abort=True, err=True)
-    path, ids = authorisation.approve(accepted, private, policy=policy)
+    path, ids = authorisation.approve(accepted, private, policy=policy, whole_series=whole_series)
     print(f"approved by the key {private.public.key_id}")
-    print(f"{path}: {len(ids)} approval{'' if len(ids) == 1 else 's'} of this configuration")
+    print(
+        f"{path}: {len(ids)} approval{'' if len(ids) == 1 else 's'} of this "
+        + ("series" if whole_series else "configuration")
+    )

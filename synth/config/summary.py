@@ -88,6 +88,14 @@ def _series(config: Config) -> list[str]:
     series = config.series
     if series is None:
         return []
+    return [f"series    {series.in_words()}", f"  costs   {cost_in_words(config)}"]
+
+
+def cost_in_words(config: Config) -> str:
+    """What one unit loses at most to a series. Requires: there is one."""
+    series = config.series
+    if series is None:
+        raise ValueError("there is no series")
     composition, charges = series.composition, series.parts_in_horizon
     counted = composition.counted(charges)
     epsilon = config.privacy.epsilon
@@ -96,10 +104,7 @@ def _series(config: Config) -> list[str]:
         f"epsilon {format_number(epsilon)} for {each}, {format_number(counted * epsilon)} at most"
     )
     within = f"{series.window} periods" if series.window is not None else "a horizon"
-    return [
-        f"series    {series.in_words()}",
-        f"  costs   {costs} within {within}: {_COMPOSITIONS[composition.rule]}",
-    ]
+    return f"{costs} within {within}: {_COMPOSITIONS[composition.rule]}"
 
 
 _COMPOSITIONS = {

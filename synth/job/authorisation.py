@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from synth.config import Config
@@ -102,10 +103,61 @@ def require_signed_as_asked(folder: Path, config: Config, *, policy: Path | None
         ) from None
 
 
+@dataclass(frozen=True)
+class ApprovalState:
+    """Who has approved a configuration, of those whom a policy lists."""
+
+    policy: str
+    required: int
+    series: tuple[str, ...]
+    """The holders who approved the whole series."""
+    release: tuple[str, ...]
+    """Those who approved the release of this period alone."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the policy asks for no further approval."""
+        return len({*self.series, *self.release}) >= self.required
+
+    def in_words(self) -> str:
+        """The state in a line."""
+        alone = [name for name in self.release if name not in self.series]
+        of_series = [f"the series by {name}" for name in self.series]
+        approved = ", ".join([*of_series, *(f"this release by {name}" for name in alone)])
+        return f"{len(self.series) + len(alone)} of {self.required}" + (
+            f": {approved}" if approved else ""
+        )
+
+
+def approval_states(config: Config, *, policy: Path | None = None) -> tuple[ApprovalState, ...]:
+    """The approvals of a configuration, for each policy in force that asks for any.
+
+    Raises: ConfigError if a policy or the file of approvals cannot be read.
+    """
+    asking = [each for each in policies_in_force(policy) if each.approvals is not None]
+    known = read_approvals(approval_file(config)) if asking else ()
+    states = []
+    for each in asking:
+        holders = () if each.approvals is None else each.approvals.holders
+        required = 0 if each.approvals is None else each.approvals.required
+        valid = [
+            (approval.is_of(config), holder.name)
+            for holder in holders
+            for approval in known
+            if approval.is_valid(config, holder.key)
+        ]
+        series, release = (
+            tuple(dict.fromkeys(name for of, name in valid if of == kind))
+            for kind in ("series", "release")
+        )
+        states.append(ApprovalState(each.name, required, series, release))
+    return tuple(states)
+
+
 def approve(
-    config: Config, key: PrivateKey, *, policy: Path | None
+    config: Config, key: PrivateKey, *, policy: Path | None, whole_series: bool = False
 ) -> tuple[Path, tuple[str, ...]]:
-    """Sign the configuration and put the approval into the file beside it.
+    """Sign the configuration, or its whole series, and put the approval into the file beside it.
 
     An earlier approval of the same release by the same key is replaced; others stay.
     Ensures: nothing that a policy in force does not allow is approved.
@@ -114,7 +166,7 @@ def approve(
     """
     require_allowed(config, policies_in_force(policy), approvals=None)
     path = approval_file(config)
-    new = signed_approval(config, key)
+    new = signed_approval(config, key, whole_series=whole_series)
     place = (new.release_id, new.key_id)
     kept = [each for each in read_approvals(path) if (each.release_id, each.key_id) != place]
     write_approvals(path, [*kept, new])

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from synth.config import Config
 from synth.config.loader import read_tree
@@ -40,9 +40,11 @@ class _Signature(Text):
 
 @dataclass(frozen=True)
 class Approval:
-    """One approval: a signature over the id and the hash of one configuration."""
+    """One approval: a signature over the id and the hash of one configuration, or of a series."""
 
-    release_id: Annotated[str, Text("The release", (RELEASE_ID,), 150)]
+    release_id: Annotated[
+        str, Text("The release; of a series, with {period} in its name", (RELEASE_ID,), 150)
+    ]
     configuration_hash: Annotated[
         str, _exactly("Its hash", "^[0-9a-f]{64}$", "64 hexadecimal digits")
     ]
@@ -59,11 +61,22 @@ class Approval:
     ]
 
     def is_valid(self, config: Config, key: PublicKey) -> bool:
-        """Whether the holder of this key approved just this configuration."""
-        if (self.key_id, self.release_id) != (key.key_id, config.release.id):
+        """Whether the holder of this key approved just this configuration, or its whole series.
+
+        No release of a series has {period} in its id, so what is signed says which of the two.
+        """
+        approved = approved_hash(config, whole_series=self.is_of(config) == "series")
+        if self.key_id != key.key_id or self.is_of(config) is None or approved is None:
             return False
-        content = approved_content(config.release.id, config.hash)
+        content = approved_content(self.release_id, approved)
         return key.has_signed(content, self.signature, purpose=Purpose.APPROVAL)
+
+    def is_of(self, config: Config) -> Literal["release", "series"] | None:
+        """What it names of this configuration: its release, its series, or neither."""
+        if self.release_id == config.release.id:
+            return "release"
+        is_series = config.series is not None and self.release_id == config.series.name
+        return "series" if is_series else None
 
 
 @dataclass(frozen=True)
@@ -89,11 +102,23 @@ def approval_file(config: Config) -> Path:
     return Path(config.name + SUFFIX)
 
 
-def approve(config: Config, key: PrivateKey) -> Approval:
-    """Sign what the configuration means."""
-    content = approved_content(config.release.id, config.hash)
-    signature = key.sign(content, purpose=Purpose.APPROVAL)
-    return Approval(config.release.id, config.hash, key.public.key_id, signature)
+def approved_hash(config: Config, *, whole_series: bool) -> str | None:
+    """What is signed of a configuration; None for the series of one that has none."""
+    return config.series_hash if whole_series else config.hash
+
+
+def approve(config: Config, key: PrivateKey, *, whole_series: bool = False) -> Approval:
+    """Sign what the configuration means: for its release, or for all periods of its series.
+
+    Requires: it has a series, if the whole is approved.
+    """
+    name, approved = config.release.id, approved_hash(config, whole_series=whole_series)
+    if whole_series and config.series is not None:
+        name = config.series.name
+    if approved is None:
+        raise ValueError("there is no series to approve")
+    signature = key.sign(approved_content(name, approved), purpose=Purpose.APPROVAL)
+    return Approval(name, approved, key.public.key_id, signature)
 
 
 def read_approvals(path: Path) -> tuple[Approval, ...]:

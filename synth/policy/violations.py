@@ -160,7 +160,7 @@ def _missing_approvals(
     if len(valid) >= asked.required:
         return
     missing = [holder for holder in asked.holders if holder not in valid]
-    tried = [approval for approval in approvals if approval.release_id == config.release.id]
+    tried = [approval for approval in approvals if approval.is_of(config) is not None]
     ids = {approval.key_id for approval in tried}
     outdated = [holder.name for holder in missing if holder.key.key_id in ids]
     unknown = ids - {holder.key.key_id for holder in asked.holders}

@@ -1,5 +1,6 @@
 """Policies and approvals through the command line: what is refused touches nothing."""
 
+import json
 import os
 from pathlib import Path
 
@@ -157,6 +158,40 @@ def test_enough_approvals_let_it_run_and_a_change_voids_them(project):
     for output in (published.stdout, published.stderr, (place / "small.yaml.approval").read_text()):
         for name in ("first", "second", "stranger"):
             assert (place / f"{name}.pem").read_text().splitlines()[1] not in output
+
+
+def test_a_series_is_approved_once_and_runs_period_by_period(project):
+    """Two approvals of the whole series, then an unattended run of each period."""
+    records = "".join(
+        f"{age},Female,Nord,2026-0{month}-11\n" for month in (1, 2) for age in range(20, 60)
+    )
+    path = project(
+        release={"id": "small-{period}"},
+        source={"where": {"column": "seen_on", "within": "period"}},
+        series={"every": "month", "first": "2026-01", "rows": "new", "horizon": 3},
+        ledger={"epsilon_cap": 1},
+        people="age,sex,town,seen_on\n" + records,
+    )
+    place = path.parent
+    asked = {"approvals": {"required": 2, "keys": keys_in(place, "first", "second")}}
+    policy = written(place, POLICY | asked)
+    run = ("run", path, "--policy", policy, "--period")
+    assert synth("approve", path, "--key", place / "first.pem").returncode == 0
+    refused = synth(*run, "2026-01")
+    assert refused.returncode == 2
+    assert "1 valid, by `first`" in refused.stderr
+    approved = synth("approve", path, "--key", place / "second.pem")
+    assert "2 approvals of this series" in approved.stdout
+    checked = synth("check", path, environment={"SYNTH_POLICY": str(policy)})
+    assert "approved  2 of 2: the series by first, the series by second" in checked.stdout
+    for period in ("2026-01", "2026-02"):
+        published = synth(*run, period)
+        assert published.returncode == 0, published.stderr
+        assert synth("verify", place / "outputs" / f"small-{period}").returncode == 0
+    spent = json.loads(synth("ledger", path, "--json").stdout)
+    assert (spent["spent"]["epsilon"], len(spent["series"][0]["parts"])) == ("1", 2)
+    path.write_text(path.read_text().replace("horizon: 3", "horizon: 4"))
+    assert synth(*run, "2026-03").returncode == 2
 
 
 def test_approvals_are_not_replayed_tampered_with_or_borrowed(project):

@@ -139,6 +139,36 @@ def test_a_part_is_the_horizon_if_one_charge_covers_it_and_else_the_period() -> 
     assert {part.name for part in new} == {"visits-{period}"}
 
 
+def test_what_decides_in_which_part_a_record_is_defines_the_series() -> None:
+    def defined(*changes: dict[str, Any]) -> str:
+        return accepted(*changes).series_part.definition
+
+    bounded = {"series": {"max_periods": 2}}
+    table = {"source": {"path": None, "url": "postgresql://host/db", "table": "seen"}}
+    dated = merged(table, {"source": {"where": None, "table": "seen_{period}"}})
+    others = [
+        [],
+        [{"series": {"first": "2026-02"}}],
+        [{"series": {"every": "year", "first": "2026"}}],
+        [{"series": {"horizon": 23}}],
+        [{"source": {"where": {"column": "left_on"}}}],
+        [{"source": {"where": {"time_zone": "Europe/Berlin"}}}],
+        [table],
+        [dated],
+        [NEW],
+        [NEW, PERSONS, bounded],
+        [NEW, PERSONS, {"series": {"max_periods": 3}}],
+    ]
+    assert len({defined(*changes) for changes in others}) == len(others)
+    for changes in ([{"privacy": {"epsilon": 2}}], [{"source": {"path": "elsewhere.csv"}}]):
+        assert defined(*changes) == defined()
+    assert defined(NEW, {"series": {"horizon": 23}}) == defined(NEW)
+    for changes in ([], [dated], [NEW, PERSONS, bounded]):
+        config = accepted(*changes, period="2026-03")
+        again = config_from_public(json.loads(json.dumps(config.public)))
+        assert again.series_part == config.series_part
+
+
 def test_new_records_are_those_of_the_period() -> None:
     selection = accepted(NEW, PERSONS, {"series": {"max_periods": 2}}, period="2026-03").selection()
     first = 12 * 2026

@@ -13,6 +13,7 @@ from synth.errors import ConfigError, OutputError
 from synth.job.explanation import explain, render_explanation
 from synth.policy import approval_file, approve, in_plain_words, read_approvals, write_approvals
 from synth.signatures import PrivateKey, Purpose
+from tests.conftest import merged
 
 KEY, OTHER = (PrivateKey(Ed25519PrivateKey.from_private_bytes(bytes([n] * 32))) for n in (1, 2))
 
@@ -107,6 +108,83 @@ def test_another_period_is_another_release(project):
     later = load_config(path, period="2026-02")
     assert not approval.is_valid(later, KEY.public)
     assert not replace(approval, release_id=later.release.id).is_valid(later, KEY.public)
+
+
+SERIES = {
+    "release": {"id": "small-{period}"},
+    "source": {"where": {"column": "seen_on", "within": "period"}},
+    "series": {"every": "month", "first": "2026-01", "rows": "new", "horizon": 3},
+}
+
+
+def test_one_approval_of_a_series_covers_its_periods_and_later_horizons(project):
+    path = project(**merged(SERIES, {"series": {"renewal": "next"}}))
+    approval = approve(load_config(path, period="2026-02"), KEY, whole_series=True)
+    assert approval.release_id == "small-{period}"
+    for period in ("2026-01", "2026-02", "2026-03", "2026-04", "2027-12"):
+        config = load_config(path, period=period)
+        assert approval.is_valid(config, KEY.public)
+        assert approval.is_of(config) == "series"
+        assert not approval.is_valid(config, OTHER.public)
+    alone = approve(load_config(path, period="2026-01"), KEY)
+    assert alone.is_valid(load_config(path, period="2026-01"), KEY.public)
+    assert not alone.is_valid(load_config(path, period="2026-02"), KEY.public)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"series": {"horizon": 4}},
+        {"series": {"rows": "all"}},
+        {"series": {"first": "2025-12"}},
+        {"series": {"delay": 1}},
+        {"series": {"renewal": "next"}},
+        {"privacy": {"epsilon": 2}},
+        {"ledger": {"epsilon_cap": 3}},
+        {"source": {"where": {"column": "left_on"}}},
+        {"source": {"where": {"time_zone": "Europe/Berlin"}}},
+        {"release": {"title": "Another title"}},
+    ],
+)
+def test_an_approval_of_a_series_holds_for_what_it_was_shown(project, change):
+    approval = approve(load_config(project(**SERIES), period="2026-01"), KEY, whole_series=True)
+    changed = load_config(project(**merged(SERIES, change)), period="2026-01")
+    assert not approval.is_valid(changed, KEY.public)
+    for name in (changed.release.id, changed.series.name):
+        renamed = replace(approval, release_id=name, configuration_hash=changed.series_hash)
+        assert not renamed.is_valid(changed, KEY.public)
+
+
+def test_an_approval_of_a_release_is_none_of_its_series_nor_the_other_way(project):
+    path = project(**SERIES)
+    config = load_config(path, period="2026-01")
+    for whole, name in ((True, config.release.id), (False, config.series.name)):
+        approval = approve(config, KEY, whole_series=whole)
+        assert not replace(approval, release_id=name).is_valid(config, KEY.public)
+    with pytest.raises(ValueError, match="no series"):
+        approve(load_config(project()), KEY, whole_series=True)
+
+
+def test_the_words_of_a_series_say_what_it_costs_and_what_that_rests_on(project):
+    others = {"population": "people-{cycle}", "source": "They leave school"}
+    persons = {"privacy": {"unit": {"column": "person", "max_records": 3}}}
+    bounded = {"series": {"max_periods": 2, "renewal": others}}
+    config = load_config(project(**merged(merged(SERIES, persons), bounded)), period="2026-02")
+    words = in_plain_words(config, whole_series=True)
+    for said in (
+        "release:        small-{period}: ",
+        "series:         every month from 2026-01, 3 periods, the records of each; afterwards: "
+        "other people (people-{cycle})",
+        "its cost:       epsilon 1 for a period, 2 at most within a horizon",
+        "its records:    by the date in seen_on",
+        "its persons:    counted in their first 2 periods alone",
+        "it rests on:    every record keeps its period, and no row of a person is deleted",
+        "other people:   They leave school",
+        f"whole series:   SHA-256 {config.series_hash}",
+        "approves every period",
+    ):
+        assert said in words
+    assert f"configuration:  SHA-256 {config.hash}" in in_plain_words(config)
 
 
 def test_the_file_is_read_back_and_replaced_in_one_step(project):
