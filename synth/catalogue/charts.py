@@ -108,7 +108,7 @@ def trend(label: str, points: Sequence[Point], places: tuple[int, int]) -> Trend
 
 
 def round_top(count: int) -> int:
-    """The smallest number with one digit or two that is not below a count, for the scale."""
+    """A round number that is not below a count, nor below 10: the end of its scale."""
     power: int = 10 ** max(0, len(str(max(1, count))) - 2)
     steps = (10, 12, 16, 20, 24, 30, 40, 50, 60, 80, 100)
     return next(step * power for step in steps if step * power >= count)

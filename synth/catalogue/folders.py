@@ -32,6 +32,8 @@ MOST_ENTRIES = 5_000
 MOST_MANIFEST_BYTES = 16 << 20
 MOST_TITLE, MOST_PASSAGE = 300, 2_000
 MOST_NAMES = 20
+FRACTION = re.compile(r"-?[0-9]{1,2000}/[0-9]{1,2000}")
+LARGEST = 10**9
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -222,9 +224,12 @@ def _spent(account: dict[str, Any]) -> dict[str, Any]:
 
 def _fraction(stated: dict[str, str]) -> Fraction:
     text = stated["fraction"]
-    if len(text) > 4_000:
-        raise ValueError("a fraction of thousands of digits")
-    return Fraction(text)
+    if not FRACTION.fullmatch(text):
+        raise ValueError("no fraction as any version writes it")
+    value = Fraction(text)
+    if abs(value) > LARGEST:
+        raise ValueError("larger than any privacy loss")
+    return value
 
 
 def clean(text: Any, most: int = MOST_TITLE) -> str:

@@ -23,6 +23,7 @@ from synth.catalogue.document import (
 from synth.catalogue.feed import FEED_FILE, render_feed
 from synth.catalogue.folders import (
     MALFORMED,
+    Found,
     LeftOut,
     NotAReleaseError,
     read_manifest,
@@ -31,7 +32,7 @@ from synth.catalogue.folders import (
 )
 from synth.catalogue.grouping import Release
 from synth.catalogue.page import PAGE_FILE, render_page
-from synth.catalogue.tables import one_way_tables
+from synth.catalogue.tables import UNREADABLE_NOW, one_way_tables
 from synth.errors import BusyError, OutputError
 from synth.measurements.durable import sync_directory, translate_write_errors
 from synth.release.publishing import FILE_MODE
@@ -117,7 +118,7 @@ def _collected(
     releases, read = [], 0
     for found in release_folders(place, left_out):
         before = known.get(found.name)
-        if before is not None and before["manifest_sha256"] == found.sha256:
+        if before is not None and _still_true(before, found):
             releases.append(before)
             continue
         try:
@@ -126,9 +127,16 @@ def _collected(
         except NotAReleaseError as error:
             left_out.append(LeftOut(found.name, str(error)))
             continue
-        releases.append(facts | one_way_tables(found, manifest))
-        read += 1
+        tables = one_way_tables(found, manifest)
+        if found.folder.path.is_dir():  # else it was moved away meanwhile
+            releases.append(facts | tables)
+            read += 1
     return releases, read
+
+
+def _still_true(before: Release, found: Found) -> bool:
+    """Whether what an earlier index says of a release need not be read again."""
+    return before["manifest_sha256"] == found.sha256 and before.get("why") != UNREADABLE_NOW
 
 
 def _nothing_there(left_out: tuple[LeftOut, ...]) -> OutputError:

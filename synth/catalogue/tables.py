@@ -20,7 +20,7 @@ from synth.measurements.intervals import Interval, Intervals
 from synth.release.contents import MEASUREMENTS, file_sha256
 from synth.release.verification.folder import FolderError
 from synth.release.verification.measurements_check import FIXED_COLUMNS
-from synth.release.verification.trial_reading import Limits, TrialError, require_readable
+from synth.release.verification.trial_reading import Limits, require_readable
 
 LEVEL = 0.95
 MOST_GROUPS = 12
@@ -36,6 +36,11 @@ MOST_CELLS = 2_000
 MOST_ROWS = 1 << 25
 MOST_FILE_BYTES = 1 << 28
 MOST_LABEL = 120
+MOST_CODES = 10_000
+"""Columns of more codes have no table in the index."""
+
+UNREADABLE_NOW = "its noisy tables could not be opened"
+"""Why there are none where the next index may find some."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +60,20 @@ def one_way_tables(found: Found, manifest: dict[str, Any]) -> dict[str, Any]:
 
     Privacy: post-processing of the published noisy tables and of the configuration.
     Ensures: `{"records": ..., "tables": [...]}`, or `{"why": ...}` where there are none; a file
-    that is not the one that the manifest lists, or needs too much memory, gives none.
+    that is not the one that the manifest lists, or needs too much memory, gives none. No reason
+    holds a path.
     """
     try:
         config = config_from_public(manifest["configuration"])
         measurements = _measurements(found, manifest, config)
-    except (SynthError, FolderError, TrialError, ValueError, OSError, pa.ArrowException) as error:
+        return tables_of(measurements, config)
+    except (FolderError, OSError, MemoryError):
+        return {"why": UNREADABLE_NOW}
+    except (SynthError, ValueError, pa.ArrowException) as error:  # also of a trial reading
         first = str(error).partition("\n")[0]
         return {"why": clean(f"its noisy tables cannot be read here: {first}")}
     except MALFORMED:
         return {"why": "its noisy tables cannot be read here"}
-    return tables_of(measurements, config)
 
 
 def _measurements(found: Found, manifest: dict[str, Any], config: Config) -> Measurements:
@@ -113,12 +121,22 @@ def tables_of(measurements: Measurements, config: Config) -> dict[str, Any]:
                 "title": clean(attribute.title),
                 "level": clean(grouping.level),
                 "ordered": attribute.is_ordered,
-                "labels": [clean(label, MOST_LABEL) for label, _ in known],
+                "labels": _told_apart([clean(label, MOST_LABEL) for label, _ in known]),
                 **_series([answer for _, answer in known]),
             }
         )
     estimate, ends = whole[0].estimate, whole[1]
     return {"records": _series([(estimate, ends)]), "tables": tables}
+
+
+def _told_apart(labels: Sequence[str]) -> list[str]:
+    """The labels; one that is as another since both were shortened gets a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+        found.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return found
 
 
 def _series(answers: Sequence[tuple[float, Interval]]) -> dict[str, list[int]]:
@@ -138,7 +156,7 @@ def grouped(attribute: Attribute) -> Grouping | None:
     None for a column of one code, or of very many levels without a hierarchy. It follows from the
     configuration alone.
     """
-    if attribute.size < 2:
+    if not 2 <= attribute.size <= MOST_CODES:
         return None
     if attribute.bin_count <= MOST_GROUPS:
         return _by_codes(attribute)

@@ -12,7 +12,6 @@ import pytest
 from synth.config import config_from_public
 from synth.measurements import read_measurements, write_measurements
 from synth.release.contents import file_sha256
-from synth.strict_json import write_json
 from tests.chromium import Chromium, chromium
 from tests.release_folder import seal
 from tests.unit.release.conftest import released_in
@@ -20,11 +19,14 @@ from tests.unit.release.conftest import released_in
 MANIFEST = "manifest.json"
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def rewrite(
+    folder: Path, change: Callable[[dict[str, Any]], object], *, escaped: bool = False
+) -> None:
     """Change the manifest of a release, and its list of hashes with it."""
     manifest = json.loads((folder / MANIFEST).read_bytes())
     change(manifest)
-    (folder / MANIFEST).write_bytes(write_json(manifest))
+    content = json.dumps(manifest, indent=2, ensure_ascii=escaped) + "\n"
+    (folder / MANIFEST).write_text(content, encoding="utf-8")
     seal(folder)
 
 
@@ -75,8 +77,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first = directory / first.name
     copy_as(first, "visits-2026-02", more=40, days="2026-02-28")
     copy_as(first, "visits-2026-04", more=90, days="2026-04-30")
-    copy_as(first, "people", days="2026-03-01")
-    rewrite(directory / "people", lambda manifest: manifest["identity"].update(name="People"))
+    copy_as(first, "census", days="2026-03-01")
+    rewrite(directory / "census", lambda manifest: manifest["identity"].update(name="People"))
     return directory
 
 

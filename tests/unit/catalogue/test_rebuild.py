@@ -45,8 +45,8 @@ def test_releases_stand_in_series_by_their_periods(directory):
         "2026-02",
         "2026-04",
     ]
-    assert series["people"]["releases"] == [{"release_id": "people", "period": ""}]
-    assert list(series) == ["visits-{period}", "people"], "the newest release first"
+    assert series["census"]["releases"] == [{"release_id": "census", "period": ""}]
+    assert list(series) == ["visits-{period}", "census"], "the newest release first"
     assert found["updated"] == "2026-04-30"
 
 
@@ -66,7 +66,7 @@ def test_trends_are_the_intervals_of_the_noisy_tables(directory):
 def test_the_account_is_what_the_cap_leaves(directory):
     rebuild(directory)
     (account,) = document(directory)["accounts"]
-    manifest = json.loads((directory / "people" / "manifest.json").read_bytes())
+    manifest = json.loads((directory / "census" / "manifest.json").read_bytes())
     stated = manifest["accounting"]["ledger"]
     assert account["population"] == stated["population"]
     cap, left = (eval(stated[each]["epsilon"]["fraction"]) for each in ("cap", "left"))
@@ -92,7 +92,7 @@ def test_the_same_folders_give_the_same_bytes_and_nothing_is_touched(directory):
 def test_a_new_release_is_read_alone_and_ids_stay(directory):
     rebuild(directory)
     before = (directory / "feed.xml").read_text()
-    copy_as(directory / "people", "visits-2025-12", days="2026-05-01")
+    copy_as(directory / "census", "visits-2025-12", days="2026-05-01")
     assert rebuild(directory).read == 1
     ids = re.findall("<id>.*</id>", before)
     after = re.findall("<id>.*</id>", (directory / "feed.xml").read_text())
@@ -105,7 +105,7 @@ def test_a_new_release_is_read_alone_and_ids_stay(directory):
 
 def test_a_manifest_that_changed_is_read_again(directory):
     rebuild(directory)
-    rewrite(directory / "people", lambda m: m["identity"].update(name="Everybody"))
+    rewrite(directory / "census", lambda m: m["identity"].update(name="Everybody"))
     assert rebuild(directory).read == 1
     assert "Everybody" in (directory / "index.html").read_text()
 
@@ -134,7 +134,7 @@ def test_a_base_address_makes_the_feed_whole_and_moves_no_id(directory):
         b'<link rel="self" type="application/atom+xml" href="https://example.org/data/feed.xml'
         in (content)
     )
-    assert b'href="https://example.org/data/people/index.html"' in content
+    assert b'href="https://example.org/data/census/index.html"' in content
     assert re.findall("<id>.*</id>", content.decode())[2:] == ids
 
 
@@ -185,7 +185,7 @@ def test_the_page_is_valid_loads_nothing_and_every_link_leads_somewhere(director
 
 
 def test_a_series_of_the_manifest_gathers_releases_of_other_names(directory):
-    for name, period in (("people", "2026-03"), ("visits-2026-04", "2026-04")):
+    for name, period in (("census", "2026-03"), ("visits-2026-04", "2026-04")):
         rewrite(
             directory / name,
             lambda m, period=period: m.update(
@@ -197,7 +197,7 @@ def test_a_series_of_the_manifest_gathers_releases_of_other_names(directory):
     assert [each["release_id"] for each in series["releases"]] == [
         "visits-2026-01",
         "visits-2026-02",
-        "people",
+        "census",
         "visits-2026-04",
     ]
     assert series["is_cumulative"]
@@ -209,7 +209,7 @@ def test_nothing_but_files_of_releases_is_opened(directory):
     private = directory.parent / "state"
     private.mkdir()
     (private / "ledger.sqlite").write_text("CANARY")
-    (directory / "people" / "synthetic.csv").write_text("CANARY")
+    (directory / "census" / "synthetic.csv").write_text("CANARY")
     (directory / "notes.txt").write_text("CANARY")
     code = (
         "import sys\n"
@@ -239,7 +239,7 @@ def test_nothing_but_files_of_releases_is_opened(directory):
 def test_two_hundred_releases_are_read_once_and_the_page_stays_small(directory):
     for number in range(200):
         year, month = divmod(number, 12)
-        copy_as(directory / "people", f"old-{2000 + year}-{month + 1:02}", more=number)
+        copy_as(directory / "census", f"old-{2000 + year}-{month + 1:02}", more=number)
     assert rebuild(directory).read == 204
     assert rebuild(directory).read == 0
     assert (directory / "index.html").stat().st_size < 400_000
@@ -251,7 +251,7 @@ def test_publishers_who_rebuild_at_once_lose_nothing(directory):
     waiting = directory.parent / "waiting"
     waiting.mkdir()
     for number in range(1, 9):
-        copy_as(directory / "people", f"late-2026-{number:02}").rename(waiting / str(number))
+        copy_as(directory / "census", f"late-2026-{number:02}").rename(waiting / str(number))
 
     def publish(number):
         (waiting / str(number)).rename(directory / f"late-2026-{number:02}")
