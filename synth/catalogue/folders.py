@@ -32,6 +32,9 @@ MOST_ENTRIES = 5_000
 MOST_MANIFEST_BYTES = 16 << 20
 MOST_TITLE, MOST_PASSAGE = 300, 2_000
 MOST_NAMES = 20
+LOSSES = ("release", "horizon", "window", "for_ever")
+"""What a manifest says of a series: the most that one unit loses by it, in how many releases."""
+
 FRACTION = re.compile(r"-?[0-9]{1,2000}/[0-9]{1,2000}")
 LARGEST = 10**9
 UNPRINTABLE = re.compile(
@@ -199,10 +202,16 @@ def _series(stated: Any) -> dict[str, Any] | None:
     """What the manifest says of the series that the release is one of."""
     if not isinstance(stated, dict):
         return None
+    lost = stated.get("most_lost", {})
     return {
         "name": clean(stated["name"]),
         "period": clean(stated["period"], 40),
         "rows": clean(stated["rows"], 40),
+        "in_words": clean(stated.get("in_words", ""), MOST_PASSAGE),
+        "conditions": [
+            clean(each, MOST_PASSAGE) for each in stated.get("conditions", [])[:MOST_NAMES]
+        ],
+        "most_lost": {name: _budget(lost[name]) for name in LOSSES if name in lost},
     }
 
 

@@ -36,6 +36,14 @@ OPEN_COLUMNS = 2
 MOST_LISTED = 12
 """Releases of a series that its table shows unfolded."""
 
+LOSSES = {
+    "release": "one release",
+    "horizon": "all until the horizon",
+    "window": "any window of periods",
+    "for_ever": "all for ever",
+}
+"""What a manifest says of a series, in words; in this order."""
+
 DECIMALS = Decimal("0.0001")
 
 
@@ -61,6 +69,7 @@ def render_page(document: dict[str, Any]) -> bytes:
             singles=[each.last for each in every if len(each.releases) == 1],
             accounts=[spending(each) for each in accounts_of(document["releases"])],
             replaced=replaced,
+            losses=list(LOSSES.items()),
             open_columns=OPEN_COLUMNS,
             most_listed=MOST_LISTED,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from synth.catalogue.folders import LOSSES
 from synth.release.manifest.schema_terms import (
     DEFINITIONS,
     Schema,
@@ -68,6 +69,19 @@ RELEASE = record(
                 name=text("The series: the id with {period} in it."),
                 period=text("The period of the release."),
                 rows=text("`new`: the records of the period; `all`: all records so far."),
+                in_words=text("The series in a line; may be empty."),
+                conditions=listing(
+                    "What its releases cost together, and under which condition.",
+                    text("A sentence."),
+                ),
+                most_lost=record(
+                    "What one unit loses at most.",
+                    LOSSES,
+                    release=defined("budget", "By one release, or all that share its charge."),
+                    horizon=defined("budget", "By all releases of a horizon."),
+                    window=defined("budget", "By any so many consecutive periods."),
+                    for_ever=defined("budget", "By all releases that will ever be."),
+                ),
             ),
             {"type": "null"},
         ]

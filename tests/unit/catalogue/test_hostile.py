@@ -13,7 +13,7 @@ import pytest
 from synth.catalogue import INDEX_FILES, folders, index, rebuild
 from synth.catalogue.tables import UNREADABLE_NOW
 from synth.errors import OutputError
-from tests.unit.catalogue import atom
+from tests.atom_feed import problems_of
 from tests.unit.catalogue.conftest import MANIFEST, rewrite
 from tests.unit.release.page.conftest import NASTY
 
@@ -28,7 +28,7 @@ def pages(directory):
     html = (directory / "index.html").read_text(encoding="utf-8")
     html5lib.HTMLParser(strict=True).parse(html)
     feed = (directory / "feed.xml").read_bytes()
-    assert atom.problems(feed) == []
+    assert problems_of(feed) == []
     return html, feed
 
 
