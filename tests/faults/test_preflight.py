@@ -97,6 +97,18 @@ def test_a_header_that_does_not_fit_costs_nothing(project, kind):
     require_free_of_charge(project(people=content), f"the source people.csv {sentence}")
 
 
+def test_a_column_of_periods_that_is_not_there_costs_nothing(project):
+    path = project(
+        release={"id": "small-{period}"},
+        source={"where": {"column": "seen_on", "within": "period"}},
+        series={"every": "month", "first": "2026-01", "rows": "new", "horizon": 12},
+    )
+    refused = synth("run", path, "--period", "2026-01")
+    require_refused(refused, "has no column 'seen_on'")
+    assert NOTHING_CHARGED in refused.stderr
+    assert not (path.parent / "state" / "ledger.sqlite").exists()
+
+
 @pytest.mark.parametrize("verb", ["run", "measure"])
 def test_a_file_that_is_not_there_costs_nothing(project, verb):
     require_free_of_charge(project(people=None), "source.path names no file", verb)
