@@ -9,6 +9,8 @@ from typing import Any
 
 from synth.bookkeeping import RunState
 from synth.config import Config, DisjointPart, PersonUnit
+from synth.config.series import RenewalConfig
+from synth.config.summary import cost_in_words
 from synth.domain import format_number
 from synth.domain.attribute import with_value_label
 from synth.job.account import ledger_of, open_ledger
@@ -283,9 +285,29 @@ def _over_releases(explanation: Explanation) -> list[str]:
     if spending.refuses:
         bound = spending.promise or "a promise that it did not keep"
         found.append(f"The ledger will refuse this release: its population is bound to {bound}.")
+    found += _over_series(explanation.config)
     found += over_parts(ledger_of(explanation.config).disjoint_part, spending.divided)
     found.append("Releases that are made without this ledger are not counted.")
     return found
+
+
+def _over_series(config: Config) -> list[str]:
+    """What all releases of the series come to, and what that rests on."""
+    series = config.series
+    if series is None:
+        return []
+    persons = ", and that no row of a person is deleted" if series.is_about_persons else ""
+    renewal = series.renewal
+    others = (
+        f" Later horizons are about other people; the curator states: {_one_line(renewal.source)}"
+        if isinstance(renewal, RenewalConfig) and renewal.source is not None
+        else ""
+    )
+    return [
+        f"This is a release of a series: {series.in_words()}. Its cost: {cost_in_words(config)}. "
+        f"That rests on it that every record keeps its period{persons}; no program can check "
+        f"it.{others}"
+    ]
 
 
 def _not_promised(explanation: Explanation) -> list[str]:

@@ -280,6 +280,18 @@ def test_a_template_of_releases_is_filled_by_the_period(project, tmp_path):
     assert forked("run", path, "--period", "2024").returncode == 0
     assert (tmp_path / "outputs" / "people-2024").is_dir()
     assert forked("run", path, "--period", "2025").returncode == 1
+    account = forked("ledger", path)
+    assert account.returncode == 0, account.stderr
+    assert "people-2024" in account.stdout
+    part = {"name": "{period}", "parts": ["2024", "2025"], "source": "Born once"}
+    path = project(
+        people=None,
+        release={"id": "people-{period}"},
+        source={"path": "people-{period}.csv"},
+        ledger={"disjoint_part": part},
+    )
+    assert forked("ledger", path).returncode == 2
+    assert forked("ledger", path, "--period", "2024").returncode == 0
 
 
 def test_impossible_cells_and_public_totals_hold_in_the_release(project, tmp_path):

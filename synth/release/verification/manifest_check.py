@@ -59,8 +59,8 @@ ATTESTED_ONLY = (
 ATTESTED_NOTE = (
     "stated by the curator or publisher and protected by the checksums alone, for nothing can "
     f"rebuild it: {', '.join(ATTESTED_ONLY)}, how accounting.ledger.spent_before and left "
-    "share the cap, and which sentences stand in "
-    "security_and_disposal.disposal.checks"
+    "share the cap (in a series beside added, which is at most what is charged), and which "
+    "sentences stand in security_and_disposal.disposal.checks"
 )
 
 

@@ -96,3 +96,27 @@ def test_what_was_spent_is_told_from_the_ledger(project):
     assert explanation.to_plain()["population"]["spent"] == {"epsilon": "1", "delta": "0"}
     text = " ".join(render_explanation(explanation).split())
     assert "Spent so far (this release included): epsilon 1." in text
+
+
+def test_a_series_says_what_it_costs_and_what_that_rests_on(project):
+    others = {"population": "people-{cycle}", "source": "They leave school"}
+    config = load_config(
+        project(
+            release={"id": "small-{period}"},
+            source={"where": {"column": "seen_on", "within": "period"}},
+            series={
+                "every": "month", "first": "2026-01", "rows": "new", "horizon": 12,
+                "max_periods": 2, "renewal": others,
+            },
+            privacy={"unit": {"column": "person", "max_records": 3}},
+        ),
+        period="2026-03",
+    )  # fmt: skip
+    text = " ".join(render_explanation(explain(config)).split())
+    assert (
+        "This is a release of a series: every month from 2026-01, 12 periods, the records of each; "
+        "afterwards: other people (people-{cycle}). Its cost: epsilon 1 for a period, 2 at most "
+        "within a horizon: the largest charges count. That rests on it that every record keeps its "
+        "period, and that no row of a person is deleted; no program can check it. Later horizons "
+        "are about other people; the curator states: They leave school"
+    ) in text

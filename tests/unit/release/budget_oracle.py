@@ -391,9 +391,15 @@ def _ledger_findings(
             yield f"{place}.cap.{name}: is not the cap of the configuration"
         if now != spent:
             yield f"{place}.spent_now.{name}: found {now}, expected {spent} from the events"
-        if left != cap - before - now:
-            yield f"{place}.left.{name}: found {left}, expected {cap - before - now}"
-        if before + now > cap:
+        if ("added" in ledger) != ("series" in configuration):
+            yield f"{place}.added: is for the releases of a series, and for all of them"
+        added = exact_value(ledger["added"][name]) if "added" in ledger else now
+        if added is None or not 0 <= added <= now:
+            yield f"{place}.added.{name}: is not between nothing and the charge"
+            continue
+        if left != cap - before - added:
+            yield f"{place}.left.{name}: found {left}, expected {cap - before - added}"
+        if before + added > cap:
             yield f"{place}: more {name} was spent than the cap allows"
 
 
