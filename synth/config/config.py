@@ -24,7 +24,7 @@ from synth.config.guarantee import (
     check_part_of_a_period,
 )
 from synth.config.release import OutputConfig, ReleaseConfig
-from synth.config.replicates import check_replicates
+from synth.config.replicates import check_count_column, check_replicates
 from synth.config.schema.problems import Report, quoted
 from synth.config.schema.scalars import Whole
 from synth.config.schema.shapes import record
@@ -129,6 +129,14 @@ class Config:
             return None
         return self.series.part(self.period_index)
 
+    @property
+    def previous_release_id(self) -> str | None:
+        """Of cumulative releases: the one whose records this one keeps; None for the first."""
+        series, index = self.series, self.period_index
+        if series is None or index is None or index == 1 or not series.is_continual:
+            return None
+        return series.release_id(index - 1)
+
     def selection(self, weights: Sequence[tuple[int, int]] | None = None) -> PeriodSelection | None:
         """The records that count; None where the source holds no others.
 
@@ -219,6 +227,8 @@ def build(values: dict[str, Any], report: Report, *, name: str) -> Config | None
         check_strategy_size(universe, strategy, report)
     if output is not None:
         check_replicates(universe, strategy, output.replicates, report)
+    if series is not None and series.is_continual:
+        check_count_column(universe, report)
     if report.count:
         return None
     sections = Sections(**values)

@@ -9,7 +9,8 @@ from synth.config.strategy import Strategy, cells_in_words
 from synth.domain import DENSE_LIMIT_CELLS, Universe
 
 COUNT = "release_count"
-"""The column of `replicates.parquet` with the published number of rows of a cell."""
+"""The column with the published number of rows of a cell: in `replicates.parquet`, and of the
+release before in `previous.parquet`."""
 REPLICATE = "release_replicate_"
 """How the columns of the replicates begin; from 1 on."""
 
@@ -23,6 +24,19 @@ Where rows are drawn, replicates have no more cells than the release has rows.""
 def count_columns(replicates: int) -> list[str]:
     """The columns beside those of the table: the published count and that of every replicate."""
     return [COUNT, *(f"{REPLICATE}{number}" for number in range(1, replicates + 1))]
+
+
+def check_count_column(universe: Universe, report: Report) -> None:
+    """Refuse a column of the name that the counts of the release before have in their file."""
+    for position, name in enumerate(universe.names):
+        if name == COUNT:
+            report.add(
+                ("domain", position, "name"),
+                found=quoted(name),
+                expected=f"another name than {COUNT}",
+                why="previous.parquet holds the counts of the release before in a column of it",
+                fix="rename the column in the source",
+            )
 
 
 def check_replicates(

@@ -71,6 +71,7 @@ from synth.release import (
     VerificationReport,
     make_public_directory,
     publish_release,
+    release_before,
     require_writable,
     staging_directory,
     verify_release,
@@ -395,12 +396,14 @@ def _publish(
         else:
             with staging_directory(folder) as staging:
                 with log.doing("estimating, writing and verifying the release"):
+                    previous = release_before(folder.parent, config)
                     write_release(
                         staging,
                         config=config,
                         measurements_file=directory / MEASUREMENTS,
                         receipt=receipt,
                         signer=signer,
+                        previous=previous,
                     )
                 log.done("written", "written: release verified from its bytes")
                 publish_release(staging, folder)

@@ -11,6 +11,7 @@ from synth.measurements.measurements import (
     MeasuredTable,
     Measurements,
     public_seed,
+    seed_of_text,
 )
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
 
@@ -26,5 +27,6 @@ __all__ = [
     "kept_look",
     "public_seed",
     "read_measurements",
+    "seed_of_text",
     "write_measurements",
 ]

@@ -132,5 +132,10 @@ def public_seed(measurements: Measurements, purpose: str) -> int:
     Privacy: a function of the noisy measurements alone, so whatever is drawn from it is
     post-processing.
     """
-    digest = hashlib.sha256(f"synth/{purpose}/{measurements.content_hash}".encode())
+    return seed_of_text(f"{purpose}/{measurements.content_hash}")
+
+
+def seed_of_text(text: str) -> int:
+    """A 128-bit seed for a random choice that protects nothing, from a public text."""
+    digest = hashlib.sha256(f"synth/{text}".encode())
     return int.from_bytes(digest.digest()[:16], "big")

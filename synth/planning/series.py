@@ -170,7 +170,7 @@ def forecast_series(config: Config) -> SeriesForecast:
             for index in _spread(series.horizon)
         ),
         totals=totals,
-        sentences=tuple(_sentences(series, totals, events)),
+        sentences=tuple(sentences(series, totals, events)),
     )
 
 
@@ -262,7 +262,8 @@ def _times(budget: Budget, number: int) -> Budget:
     return Budget(budget.epsilon * number, budget.delta * number)
 
 
-def _sentences(series: Series, totals: Totals, events: Sequence[TableEvent]) -> list[str]:
+def sentences(series: Series, totals: Totals, events: Sequence[TableEvent]) -> list[str]:
+    """What the series costs and why, under which condition, and what comes after it."""
     found = [_composed(series), _in_numbers(series, totals), _afterwards(series, totals)]
     if series.rows == "all" and not series.is_continual:
         found.append(_saving(series, totals, events))

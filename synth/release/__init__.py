@@ -8,6 +8,7 @@ from synth.release.publishing import (
 )
 from synth.release.verification.findings import VerificationReport
 from synth.release.verification.folder import published_configuration_hash, published_signer
+from synth.release.verification.previous_check import release_before
 from synth.release.verification.verify import verify_folder as verify_release
 from synth.release.write import ReleaseSummary, write_release
 
@@ -18,6 +19,7 @@ __all__ = [
     "publish_release",
     "published_configuration_hash",
     "published_signer",
+    "release_before",
     "require_writable",
     "staging_directory",
     "verify_release",

@@ -15,6 +15,8 @@ CSV = "synthetic.csv"
 PARQUET = "synthetic.parquet"
 MEASUREMENTS = "measurements.parquet"
 REPLICATES = "replicates.parquet"
+PREVIOUS = "previous.parquet"
+"""Only in cumulative releases but the first: the counts of the one before."""
 QUALITY = "quality.parquet"
 MANIFEST = "manifest.json"
 CHECKSUMS = "SHA256SUMS"
@@ -46,6 +48,7 @@ ROLES = {
         PARQUET_MEDIA_TYPE,
         "post-processing",
     ),
+    PREVIOUS: ("counts of the release before", PARQUET_MEDIA_TYPE, "post-processing"),
     QUALITY: (
         "accuracy: the figures of every query and noisy table",
         PARQUET_MEDIA_TYPE,
@@ -77,7 +80,8 @@ def data_files(config: Config) -> list[str]:
 def described_files(config: Config, tables: Iterable[str]) -> list[str]:
     """The files of which the metadata documents state size and hash; `tables` are in `TABLES`."""
     replicates = [REPLICATES] if config.output.replicates else []
-    return [*data_files(config), MEASUREMENTS, *replicates, QUALITY, *tables]
+    previous = [PREVIOUS] if config.previous_release_id is not None else []
+    return [*data_files(config), MEASUREMENTS, *replicates, *previous, QUALITY, *tables]
 
 
 def listed_files(config: Config, tables: Iterable[str]) -> list[str]:

@@ -25,7 +25,7 @@ from synth.estimate import (
     with_records_added,
 )
 from synth.estimate import moved_records as moved_by_last_digits
-from synth.measurements import Measurements, public_seed
+from synth.measurements import Measurements, public_seed, seed_of_text
 from synth.planning import Forecast, forecast
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
@@ -119,6 +119,13 @@ class Derivation:
         )
 
     @property
+    def previous(self) -> Counts:
+        """The counts of the release before. Requires: there is one."""
+        if self.growth is None:
+            raise BugError("there is no release before the first")
+        return self.growth.previous
+
+    @property
     def rows(self) -> int:
         """The number of rows that the counts expand to."""
         return self.counts.total
@@ -145,7 +152,8 @@ def derive(
     Privacy: post-processing; nothing here can reach raw data.
     Raises: ContradictionError if no counts are found that agree with the measurements.
     """
-    seeds = {purpose: public_seed(measurements, purpose) for purpose in (DRAWN, ROUNDING, BINS)}
+    seeds = {purpose: public_seed(measurements, purpose) for purpose in (DRAWN, ROUNDING)}
+    seeds[BINS] = bins_seed(measurements, config)
     with stage(Stage.ESTIMATION):
         fitted = estimate(measurements, config, drawn_seed=seeds[DRAWN])
     with stage(Stage.ROUNDING):
@@ -176,6 +184,17 @@ def derive(
         growth,
         fitted,
     )
+
+
+def bins_seed(measurements: Measurements, config: Config) -> int:
+    """The public seed of values inside bins: one for all cumulative releases of a series.
+
+    A row that is kept then keeps its values. The seed of a series is known before anything is
+    measured; nothing in it needs to be a secret.
+    """
+    if config.series is None or not config.series.is_continual:
+        return public_seed(measurements, BINS)
+    return seed_of_text(f"{BINS}/{config.series.name}")
 
 
 def _grown(

@@ -18,6 +18,7 @@ from synth.release.contents import (
     MEASUREMENTS,
     PAGE,
     PARQUET,
+    PREVIOUS,
     QUALITY,
     REPLICATES,
     ROLES,
@@ -35,7 +36,7 @@ from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
 from synth.release.rows.parquet_file import write_parquet
-from synth.release.rows.replicates_file import write_replicates
+from synth.release.rows.replicates_file import write_counts, write_replicates
 
 MEASUREMENT_COLUMNS = 3
 
@@ -64,6 +65,7 @@ def data_writers(derived: Derivation) -> dict[str, Write]:
         CSV: lambda file: file.writelines(csv_chunks(counts, columns, seed=seed)),
         PARQUET: lambda file: write_parquet(file, counts, columns, seed=seed),
         REPLICATES: lambda file: write_replicates(file, derived.replicates, config),
+        PREVIOUS: lambda file: write_counts(file, derived.previous, config),
         QUALITY: lambda file: write_figures(file, derived.figures),
     }
     return {name: writers[name] for name in described_files(config, ()) if name in writers}
@@ -138,6 +140,9 @@ def _entry(name: str, facts: FileFacts, derived: Derivation) -> dict[str, Any]:
         replicates = derived.replicates
         columns = len(replicates.columns) + len(replicates.counts) + 1
         entry |= {"rows": replicates.published.size, "columns": columns}
+    if name == PREVIOUS:
+        before = derived.previous
+        entry |= {"rows": before.values.size, "columns": len(before.columns) + 1}
     if name == QUALITY:
         entry |= {"rows": len(derived.figures), "columns": len(COLUMNS)}
     if name == MEASUREMENTS:

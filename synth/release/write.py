@@ -37,6 +37,7 @@ from synth.release.manifest.guarantee import charged_budget
 from synth.release.noisy_tables import TABLES
 from synth.release.signing import sign_manifest
 from synth.release.verification import verify_folder
+from synth.release.verification.previous_check import Previous
 from synth.signatures import PrivateKey
 from synth.strict_json import write_json
 
@@ -60,10 +61,14 @@ def write_release(
     today: date | None = None,
     derivation: Derive = derive,
     signer: PrivateKey | None = None,
+    previous: Previous | None = None,
 ) -> ReleaseSummary:
     """Write the whole release into `staging`, signed if there is a key; verify it from its bytes.
 
-    Privacy: a function of the noisy measurements, the configuration and the receipt.
+    `previous` is the release before, of cumulative ones.
+
+    Privacy: a function of the noisy measurements, the configuration, the receipt and the release
+    before.
     Requires: `staging` is an empty directory of this user alone.
     Ensures: every file is on stable storage, mode 0600, and `verify_release` accepts them.
     Raises: OutputError if a file cannot be written or the measurements do not fit the receipt;
@@ -71,9 +76,11 @@ def write_release(
     """
     if any(staging.iterdir()):
         raise BugError("the staging directory of the release is not empty")
+    if (previous is None) != (config.previous_release_id is None):
+        raise BugError("a cumulative release but the first, and no other, follows another one")
     with translate_write_errors("the release"):
         derived, files = _write_files(
-            staging, config, measurements_file, receipt, today, derivation, signer
+            staging, config, measurements_file, receipt, today, derivation, signer, previous
         )
     try:
         # The rows are derived once: this check is about the bytes on disk.
@@ -97,10 +104,11 @@ def _write_files(
     today: date | None,
     derivation: Derive,
     signer: PrivateKey | None,
+    previous: Previous | None,
 ) -> tuple[Derivation, tuple[str, ...]]:
     _create(staging / MEASUREMENTS, lambda file: _copy(measurements_file, file))
     measurements = _measurements(staging / MEASUREMENTS, config, receipt)
-    derived = derivation(measurements, config, None)
+    derived = derivation(measurements, config, None if previous is None else previous.counts)
     facts = {MEASUREMENTS: _facts(staging / MEASUREMENTS)}
     writers, small = data_writers(derived), table_writers(derived)
     for part, (name, write) in enumerate(writers.items(), start=1):
@@ -125,6 +133,7 @@ def _write_files(
         receipt.disposal,
         date_published=day.isoformat(),
         signature_key_id=None if signer is None else signer.public.key_id,
+        previous_manifest_sha256=None if previous is None else previous.manifest_sha256,
     )
     manifest = build_manifest(config, measurements, derived, attested)
     made, listing = documents(manifest, derived, facts, figures=derived.figures)

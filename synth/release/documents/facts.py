@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from synth.domain import MISSING
-from synth.release.contents import CSV, MEASUREMENTS, PARQUET, QUALITY, REPLICATES
+from synth.release.contents import CSV, MEASUREMENTS, PARQUET, PREVIOUS, QUALITY, REPLICATES
 from synth.release.noisy_tables import table_header
 
 Manifest = dict[str, Any]
 
-DATA_FILES = (CSV, PARQUET, MEASUREMENTS, REPLICATES, QUALITY)
+DATA_FILES = (CSV, PARQUET, MEASUREMENTS, REPLICATES, PREVIOUS, QUALITY)
 
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 

@@ -26,6 +26,7 @@ from synth.release.manifest.processing import (
 )
 from synth.release.manifest.quality import QUALITY, QUALITY_DEFINITIONS, build_quality
 from synth.release.manifest.schema_terms import DEFINITIONS, Schema, record, text
+from synth.release.manifest.series import SERIES, build_series
 from synth.release.rows.columns import published_columns
 from synth.strict_json import write_json
 
@@ -59,6 +60,8 @@ class Attested:
     arithmetic_fingerprint: str
     account: accounting.Account
     signature_key_id: str | None = None
+    previous_manifest_sha256: str | None = None
+    """Of a release that follows another one."""
 
 
 def attest(
@@ -67,6 +70,7 @@ def attest(
     *,
     date_published: str,
     signature_key_id: str | None = None,
+    previous_manifest_sha256: str | None = None,
 ) -> Attested:
     """The attested fields of a release that is being written now, on this machine."""
     return Attested(
@@ -78,6 +82,7 @@ def attest(
         arithmetic_fingerprint=arithmetic_fingerprint(),
         account=accounting.Account.of(receipt.ledger),
         signature_key_id=signature_key_id,
+        previous_manifest_sha256=previous_manifest_sha256,
     )
 
 
@@ -90,6 +95,7 @@ def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
         "title": "Privacy manifest of a synthetic data release",
         **record(
             "What was released, under which guarantee, and how it was made.",
+            ("series",),
             manifest_version=text("The version of this schema.", pattern=f"^{manifest_version}$"),
             schema_url=text("The schema's file beside the manifest."),
             identity=identity.IDENTITY,
@@ -99,6 +105,7 @@ def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
             guarantee=guarantee.GUARANTEE,
             what_it_means=guarantee.MEANING,
             deployment_model=deployment.DEPLOYMENT_MODEL,
+            series=SERIES,
             accounting=accounting.ACCOUNTING_WITH_LOOK if looked else accounting.ACCOUNTING,
             domain=DOMAIN,
             implementation=IMPLEMENTATION,
@@ -143,6 +150,7 @@ def build_manifest(
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": guarantee.build_meaning(guarantee.promised_budget(config, measurements)),
         "deployment_model": deployment.build_deployment(config.release),
+        **_series(config, measurements, derivation, attested),
         "accounting": accounting.build_accounting(config, measurements, attested.account),
         "domain": build_domain(config, columns),
         "implementation": build_implementation(
@@ -183,6 +191,15 @@ def build_manifest(
         ],
         "configuration": config.public,
     }
+
+
+def _series(
+    config: Config, measurements: Measurements, derivation: Derivation, attested: Attested
+) -> dict[str, Any]:
+    if config.series is None:
+        return {}
+    before = attested.previous_manifest_sha256
+    return {"series": build_series(config, measurements, derivation.growth, before)}
 
 
 def _version(config: Config, measurements: Measurements) -> str:

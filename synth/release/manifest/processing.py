@@ -45,7 +45,8 @@ POST_PROCESSING = record(
         ),
     ),
     public_seeds=listing(
-        "The seeds of random choices, derived from the measurements' hash; they protect nothing.",
+        "The seeds of random choices, derived from the measurements' hash or, for values that rows "
+        "of later releases keep, from the name of the series; they protect nothing.",
         record(
             "One seed.",
             purpose=text("What the seed decides."),

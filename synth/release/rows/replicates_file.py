@@ -1,5 +1,7 @@
 """`replicates.parquet`: a line for every cell with rows, in the release or in a replicate.
 
+`previous.parquet` has the same form, for the counts of the release before alone.
+
 First the columns of the table, then the counts. A column of bins shows the interval where the data
 files do, else the number in the middle of the bin, which stands for all of it.
 """
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 
 from synth.config import Config
 from synth.config.replicates import count_columns
+from synth.domain.counts import Counts
 from synth.estimate import Replicates
 from synth.release.rows.blocks import BLOCK_ROWS, RowBlock
 from synth.release.rows.columns import Column, published_columns
@@ -24,6 +27,11 @@ def cell_columns(config: Config) -> tuple[Column, ...]:
     """The columns of the table as the file shows them."""
     bins = config.output.bins
     return published_columns(config.universe, "interval" if bins == "interval" else "midpoint")
+
+
+def write_counts(file: IO[bytes], counts: Counts, config: Config) -> None:
+    """Write a line for every cell with records, and how many there are."""
+    write_replicates(file, Replicates(counts.columns, counts.values, (), 1.0), config)
 
 
 def write_replicates(file: IO[bytes], replicates: Replicates, config: Config) -> None:

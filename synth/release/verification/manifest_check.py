@@ -142,6 +142,9 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
             exact_budget(account["added"]) if "added" in account else None,
         ),
         signature_key_id=manifest["identity"].get("signature_key_id"),
+        previous_manifest_sha256=manifest.get("series", {})
+        .get("previous", {})
+        .get("manifest_sha256"),
     )
 
 

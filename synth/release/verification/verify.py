@@ -8,6 +8,7 @@ from typing import Any
 
 from synth.config import Config, config_from_public
 from synth.config.schema.yaml_tree import printable
+from synth.domain.counts import Counts
 from synth.errors import DISTRIBUTION, ConfigError, OtherVersionError, SynthError, VerificationError
 from synth.measurements import Measurements
 from synth.progress import Stage, stage
@@ -20,6 +21,7 @@ from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import attested_findings, read_manifest
 from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.other_version import findings_without_rebuild, other_version
+from synth.release.verification.previous_check import check_previous
 from synth.release.verification.rebuild import Rebuild
 from synth.signatures import PublicKey
 from synth.strict_json import parse_json
@@ -119,7 +121,12 @@ def _check_content(folder: Folder, findings: Findings, derivation: Derive) -> No
     )
     if measurements is None:
         return
-    derived = _derive(measurements, config, findings, derivation)
+    previous = None
+    if config.previous_release_id is not None:
+        previous = check_previous(folder, config, findings, manifest)
+        if previous is None:
+            return
+    derived = _derive(measurements, config, previous, findings, derivation)
     if derived is not None:
         Rebuild(folder, manifest, config, measurements, derived, findings, arithmetic).check()
 
@@ -145,10 +152,14 @@ def _config(manifest: dict[str, Any], findings: Findings) -> Config | None:
 
 
 def _derive(
-    measurements: Measurements, config: Config, findings: Findings, derivation: Derive
+    measurements: Measurements,
+    config: Config,
+    previous: Counts | None,
+    findings: Findings,
+    derivation: Derive,
 ) -> Derivation | None:
     try:
-        derived = derivation(measurements, config, None)
+        derived = derivation(measurements, config, previous)
         if config.output.replicates:
             _ = derived.replicates  # made here, so that what they lack is said here, too
         return derived

@@ -156,17 +156,25 @@ def _noisy_table(
 
 
 def measured_in(
-    place: Path, *, events: tuple[TableEvent, ...] | None = None, **changes: Any
+    place: Path,
+    *,
+    events: tuple[TableEvent, ...] | None = None,
+    period: str | None = None,
+    **changes: Any,
 ) -> Made:
-    """Measurements and their receipt; the release folder is there, empty, not written."""
+    """Measurements and their receipt; the release folder is there, empty, not written.
+
+    Of a series there are as many records in every period as in the first.
+    """
     configuration = place / "small.yaml"
     plain = merged(SMALL, {"strategy": "identity"} | changes)
     options = {"sort_keys": False, "allow_unicode": True, "Dumper": yaml.CSafeDumper}
     configuration.write_text(yaml.dump(plain, **options))
-    config = load_config(configuration)
+    config = load_config(configuration, period=period)
     events = plan_events(config) if events is None else events
-    generator = np.random.default_rng(20260131)
-    universe = generator.geometric(0.1, config.universe.size)
+    periods = config.period_index or 1
+    universe = np.random.default_rng(20260131).geometric(0.1, config.universe.size) * periods
+    generator = np.random.default_rng(20260131 + periods)
     measurements = Measurements(
         config.release.id,
         config.hash,

@@ -206,7 +206,7 @@ def test_an_error_of_the_file_system_is_an_expected_failure(measured, monkeypatc
 def test_what_does_not_verify_is_a_bug(measured, busy, broken):
     made = measured(**busy)
 
-    def wrong(measurements, config):
+    def wrong(measurements, config, *_):
         shape = config.universe.shape
         counts = made.derive(measurements, config).counts.of_every_cell(shape)
         place = ~config.universe.possible()

@@ -1,0 +1,181 @@
+"""The release before, of a series of cumulative ones: its counts, which the next one keeps.
+
+A folder holds them, so that it can be verified alone; where the release before lies beside it,
+both are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from synth.config import Config, config_from_public
+from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells
+from synth.domain.counts import Counts, difference, is_possible
+from synth.errors import ConfigError, OutputError, VerificationError
+from synth.release.contents import MANIFEST, PREVIOUS, data_files
+from synth.release.rows.replicates_file import write_counts
+from synth.release.verification.findings import Findings
+from synth.release.verification.folder import Folder, FolderError
+from synth.release.verification.parquet_layout import rewriting_findings
+from synth.release.verification.readback import ReadbackError, published_counts
+from synth.release.verification.replicates_check import read_replicates
+from synth.release.verification.trial_reading import TrialError
+from synth.strict_json import JsonError, parse_json
+
+CELLS_PER_BYTE = 64
+"""A byte of the file holds fewer cells than this: each has codes and a count of its own."""
+ALWAYS_READ = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Previous:
+    """A published release that another one follows."""
+
+    counts: Counts
+    manifest_sha256: str
+
+
+def release_before(directory: Path, config: Config) -> Previous | None:
+    """The release that this one follows, from its folder in a directory; None if it is the first.
+
+    Raises: OutputError if it is not there, or another one is.
+    """
+    name = config.previous_release_id
+    if name is None:
+        return None
+    fix = "publish the periods in their order: `synth due` does"
+    if not (directory / name).is_dir():
+        raise OutputError(
+            f"the release before, {name}, is not in the output directory",
+            why="a cumulative release keeps its records and adds to them",
+            fix=fix,
+        )
+    try:
+        folder = Folder(directory / name)
+        return _published(folder, config)
+    except (
+        FolderError,
+        JsonError,
+        ConfigError,
+        VerificationError,
+        LookupError,
+        TypeError,
+    ) as error:
+        said = " ".join(str(error).split())
+        raise OutputError(
+            f"the release before, {name}, cannot be read: {said}",
+            why="a cumulative release keeps its records and adds to them",
+            fix="restore its folder; `synth verify` says what is wrong with it",
+        ) from None
+
+
+def _published(folder: Folder, config: Config) -> Previous:
+    """The counts in the data files of a folder. Raises: see `release_before`."""
+    content = folder.read(MANIFEST)
+    manifest = parse_json(content)
+    theirs = config_from_public(manifest["configuration"])
+    if theirs.release.id != config.previous_release_id:
+        raise FolderError("it is the release of another period")
+    if theirs.universe != config.universe or theirs.series != config.series:
+        raise FolderError("it belongs to another series, or declares other columns")
+    (name, *_) = data_files(theirs)
+    stated = {entry["path"]: entry for entry in manifest["files"]}[name]
+    with folder.open(name) as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != stated["sha256"]:  # type: ignore[arg-type]
+            raise FolderError(f"{name} is not the file that its manifest lists")
+    counts, problems = published_counts(folder, name, theirs, rows=stated["rows"])
+    if counts is None:
+        raise FolderError("; ".join(problems))
+    return Previous(counts, hashlib.sha256(content).hexdigest())
+
+
+def check_previous(
+    folder: Folder, config: Config, findings: Findings, manifest: dict[str, Any]
+) -> Counts | None:
+    """The counts of the release before as the folder has them; None if it has none such.
+
+    Where that release lies beside this one, both must say the same of it.
+    Raises: FolderError if `previous.parquet` is not as it is written.
+    """
+    counts, told = _read(folder, config)
+    stated = manifest.get("series", {}).get("previous", {})
+    found, note = _beside(folder.path.parent, config, counts, stated.get("manifest_sha256"))
+    if told:
+        findings.notes.append(f"{PREVIOUS}: {told}")
+    if note:
+        findings.notes.append(note)
+        return counts
+    same = findings.conclude(
+        f"{PREVIOUS} holds the counts of the release before, which lies beside this one", found
+    )
+    return counts if same else None
+
+
+def _read(folder: Folder, config: Config) -> tuple[Counts, str]:
+    """The counts in the folder's file, and what of its bytes was not compared."""
+    try:
+        with folder.open(PREVIOUS) as file:
+            most = max(ALWAYS_READ, CELLS_PER_BYTE * folder.sizes[PREVIOUS])
+            codes, (counts,) = read_replicates(file, config, 0, least=0, most=most)
+            found = _counts(codes, counts, config)
+        with folder.open(PREVIOUS) as file:
+            wrong, told = rewriting_findings(
+                file, lambda stream: write_counts(stream, found, config)
+            )
+    except (ReadbackError, TrialError, pa.ArrowException, OSError, TypeError, ValueError) as error:
+        if isinstance(error, FolderError):
+            raise
+        raise FolderError(f"{PREVIOUS}: {' '.join(str(error).split())}") from None
+    if wrong:
+        raise FolderError(f"{PREVIOUS}: {'; '.join(wrong)}")
+    return found, told
+
+
+def _counts(codes: Any, counts: Any, config: Config) -> Counts:
+    shape = config.universe.shape
+    columns = tuple(column.astype(code_type(shape)) for column in codes)
+    words = cell_words(columns, shape)
+    if counts.size and (goes_back(words).any() or not new_cells(words).all()):
+        raise ReadbackError("its cells do not ascend")
+    if (counts < 1).any():
+        raise ReadbackError("a cell has no record")
+    if not is_possible(columns, config.universe).all():
+        raise ReadbackError("an impossible cell has records")
+    if float(counts.sum(dtype=np.float64)) >= 2.0**53:
+        raise ReadbackError("there are more records than any table has")
+    return Counts(columns, counts)
+
+
+def _beside(
+    directory: Path, config: Config, counts: Counts, stated: str | None
+) -> tuple[list[str], str]:
+    """How the release before, if it lies in this directory, differs; else a note of that.
+
+    `stated` is the hash of its manifest that this release names.
+    """
+    name = config.previous_release_id or ""
+    if not (directory / name).is_dir():
+        return [], (
+            f"{PREVIOUS} was taken for the counts of {name}, and the hash of its manifest is "
+            "protected by the checksums alone: put the folders of both releases into one "
+            "directory to compare them"
+        )
+    try:
+        before = release_before(directory, config)
+    except OutputError as error:
+        return [f"{PREVIOUS}: {error}"], ""
+    if before is None:
+        return [], ""
+    found = []
+    if before.manifest_sha256 != stated:
+        found.append(f"{MANIFEST}: series.previous: {name} beside this release has another one")
+    apart = difference(counts, before.counts, config.universe.shape).apart.size
+    if apart:
+        found.append(f"{PREVIOUS}: has other counts than {name} in {apart} combinations of values")
+    return found, ""
