@@ -312,6 +312,22 @@ def _in_numbers(series: Series, totals: Totals) -> str:
     return f"What one {unit} loses at most: {'; '.join(parts)}; for ever {ever}."
 
 
+def method_in_words(factorization: Factorization) -> str:
+    """Which sums of periods are measured, and how a release adds them up."""
+    if not isinstance(factorization, Tree):
+        return (
+            "Every period measures a weighted sum of all periods so far (the square root of the "
+            "matrix of prefix sums)."
+        )
+    if factorization.levels == 1:
+        return "Every period measures its own records, once; a release adds up these counts."
+    sizes = [str(factorization.arity**level) for level in range(factorization.levels)]
+    return (
+        f"Sums of {', '.join(sizes)} consecutive periods are measured; a release adds up the "
+        "fewest that cover all so far."
+    )
+
+
 def _afterwards(series: Series, totals: Totals) -> str:
     """What comes after the horizon."""
     last = series.label(series.horizon)

@@ -16,8 +16,7 @@ from synth.domain import format_number
 from synth.planning.forecast import Forecast
 from synth.planning.plot import COLOURS, saved_figure
 from synth.planning.printed import groups
-from synth.planning.series import SeriesForecast
-from synth.privacy.continual import Tree
+from synth.planning.series import SeriesForecast, method_in_words
 
 MOST_COLUMNS = 3
 """Kinds of tables whose errors the printed table shows."""
@@ -92,23 +91,8 @@ def _about_errors(forecast: SeriesForecast) -> list[str]:
         f"{middle}. noise: in multiples of what one release for the whole charge would have. if "
         f"split: were the charge split evenly over {forecast.series.horizon} releases of "
         "everything. binary tree: the usual mechanism of continual counting.",
-        _method(forecast),
+        method_in_words(forecast.factorization),
     ]
-
-
-def _method(forecast: SeriesForecast) -> str:
-    chosen = forecast.factorization
-    if not isinstance(chosen, Tree):
-        return (
-            "Every period measures a weighted sum of all periods so far (the square root of the "
-            "matrix of prefix sums)."
-        )
-    if chosen.levels == 1:
-        return "Every period measures its own records, once; a release adds up these counts."
-    return (
-        f"Sums of {', '.join(str(chosen.arity**level) for level in range(chosen.levels))} "
-        "consecutive periods are measured; a release adds up the fewest that cover all so far."
-    )
 
 
 def write_plot(forecast: SeriesForecast, path: Path) -> None:

@@ -9,7 +9,7 @@ from synth.config.series import Rows, Rule
 from synth.errors import BugError
 from synth.measurements import Measurements
 from synth.planning import plan_events
-from synth.planning.series import Totals, cumulative_noise, sentences
+from synth.planning.series import Totals, cumulative_noise, method_in_words, sentences
 from synth.privacy.continual import factorization_of
 from synth.privacy.meaning import exact_budget
 from synth.release.manifest.guarantee import promised_budget
@@ -17,6 +17,7 @@ from synth.release.manifest.schema_terms import (
     basis,
     defined,
     listing,
+    mapping,
     one_of,
     real,
     record,
@@ -28,49 +29,35 @@ from synth.release.manifest.schema_terms import (
 if TYPE_CHECKING:
     from synth.release.derivation import Growth
 
-LOSSES = {
-    "release": "One release, or all that share its charge.",
-    "horizon": "All releases of a horizon.",
-    "window": "Any so many consecutive periods.",
-    "for_ever": "All releases that will ever be; missing where that grows without a bound.",
-}
+LOSSES = ("release", "horizon", "window", "for_ever")
+"""Of `Totals`: one release, or all that share its charge; and all of them in longer times."""
 
 SERIES = record(
-    "The series of releases that this one belongs to; missing where it stands alone.",
+    "The series that the release belongs to; missing where it stands alone.",
     ("cumulative", "previous"),
     name=text("The release id of every period, {period} left in."),
     period=text("The period."),
-    index=whole("The number of the period, from 1.", minimum=1),
-    every=text("How long a period is."),
-    rows=one_of("Whether it counts new records or all so far.", *get_args(Rows)),
+    index=whole("Its number, from 1.", minimum=1),
+    rows=one_of("New records, or all so far.", *get_args(Rows)),
     horizon=whole("How many periods are charged and approved together.", minimum=1),
-    in_words=text("The series in a line, with what comes after the horizon."),
-    privacy_unit=one_of("Who loses that.", "record", "person"),
     rule=one_of("How charges come together.", *get_args(Rule)),
-    conditions=listing(
-        "What the releases cost together, under which condition, and what comes afterwards.",
-        text("A sentence."),
-    ),
-    most_lost=record(
-        "What one unit loses at most.",
-        ("window", "for_ever"),
-        **{name: defined("budget", description) for name, description in LOSSES.items()},
+    sentences=listing("What all releases cost, on which condition; what follows.", text("One.")),
+    most_lost=mapping(
+        "What one unit loses at most; for_ever is missing where nothing bounds it.",
+        defined("budget", "A loss."),
+        names="release, horizon, window or for_ever",
     ),
     cumulative=record(
-        "How the counts of all records so far were put together.",
-        ("arity", "scale"),
-        kind=one_of("By what: sums over a tree of periods, or weighted ones.", "tree", "toeplitz"),
-        arity=whole("Of a tree: how many periods or sums make the next larger sum.", minimum=2),
-        scale=whole("Of weights by age: what those of the root were multiplied by.", minimum=1),
-        nodes=whole("How many sums of every table were measured for this release.", minimum=1),
-        noise=real("The standard deviation of a count, in that of one release of the charge."),
+        "How counts of all records so far were put together.",
+        method=text("By which sums of periods."),
+        noise=real("Standard deviation of a count, in that of one release of the charge."),
     ),
     previous=record(
-        "The release before, whose records this one keeps; missing in the first.",
+        "The release before, whose records are kept.",
         release_id=text("Its id."),
-        manifest_sha256=sha256("The hash of its manifest."),
-        records=whole("How many records it has."),
-        taken_back=whole("How many of them this release does not have: measurements said so."),
+        manifest_sha256=sha256("Of its manifest."),
+        records=whole("How many it has."),
+        taken_back=whole("Those that this release lacks: they contradict its measurements."),
     ),
     basis=basis("public", "post-processing"),
 )
@@ -93,13 +80,10 @@ def build_series(
         "name": series.name,
         "period": series.label(index),
         "index": index,
-        "every": series.every,
         "rows": series.rows,
         "horizon": series.horizon,
-        "in_words": series.in_words(),
-        "privacy_unit": "person" if series.is_about_persons else "record",
         "rule": series.composition.rule,
-        "conditions": sentences(series, totals, events),
+        "sentences": [f"{_capital(series.in_words())}.", *sentences(series, totals, events)],
         "most_lost": {
             name: exact_budget(budget) for name, budget in losses.items() if budget is not None
         },
@@ -119,10 +103,11 @@ def build_series(
 def _cumulative(series: Series, index: int, config: Config) -> dict[str, Any]:
     events = plan_events(config)
     factorization = factorization_of(events, series.horizon)
-    period = series.within_cycle(index)
-    plain = factorization.to_plain()
     return {
-        **{name: value for name, value in plain.items() if name != "horizon"},
-        "nodes": len(factorization.nodes_at(period)),
-        "noise": cumulative_noise(events, factorization, period),
+        "method": method_in_words(factorization),
+        "noise": cumulative_noise(events, factorization, series.within_cycle(index)),
     }
+
+
+def _capital(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]

@@ -197,6 +197,7 @@ def measured_in(
             spent,
             ("old",) if before.epsilon else (),
             promise=Promise.of(config.privacy),
+            added=None if config.series is None else spent,
             reservation_hash="5a" * 32,
         ),
         self_tests=(SelfTest("the table of the sampler is exact", True),),

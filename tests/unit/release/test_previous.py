@@ -132,9 +132,9 @@ def test_the_manifest_says_what_the_series_costs(first_three):
     assert section["most_lost"].keys() == {"release", "horizon", "for_ever"}
     assert {loss["epsilon"]["fraction"] for loss in section["most_lost"].values()} == {"1/1"}
     assert section["rule"] == "largest"
-    assert section["cumulative"]["kind"] == "tree"
+    assert section["cumulative"]["method"].startswith("Every period measures its own records")
     assert section["cumulative"]["noise"] > 1
-    assert any("keeps its month" in sentence for sentence in section["conditions"])
+    assert any("keeps its month" in sentence for sentence in section["sentences"])
 
 
 def test_the_file_holds_the_counts_of_the_release_before(first_three):
