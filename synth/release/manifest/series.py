@@ -41,7 +41,8 @@ SERIES = record(
     rows=one_of("New records, or all so far.", *get_args(Rows)),
     horizon=whole("How many periods are charged and approved together.", minimum=1),
     rule=one_of("How charges come together.", *get_args(Rule)),
-    sentences=listing("What all releases cost, on which condition; what follows.", text("One.")),
+    in_words=text("The series in a line."),
+    conditions=listing("What all releases cost, on which condition; what follows.", text("One.")),
     most_lost=mapping(
         "What one unit loses at most; for_ever is missing where nothing bounds it.",
         defined("budget", "A loss."),
@@ -83,7 +84,8 @@ def build_series(
         "rows": series.rows,
         "horizon": series.horizon,
         "rule": series.composition.rule,
-        "sentences": [f"{_capital(series.in_words())}.", *sentences(series, totals, events)],
+        "in_words": series.in_words(),
+        "conditions": sentences(series, totals, events),
         "most_lost": {
             name: exact_budget(budget) for name, budget in losses.items() if budget is not None
         },
@@ -107,7 +109,3 @@ def _cumulative(series: Series, index: int, config: Config) -> dict[str, Any]:
         "method": method_in_words(factorization),
         "noise": cumulative_noise(events, factorization, series.within_cycle(index)),
     }
-
-
-def _capital(sentence: str) -> str:
-    return sentence[0].upper() + sentence[1:]

@@ -134,7 +134,7 @@ def test_the_manifest_says_what_the_series_costs(first_three):
     assert section["rule"] == "largest"
     assert section["cumulative"]["method"].startswith("Every period measures its own records")
     assert section["cumulative"]["noise"] > 1
-    assert any("keeps its month" in sentence for sentence in section["sentences"])
+    assert any("keeps its month" in sentence for sentence in section["conditions"])
 
 
 def test_the_file_holds_the_counts_of_the_release_before(first_three):
