@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from . import accounting, continual, curator, ledger, lists, look, noise, replicates, verification
+from . import (
+    accounting,
+    continual,
+    curator,
+    growth,
+    ledger,
+    lists,
+    look,
+    noise,
+    replicates,
+    verification,
+)
 from .mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,6 +22,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *accounting.MUTANTS,
     *continual.MUTANTS,
     *curator.MUTANTS,
+    *growth.MUTANTS,
     *ledger.MUTANTS,
     *look.MUTANTS,
     *replicates.MUTANTS,

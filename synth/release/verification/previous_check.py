@@ -18,7 +18,7 @@ from synth.config import Config, config_from_public
 from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells
 from synth.domain.counts import Counts, difference, is_possible
 from synth.errors import ConfigError, OutputError, VerificationError
-from synth.release.contents import MANIFEST, PREVIOUS, data_files
+from synth.release.contents import MANIFEST, PREVIOUS, data_files, file_sha256
 from synth.release.rows.replicates_file import write_counts
 from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder, FolderError
@@ -87,7 +87,7 @@ def _published(folder: Folder, config: Config) -> Previous:
     (name, *_) = data_files(theirs)
     stated = {entry["path"]: entry for entry in manifest["files"]}[name]
     with folder.open(name) as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != stated["sha256"]:  # type: ignore[arg-type]
+        if file_sha256(file) != stated["sha256"]:
             raise FolderError(f"{name} is not the file that its manifest lists")
     counts, problems = published_counts(folder, name, theirs, rows=stated["rows"])
     if counts is None:
