@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from synth.catalogue.document import NUMBERS
 from synth.catalogue.grouping import Account, Series
 
 MOST_PANELS = 12
@@ -157,35 +158,43 @@ def places_of(series: Series) -> tuple[int, int]:
     return min(shown), max(shown)
 
 
-def records_trend(series: Series) -> Trend | None:
+INCREMENT = "increment"
+"""Where an entry holds the tables of the last period alone."""
+
+
+def _part(release: dict[str, Any], part: str) -> dict[str, Any]:
+    """The records and tables of a release: of all that it counts, or of a part of that."""
+    found: dict[str, Any] = release.get(part, {}) if part else release
+    return found
+
+
+def records_trend(series: Series, part: str = "") -> Trend | None:
     """The number of records over time; None if no release says it."""
     points = [
-        Point(
-            place, name, *(release["records"][each][0] for each in ("estimates", "lows", "highs"))
-        )
+        Point(place, name, *(known["records"][each][0] for each in NUMBERS))
         for place, name, release in _in_time(series)
-        if "records" in release
+        if "records" in (known := _part(release, part))
     ]
     return trend("Records", points, places_of(series)) if points else None
 
 
-def column_trends(series: Series) -> list[ColumnTrends]:
+def column_trends(series: Series, part: str = "") -> list[ColumnTrends]:
     """The trends of every column of the last release that has tables, in its order.
 
     A value is drawn if that release has it: with more than `MOST_PANELS` the most frequent ones.
     """
-    known = [release for release in series.releases if release.get("tables")]
+    parts = [_part(release, part) for release in series.releases]
+    known = [each["tables"] for each in parts if each.get("tables")]
     if not known:
         return []
     points: dict[tuple[str, str, str], list[Point]] = {}
     for place, name, release in _in_time(series):
-        for table in release.get("tables", []):
-            for label, *numbers in zip(
-                *(table[each] for each in ("labels", "estimates", "lows", "highs")), strict=True
-            ):
+        for table in _part(release, part).get("tables", []):
+            lists = (table[each] for each in ("labels", *NUMBERS))
+            for label, *numbers in zip(*lists, strict=True):
                 key = table["column"], table["level"], label
                 points.setdefault(key, []).append(Point(place, name, *numbers))
-    return [_column(table, points, places_of(series)) for table in known[-1]["tables"]]
+    return [_column(table, points, places_of(series)) for table in known[-1]]
 
 
 def _column(

@@ -22,6 +22,7 @@ from synth.strict_json import JsonError, parse_json
 SERIES_FILE = "series.json"
 CATALOGUE_VERSION = "1"
 MOST_BYTES = 256 << 20
+NUMBERS = ("estimates", "lows", "highs")
 
 
 def earlier_document(directory: Path) -> dict[str, Any]:
@@ -42,19 +43,24 @@ def earlier_document(directory: Path) -> dict[str, Any]:
 
 def _is_whole(release: dict[str, Any]) -> bool:
     """Whether an entry of an earlier index is as one is written; its long lists are counted."""
-    tables = release.get("tables", [])
-    for each in [*tables, *([release["records"]] if "records" in release else [])]:
-        number = len(each.get("labels", [""]))
-        for name in ("estimates", "lows", "highs"):
-            if len(each[name]) != number or any(type(one) is not int for one in each[name]):
-                return False
-    short = {**release, "tables": [{**each, **_EMPTY} for each in tables]}
-    if "tables" not in release:
-        del short["tables"]
-    return _release_validator().is_valid(short)
+    parts = [release, *([release["increment"]] if "increment" in release else [])]
+    for part in parts:
+        for each in (*part.get("tables", []), *([part["records"]] if "records" in part else [])):
+            number = len(each.get("labels", [""]))
+            for name in NUMBERS:
+                if len(each[name]) != number or any(type(one) is not int for one in each[name]):
+                    return False
+    return _release_validator().is_valid(_shortened(release))
 
 
-_EMPTY: dict[str, list[int]] = {"estimates": [], "lows": [], "highs": []}
+def _shortened(release: dict[str, Any]) -> dict[str, Any]:
+    """The entry with empty lists of numbers."""
+    short = dict(release)
+    if "tables" in release:
+        short["tables"] = [each | {name: [] for name in NUMBERS} for each in release["tables"]]
+    if "increment" in release:
+        short["increment"] = _shortened(release["increment"])
+    return short
 
 
 @cache

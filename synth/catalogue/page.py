@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from synth.catalogue.charts import (
+    INCREMENT,
     MOST_POINTS,
     MOST_SHOWN,
     ColumnTrends,
@@ -81,7 +82,6 @@ def _shown(series: Series) -> dict[str, Any]:
     """What the template needs of a series of several releases."""
     names = period_names(series)
     first, last = places_of(series)
-    columns = column_trends(series)
     return {
         "series": series,
         "last": series.last,
@@ -90,7 +90,9 @@ def _shown(series: Series) -> dict[str, Any]:
         "drawn_from": names[-MOST_POINTS:][0],
         "has_trend": first != last,
         "records": records_trend(series),
-        "columns": columns,
+        "columns": column_trends(series),
+        "new_records": records_trend(series, INCREMENT),
+        "new_columns": column_trends(series, INCREMENT),
         "periods": names[-MOST_SHOWN:],
         "lines": list(zip(names, series.releases, strict=True))[::-1],
         "without": _without_tables(series),

@@ -30,9 +30,25 @@ def _numbers(what: str) -> dict[str, Schema]:
     }
 
 
+_TABLES = {
+    "records": record("The number of records; lists of one number.", **_numbers("Records")),
+    "tables": listing(
+        "One table for every column that the noisy tables answer, in the order of columns.",
+        record(
+            "One column.",
+            column=text("The column's name."),
+            title=text("The column's title; may be empty."),
+            level=text("The level of the column's hierarchy that is shown; empty if none is."),
+            ordered=flag("Whether the values have an order."),
+            labels=listing("The values, or groups of them.", text("A value or group.")),
+            **_numbers("Records with each value"),
+        ),
+    ),
+}
+
 RELEASE = record(
     "One release: what its manifest says, and its one-way tables from its noisy measurements.",
-    ("records", "tables", "why"),
+    ("records", "tables", "increment", "why"),
     release_id=text("The release's id; also the name of its folder.", pattern=RELEASE_ID),
     title=text("The title."),
     description=text("What the data set is about."),
@@ -87,18 +103,10 @@ RELEASE = record(
         ]
     },
     manifest_sha256=sha256("SHA-256 of its manifest.json."),
-    records=record("The number of records; lists of one number.", **_numbers("Records")),
-    tables=listing(
-        "One table for every column that the noisy tables answer, in the order of columns.",
-        record(
-            "One column.",
-            column=text("The column's name."),
-            title=text("The column's title; may be empty."),
-            level=text("The level of the column's hierarchy that is shown; empty if none is."),
-            ordered=flag("Whether the values have an order."),
-            labels=listing("The values, or groups of them.", text("A value or group.")),
-            **_numbers("Records with each value"),
-        ),
+    **_TABLES,
+    increment=record(
+        "Of a release of all records so far: those of its last period alone, where measured.",
+        **_TABLES,
     ),
     why=text("Why there are no tables, where there are none."),
 )

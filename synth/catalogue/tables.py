@@ -59,14 +59,18 @@ def one_way_tables(found: Found, manifest: dict[str, Any]) -> dict[str, Any]:
     """The number of records, and the one-way tables that the measurements answer.
 
     Privacy: post-processing of the published noisy tables and of the configuration.
-    Ensures: `{"records": ..., "tables": [...]}`, or `{"why": ...}` where there are none; a file
-    that is not the one that the manifest lists, or needs too much memory, gives none. No reason
-    holds a path.
+    Ensures: `{"records": ..., "tables": [...]}`, with the same under `increment` where a release of
+    all records so far has measured those of its last period alone; or `{"why": ...}` where there
+    are none: a file that is not the one that the manifest lists, or needs too much memory, gives
+    none. No reason holds a path.
     """
     try:
         config = config_from_public(manifest["configuration"])
         measurements = _measurements(found, manifest, config)
-        return tables_of(measurements, config)
+        found_tables = tables_of(measurements, config)
+        if (alone := _increment(measurements)) is not None:
+            found_tables["increment"] = tables_of(alone, config)
+        return found_tables
     except (FolderError, OSError, MemoryError):
         return {"why": UNREADABLE_NOW}
     except (SynthError, ValueError, pa.ArrowException) as error:  # also of a trial reading
@@ -92,6 +96,20 @@ def _measurements(found: Found, manifest: dict[str, Any], config: Config) -> Mea
     if (measurements.release_id, measurements.configuration_hash) != (found.name, config.hash):
         raise ValueError(f"{MEASUREMENTS} is of another release")
     return measurements
+
+
+def _increment(measurements: Measurements) -> Measurements | None:
+    """The noisy tables of the last period alone, where a series that is added up measured them."""
+    continual = getattr(measurements, "continual", None)
+    if continual is None:
+        return None
+    last = (continual.plan.within(continual.index), 1)
+    for node in continual.nodes:
+        if node.index == continual.index and node.node.weights == (last,):
+            return Measurements(
+                measurements.release_id, measurements.configuration_hash, node.tables
+            )
+    return None
 
 
 def tables_of(measurements: Measurements, config: Config) -> dict[str, Any]:

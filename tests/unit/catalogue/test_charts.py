@@ -5,11 +5,13 @@ from fractions import Fraction
 import pytest
 
 from synth.catalogue.charts import (
+    INCREMENT,
     MOST_PANELS,
     MOST_POINTS,
     MOST_WHISKERS,
     Point,
     column_trends,
+    records_trend,
     round_top,
     spending,
     trend,
@@ -134,6 +136,21 @@ def test_a_value_that_is_new_begins_later_and_one_that_is_gone_is_not_drawn():
     last = release("a-2026", tables=[table(["both", "new"], [3, 4])])
     (column,) = column_trends(Series("a", (first, last), ("2025", "2026"), False))
     assert {each.label: len(each.points) for each in column.trends} == {"both": 2, "new": 1}
+
+
+def test_tables_of_the_last_period_alone_are_drawn_beside_those_of_all_so_far():
+    found = []
+    for number in range(3):
+        alone = {"records": table([""], [number]), "tables": [table(["v"], [number])]}
+        found.append(release(f"a-{2020 + number}", tables=[table(["v"], [100])]))
+        if number:
+            found[-1] |= {"increment": alone, "records": table([""], [100])}
+    (series,) = grouped_series(found)
+    assert len(records_trend(series).points) == 2
+    assert [point.estimate for point in records_trend(series, INCREMENT).points] == [1, 2]
+    (column,) = column_trends(series, INCREMENT)
+    assert [point.estimate for point in column.trends[0].points] == [1, 2]
+    assert len(column_trends(series)[0].trends[0].points) == 3
 
 
 def test_an_account_is_drawn_in_the_order_of_its_charges():
