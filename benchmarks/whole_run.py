@@ -156,7 +156,7 @@ def made_up_round(attributes: int) -> dict[str, tuple[float, float, float]]:
         config = make_up(place, attributes)
         synth = [sys.executable, "-m", "synth"]
         run = measured([*synth, "run", config], place)
-        [release] = (place / "outputs").iterdir()
+        [release] = (path for path in (place / "outputs").iterdir() if path.is_dir())
         for file in sorted(release.iterdir()):
             print(f"  {file.name}: {file.stat().st_size:,} bytes", file=sys.stderr)
         return {"run": run, "verify": measured([*synth, "verify", str(release)], place)}
@@ -169,7 +169,7 @@ def wide_round(columns: int) -> dict[str, tuple[float, float, float]]:
         synth, config = [sys.executable, "-m", "synth"], make_up_wide(place, columns)
         plan = measured([*synth, "plan", config], place)
         run = measured([*synth, "run", config], place)
-        [release] = (place / "outputs").iterdir()
+        [release] = (path for path in (place / "outputs").iterdir() if path.is_dir())
         return {
             "plan": plan,
             "run": run,
@@ -185,7 +185,7 @@ def one_round(config: str) -> dict[str, tuple[float, float, float]]:
             shutil.copytree(ROOT / part, place / part)
         synth = [sys.executable, "-m", "synth"]
         run = measured([*synth, "run", config], place)
-        [release] = (place / "outputs").iterdir()
+        [release] = (path for path in (place / "outputs").iterdir() if path.is_dir())
         return {
             "run": run,
             "verify": measured([*synth, "verify", str(release)], place),

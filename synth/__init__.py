@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from synth.job.pipeline import run, verify
     from synth.job.rehearsal import rehearse
     from synth.reading import Release, infer, intervals, statistics
+    from synth.schedule.due import due
+    from synth.schedule.status import status
 
 __all__ = [
     "Release",
     "check",
     "draft",
+    "due",
     "errors",
     "evaluate",
     "explain",
@@ -35,6 +38,7 @@ __all__ = [
     "rehearse",
     "run",
     "statistics",
+    "status",
     "verify",
 ]
 
@@ -42,6 +46,7 @@ _PLACES = {
     "Release": "synth.reading",
     "check": "synth.api.configuration",
     "draft": "synth.api.keeper",
+    "due": "synth.schedule.due",
     "evaluate": "synth.api.keeper",
     "explain": "synth.api.configuration",
     "infer": "synth.reading",
@@ -53,6 +58,7 @@ _PLACES = {
     "rehearse": "synth.job.rehearsal",
     "run": "synth.job.pipeline",
     "statistics": "synth.reading",
+    "status": "synth.schedule.status",
     "verify": "synth.job.pipeline",
 }
 """In which module each public name is."""

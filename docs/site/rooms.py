@@ -22,6 +22,7 @@ PLACES = {
     "api": (2.8, 1, "the commands as functions"),
     "drafting": (0, 2, "begin a configuration"),
     "audit": (1, 2, "try to refute"),
+    "schedule": (1.6, 1, "series, unattended"),
     "job": (2.6, 2, "the whole job"),
     "evaluation": (3.8, 2, "beside the raw data"),
     "catalogue": (5.1, 2, "all releases, listed"),

@@ -101,6 +101,11 @@ def rebuild(directory: str | Path) -> Rebuilt:
     return rebuilt
 
 
+def listed(directory: Path) -> frozenset[str]:
+    """The folders that the index of a directory holds; none if there is no index."""
+    return frozenset(earlier_document(directory).get("releases", {}))
+
+
 def _made(place: Path, known: dict[str, Any]) -> tuple[Rebuilt, tuple[bytes, ...]]:
     """The contents of the files, in order."""
     left_out: list[LeftOut] = []

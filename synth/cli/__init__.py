@@ -26,6 +26,7 @@ from synth.cli.exit_code import Interruption, exit_code_of
 from synth.cli.job_commands import measure, publish, rehearse, run
 from synth.cli.keeper_commands import evaluate, inspect
 from synth.cli.release_commands import errors, index, verify
+from synth.cli.series_commands import due, status, tidy
 from synth.errors import DISTRIBUTION
 
 app = typer.Typer(
@@ -39,7 +40,8 @@ app = typer.Typer(
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(draft, confirm, check, plan, explain, inspect, keygen, approve, audit),
-    *(rehearse, run, measure, publish, verify, errors, index, evaluate, ledger, schema),
+    *(rehearse, run, due, status, tidy, measure, publish, verify, errors, index, evaluate),
+    *(ledger, schema),
 )
 for command in COMMANDS:
     app.command()(command)

@@ -66,6 +66,24 @@ def require_authorised(config: Config, *, policy: Path | None) -> None:
     require_allowed(config, policies, approvals=approvals)
 
 
+def counted_approvals(config: Config, *, policy: Path | None) -> tuple[int, int] | None:
+    """How many approvals of a configuration count, and how many are asked for.
+
+    None where no policy in force asks for any; of several policies that which lacks most.
+    Raises: ConfigError if a policy or the file of approvals cannot be read.
+    """
+    asked = [each.approvals for each in policies_in_force(policy) if each.approvals is not None]
+    if not asked:
+        return None
+    given = read_approvals(approval_file(config))
+    counted = []
+    for each in asked:
+        keys = [holder.key for holder in each.holders]
+        valid = [key for key in keys if any(one.is_valid(config, key) for one in given)]
+        counted.append((len(valid), each.required))
+    return min(counted, key=lambda pair: pair[0] - pair[1])
+
+
 def signing_key(config: Config, *, policy: Path | None, sign_key: Path | None) -> PrivateKey | None:
     """The key that signs the release: the one given, else the configured one, else none.
 

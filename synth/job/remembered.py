@@ -1,8 +1,8 @@
 """What is remembered of a release, or of a series of releases, between two starts of its job.
 
-One small file beside the ledger: how the last attempts failed, what was delivered, which releases
-the public index holds. Nothing of it decides what is charged, measured or published, and a file
-that is lost or damaged costs no more than an index and deliveries that are made once more.
+One small file beside the ledger: how the last attempts failed, and what was delivered. Nothing of
+it decides what is charged, measured or published, and a file that is lost or damaged costs no more
+than deliveries that are made once more.
 Privacy: it holds words of the configuration, messages that were shown, and days.
 """
 
@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from synth.config import Config
+from synth.config.schema.texts import PERIOD
 from synth.errors import SynthError
 from synth.job.account import ledger_of
 from synth.measurements.durable import (
     make_private_directory,
+    remove_partial_files,
     replace_durably,
     translate_write_errors,
 )
@@ -93,8 +95,6 @@ class Remembered:
     """Releases whose delivery failed."""
     delivered: Mapping[str, str] = field(default_factory=dict)
     """On which UTC day."""
-    indexed: tuple[str, ...] = ()
-    """The releases that the index held when it was rebuilt for them."""
     warned: tuple[str, ...] = ()
     """The releases at whose publication the end of the series was announced."""
 
@@ -110,9 +110,9 @@ class Remembered:
             raise ValueError("another version")
         for name in ("failed", "undelivered"):
             plain[name] = {key: Failure(**value) for key, value in plain[name].items()}
-        for name in ("indexed", "warned"):
-            plain[name] = tuple(map(str, plain[name]))
-        return cls(**{**plain, "delivered": dict(plain["delivered"])})
+        plain["delivered"] = dict(plain["delivered"])
+        plain["warned"] = tuple(map(str, plain["warned"]))
+        return cls(**plain)
 
 
 def without(values: Mapping[str, Value], key: str) -> dict[str, Value]:
@@ -120,9 +120,15 @@ def without(values: Mapping[str, Value], key: str) -> dict[str, Value]:
     return {each: value for each, value in values.items() if each != key}
 
 
+def job_directory(config: Config) -> Path:
+    """What a configuration has beside its ledger: one directory for a whole series."""
+    name = config.release.id if config.series is None else config.series.name
+    return ledger_of(config).path.parent / JOBS / name.replace(PERIOD, "PERIOD")
+
+
 def state_file(config: Config) -> Path:
-    """Where the file of a configuration is: one for a whole series, beside its ledger."""
-    return ledger_of(config).path.parent / JOBS / f"{config.release.id}.json"
+    """Where it is remembered."""
+    return job_directory(config) / "state.json"
 
 
 def recall(path: Path) -> Remembered:
@@ -140,13 +146,14 @@ def changing(path: Path) -> Iterator[list[Remembered]]:
     Waits for another process that changes the file at this instant.
     Raises: OutputError if it cannot be written; then it is as before.
     """
-    with translate_write_errors(f"{path.name} beside the ledger"):
+    with translate_write_errors("what is remembered beside the ledger"):
         make_private_directory(path.parent)
         lock = os.open(
             path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            remove_partial_files(path.parent)
             before = recall(path)
             held = [before]
             yield held

@@ -25,7 +25,7 @@ from pathlib import Path
 import synth.curator.measuring as measuring
 import synth.job.measuring_process as process
 way, marker, *arguments = sys.argv[1:]
-def tabulate(config, source, files, scratch):
+def tabulate(config, source, files, scratch, selection=None):
     (scratch / "spilled").write_text("rows")
     if way == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -10,6 +10,7 @@ import pytest
 
 from synth.bookkeeping import Ledger, RunState
 from synth.bookkeeping.run_directory import run_directory
+from synth.catalogue import INDEX_FILES
 from synth.config import load_config
 from synth.release import verify_release
 from tests.command_line import synth
@@ -66,7 +67,8 @@ def require_one_release_one_charge(path: Path) -> None:
         assert ledger.position("nobody").spent.epsilon == Fraction(1)
         assert ledger.state("small").state is RunState.PUBLISHED
         assert [event.kind for event in ledger.history()].count("reserve") == 1
-    assert sorted(p.name for p in config.output.directory.iterdir()) == ["small"]
+    published = {p.name for p in config.output.directory.iterdir()}
+    assert published == {"small", *INDEX_FILES}
     left = {p.name for p in run_directory(config).iterdir()}
     assert left == {
         "lock", "reservation", "measurements.parquet", "receipt.json", "measured-files.json",

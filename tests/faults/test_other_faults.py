@@ -6,13 +6,13 @@ import stat
 import subprocess
 from datetime import datetime as real_datetime
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from synth import curator
 from synth.bookkeeping import Ledger, RunLock, RunState
 from synth.bookkeeping.run_directory import run_directory
+from synth.catalogue import INDEX_FILES
 from synth.config import load_config
 from synth.errors import BusyError, LedgerError, OutputError, SourceError, SynthError
 from synth.job import pipeline
@@ -304,8 +304,7 @@ def test_a_file_system_that_is_full_at_any_point(project, tmp_path, size):
         assert done.returncode == 0, done.stderr
         verify_release(config.output.directory / "small")
         assert charges(config) == (1, 1)
-        assert sorted(Path(config.output.directory).iterdir()) == [
-            config.output.directory / "small"
-        ]
+        published = {entry.name for entry in config.output.directory.iterdir()}
+        assert published == {"small", *INDEX_FILES}
     finally:
         subprocess.run(["umount", str(small)], check=True)

@@ -29,6 +29,7 @@ ORDER = [
     ["catalogue", "evaluation"],
     ["bookkeeping"],
     ["job"],
+    ["schedule"],
     ["api"],
     ["cli"],
     ["__main__", "__init__"],

@@ -11,7 +11,7 @@ import pytest
 from synth.config import load_config
 from synth.config.release import DeliverConfig
 from synth.errors import ConfigError, DeliveryError
-from synth.job import delivery
+from synth.job import afterwards, delivery
 from synth.job.afterwards import after_publication
 from synth.job.delivery import deliver_release, delivery_words
 from synth.job.remembered import recall, state_file
@@ -110,6 +110,11 @@ def test_an_interruption_ends_the_command_too(folder, tmp_path):
     assert not Path(f"/proc/{child.read_text().strip()}").exists()
 
 
+@pytest.fixture(autouse=True)
+def _is_in_the_index(monkeypatch):
+    monkeypatch.setattr(afterwards, "listed", lambda _: {"small"})
+
+
 def delivered_by(project, tmp_path, *words, **more):
     deliver = {"command": [PYTHON, "-c", *words], **more}
     config = load_config(project(output={"directory": "outputs", "deliver": deliver}))
@@ -172,12 +177,28 @@ def test_where_it_is_delivered_is_a_place_and_no_part_of_the_release(project):
     assert delivered.hash == plain.hash
 
 
+def test_an_index_that_cannot_be_written_is_a_note_and_the_next_start_delivers_again(
+    project, tmp_path, log, monkeypatch
+):
+    config, folder = delivered_by(project, tmp_path, "pass")
+    monkeypatch.setattr(afterwards, "listed", lambda _: set())
+    after_publication(config, folder, log=log)
+    assert "index of all releases was not written" in log.lines[0], "there is no release"
+    assert log.lines[1:] == ["delivered: small"]
+    monkeypatch.setattr(afterwards, "rebuild", lambda _: None)
+    after_publication(config, folder, log=log)
+    assert log.lines[2:] == ["delivered: small"], "the folder of releases has changed"
+    monkeypatch.setattr(afterwards, "listed", lambda _: {"small"})
+    after_publication(config, folder, log=log)
+    assert len(log.lines) == 3
+
+
 def test_a_file_that_cannot_be_written_stops_before_the_command_is_started(project, tmp_path, log):
     """So that nothing is delivered anew at every start for ever."""
     config, folder = delivered_by(
         project, tmp_path, "import pathlib; pathlib.Path('started').touch()"
     )
-    state_file(config).parent.parent.mkdir()
+    state_file(config).parent.parent.mkdir(parents=True)
     state_file(config).parent.write_text("in the way")
     with pytest.raises(Exception, match="could not be written"):
         after_publication(config, folder, log=log)

@@ -1,0 +1,207 @@
+"""Which periods of a series are published, which are due, and when the next one is."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from synth.bookkeeping import Ledger, RunLock, RunState
+from synth.bookkeeping.run import PopulationPosition, RunRecord
+from synth.catalogue import listed
+from synth.config import Config, Given, Series, load_config
+from synth.config.schema.texts import PERIOD
+from synth.errors import ConfigError, Problem
+from synth.job.account import ledger_of
+from synth.job.afterwards import is_done
+from synth.job.preconditions import release_folder
+from synth.job.remembered import Failure, Remembered, job_directory, recall, state_file
+from synth.privacy import Budget, Charge
+from synth.privacy.population import population_total
+
+
+def utc_date() -> date:
+    """Today in UTC, by which periods are due."""
+    return datetime.now(UTC).date()
+
+
+def series_config(config: Given) -> tuple[Config, Series]:
+    """The configuration of a series, accepted for its first period, and the series.
+
+    Raises: ConfigError, also for a configuration without a series.
+    """
+    accepted = load_config(config, without_period="first")
+    if accepted.series is None:
+        problem = Problem(
+            None,
+            "series",
+            "nothing",
+            "the key `series`",
+            why="it says which periods there are, and when each is due",
+            fix="add series: {every: month, first: 2026-01, rows: new, horizon: 24}; a single "
+            "release is published by `synth run`",
+        )
+        raise ConfigError(accepted.name, [problem])
+    return accepted, accepted.series
+
+
+def lock_of(config: Config) -> RunLock:
+    """What keeps two starts of one series apart."""
+    directory = job_directory(config)
+    return RunLock(directory / "due.lock", private=(directory.parent, directory))
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Where a series stands on a day, by its ledger, its folder of releases and its memory."""
+
+    config: Config
+    """That of the first period."""
+    series: Series
+    today: date
+    published: tuple[int, ...]
+    """The periods that the ledger knows as published; also those that are not due yet, where the
+    clock went back or somebody was ahead of it."""
+    absent: tuple[int, ...]
+    """Those of them whose folder is not in the output directory any more."""
+    due: tuple[int, ...]
+    """The periods that are due and not published, oldest first."""
+    unfinished: tuple[int, ...]
+    """Published periods whose index or delivery is still to be made."""
+    outdated: tuple[int, ...]
+    """Absent periods that the index still holds."""
+    remembered: Remembered
+    position: PopulationPosition | None
+    """Of the population that the newest published period was charged to; None before the first."""
+    charges: Mapping[str, tuple[Charge, ...]]
+    """What the populations of the series were charged."""
+    last_charge: Charge | None
+    """The newest one of the series."""
+
+    @classmethod
+    def of(cls, config: Config, series: Series, today: date) -> Outlook:
+        """Look; changes nothing. Raises: LedgerError if the ledger is damaged, or was lost."""
+        remembered = recall(state_file(config))
+        due = series.due_indices(today)
+        published: tuple[int, ...] = ()
+        position, last_charge = None, None
+        charges: dict[str, tuple[Charge, ...]] = {}
+        ledger = ledger_of(config)
+        if ledger.path.exists():
+            with Ledger.open_existing(ledger.path) as book:
+                published = published_periods(book, series)
+                newest = published[-1] if published else 1
+                population = series.population(newest, ledger.population)
+                position = book.position(population)
+                for each in {ledger.population, population}:
+                    runs = [run for run in book.position(each).runs if run.is_charged]
+                    charges[each] = tuple(run.as_charge for run in runs)
+                    mine = [run.as_charge for run in runs if _is_of(series, run)]
+                    last_charge = mine[-1] if mine else last_charge
+        folders = release_folder(config).parent
+        indexed = listed(folders)
+        there = {index for index in published if (folders / series.release_id(index)).is_dir()}
+        return cls(
+            config=config,
+            series=series,
+            today=today,
+            published=published,
+            absent=tuple(index for index in published if index not in there),
+            due=tuple(index for index in due if index not in published),
+            unfinished=tuple(
+                index
+                for index in published
+                if index in there
+                and not is_done(
+                    config, series.release_id(index), remembered=remembered, indexed=indexed
+                )
+            ),
+            outdated=tuple(
+                index
+                for index in published
+                if index not in there and series.release_id(index) in indexed
+            ),
+            remembered=remembered,
+            position=position if position is not None and position.runs else None,
+            charges=charges,
+            last_charge=last_charge,
+        )
+
+    def folder(self, index: int) -> Path:
+        """Where the release of a period is, or will be."""
+        return release_folder(self.config).with_name(self.series.release_id(index))
+
+    @property
+    def newest(self) -> int:
+        """The newest published period; 0 before the first."""
+        return self.published[-1] if self.published else 0
+
+    @property
+    def next_index(self) -> int | None:
+        """The next period that is not due yet; None after the last one."""
+        first = len(self.series.due_indices(self.today)) + 1
+        candidate = max(first, self.newest + 1)
+        ends = self.series.ends_after
+        return None if ends is not None and candidate > ends else candidate
+
+    def affordable(self, wanted: int) -> int | None:
+        """How many of so many next periods the caps admit; None before the first charge.
+
+        Each is charged as the newest one was. What another release may take meanwhile is unknown.
+        """
+        like = self.last_charge
+        ledger = ledger_of(self.config)
+        if like is None:
+            return None
+        cap = Budget(ledger.epsilon_cap, ledger.delta_cap)
+        following = range(self.newest + 1, self.newest + wanted + 1)
+
+        def is_over(periods: int) -> bool:
+            charged = {name: list(held) for name, held in self.charges.items()}
+            for index in following[:periods]:
+                population = self.series.population(index, ledger.population)
+                charge = replace(like, series=self.series.part(index))
+                charged.setdefault(population, []).append(charge)
+            totals = map(population_total, charged.values())
+            return any(total.epsilon > cap.epsilon or total.delta > cap.delta for total in totals)
+
+        return bisect_left(range(1, wanted + 1), True, key=is_over)
+
+    @property
+    def failures(self) -> Sequence[tuple[int, Failure]]:
+        """The due periods that were tried and could not be published, oldest first."""
+        return _of_releases(self.series, self.due, self.remembered.failed)
+
+    @property
+    def failed_deliveries(self) -> Sequence[tuple[int, Failure]]:
+        """The published periods whose delivery failed, oldest first."""
+        return _of_releases(self.series, self.unfinished, self.remembered.undelivered)
+
+
+def _is_of(series: Series, run: RunRecord) -> bool:
+    return run.series is not None and run.series.name == series.name
+
+
+def published_periods(book: Ledger, series: Series) -> tuple[int, ...]:
+    """The periods that the ledger knows as published, oldest first."""
+    one = re.escape(series.name).replace(re.escape(PERIOD), "(?P<period>[0-9a-z-]+)", 1)
+    pattern = re.compile(one.replace(re.escape(PERIOD), "(?P=period)"))
+    found: set[int] = set()
+    for population in book.populations():
+        for run in book.position(population).runs:
+            named = pattern.fullmatch(run.release_id)
+            if named is not None and run.state is RunState.PUBLISHED:
+                with suppress(ValueError):  # of a period that the series does not have
+                    found.add(series.index(named["period"]))
+    return tuple(sorted(found))
+
+
+def _of_releases(
+    series: Series, indices: Sequence[int], failures: Mapping[str, Failure]
+) -> Sequence[tuple[int, Failure]]:
+    named = ((index, failures.get(series.release_id(index))) for index in indices)
+    return [(index, failure) for index, failure in named if failure is not None]

@@ -1,0 +1,150 @@
+"""`synth status`: for people, for programs, for a collector of metrics, and its exit code."""
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import synth
+from synth.job.remembered import state_file
+from synth.schedule.outlook import lock_of, series_config
+from synth.schedule.status import status
+from synth.schedule.status_text import metrics, status_lines
+from tests.command_line import synth as command
+from tests.unit.schedule.conftest import SERIES
+
+FEBRUARY, MARCH = date(2026, 2, 1), date(2026, 3, 1)
+
+
+def test_before_the_first_period_nothing_is_wrong_and_nothing_is_made(monthly):
+    path = monthly()
+    (found,) = status([path], today=date(2026, 1, 15))
+    assert (found.exit_code, found.published, found.due) == (0, (), ())
+    assert (found.next_period, found.next_due) == ("2026-01", FEBRUARY)
+    assert not (path.parent / "state").exists()
+    assert "published   nothing yet" in "\n".join(status_lines([found]))
+
+
+def test_what_is_due_failed_and_left_is_told(monthly, log):
+    path = monthly(months=("2026-01",))
+    assert status([path], today=FEBRUARY)[0].exit_code == 1, "due, and not even tried"
+    synth.due(path, today=MARCH, log=log)
+    said = command("status", path, "--today", "2026-03-01")
+    assert said.returncode == 1
+    assert said.stdout.splitlines()[0] == f"small-{{period}} ({path}): needs a person"
+    assert "  published   2026-01\n" in said.stdout
+    assert "  failed      2026-02: source.path names no file" in said.stdout
+    assert "(1 attempt since " in said.stdout
+    assert "fix: check the path" in said.stdout
+    assert "  next        2026-03, due on 2026-04-01\n" in said.stdout
+    assert "of 2 spent (nobody)" in said.stdout
+    plain = json.loads(command("status", path, "--today", "2026-03-01", "--json").stdout)[0]
+    assert (plain["published"], plain["due"]) == (["2026-01"], ["2026-02"])
+    assert plain["trouble"][0]["error"] == "SourceError"
+    assert plain["left_in_horizon"] == 11
+    healthy = command("status", path, "--today", "2026-02-28")
+    assert (healthy.returncode, healthy.stdout.splitlines()[0].split()[-1]) == (0, "healthy")
+
+
+def test_one_that_is_refused_hides_no_other(monthly, log, tmp_path):
+    path = monthly()
+    synth.due(path, today=FEBRUARY, log=log)
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("schema_version: 2\n")
+    said = command("status", broken, path, "--today", "2026-02-01")
+    assert said.returncode == 2
+    assert "broken.yaml: refused" in said.stdout
+    assert "healthy" in said.stdout
+    damaged = path.parent / "state" / "ledger.sqlite"
+    damaged.write_bytes(damaged.read_bytes()[:4096])
+    assert command("status", path, "--today", "2026-02-01").returncode == 1
+
+
+def test_a_look_changes_nothing_and_sees_a_start_under_way(monthly, log):
+    path = monthly()
+    synth.due(path, today=FEBRUARY, log=log)
+    before = sorted(entry for entry in path.parent.rglob("*"))
+    config, _ = series_config(path)
+    with lock_of(config):
+        assert status([path], today=FEBRUARY)[0].is_running
+    assert not status([path], today=FEBRUARY)[0].is_running
+    assert sorted(entry for entry in path.parent.rglob("*")) == before
+    assert state_file(config) in before
+
+
+SAMPLE = re.compile(
+    r'^(synth_series_[a-z_]+)\{config="((?:[^"\\\n]|\\.)*)",series="([^"]*)"\} (\S+)$'
+)
+
+
+def samples(text):
+    """What a collector reads of the text format, version 0.0.4, strictly."""
+    assert text.endswith("\n")
+    found, described = {}, set()
+    for line in text.splitlines():
+        if line.startswith("# "):
+            _, word, name, rest = line.split(" ", 3)
+            assert word in ("HELP", "TYPE")
+            assert word == "HELP" or (rest, name in described) == ("gauge", True)
+            assert (word == "HELP") == (name not in described), "each once, before its samples"
+            described.add(name)
+            continue
+        name, config, series, value = SAMPLE.match(line).groups()
+        assert name in described
+        assert (name, config, series) not in found
+        found[name.removeprefix("synth_series_"), config, series] = float(value)
+    return found
+
+
+def test_the_file_for_a_collector_is_well_formed_and_replaced_in_one_step(monthly, log, tmp_path):
+    path = monthly(months=("2026-01",))
+    synth.due(path, today=MARCH, log=log)
+    place = tmp_path / "collector" / "synth.prom"
+    refused = command("status", path, "--prometheus", place, "--today", "2026-03-01")
+    assert refused.returncode == 1
+    assert "could not be written" in refused.stderr
+    place.parent.mkdir()
+    broken = tmp_path / 'a"b\\.yaml'
+    command("status", path, broken, "--prometheus", place, "--today", "2026-03-01")
+    found = samples(place.read_text(encoding="utf-8"))
+    values = {name: value for (name, config, _), value in found.items() if config == str(path)}
+    assert values["published_periods"] == 1
+    assert values["due_periods"] == values["failed_periods"] == 1
+    assert (values["healthy"], values["exit_code"]) == (0, 1)
+    assert values["epsilon_cap"] == 2
+    assert values["next_due_timestamp_seconds"] == 1775001600
+    assert [name for (name, config, _) in found if config != str(path)] == ["healthy", "exit_code"]
+    assert [entry.name for entry in place.parent.iterdir()] == [place.name]
+    assert place.stat().st_mode & 0o777 == 0o644
+    assert samples(metrics(status([path], today=FEBRUARY)))
+
+
+def test_a_budget_that_others_spent_is_told_before_it_ends(monthly, log, project):
+    """The series alone would fit; another release of the same people has taken the room."""
+    path = monthly(privacy={"epsilon": "1/2", "unit": {"column": "town", "max_records": 1}},
+                   series={**SERIES, "horizon": 4})  # fmt: skip
+    synth.due(path, today=FEBRUARY, log=log)
+    assert status([path], today=FEBRUARY)[0].exit_code == 0
+    other = Path(project(people=None, privacy={
+        "epsilon": 1, "unit": {"column": "town", "max_records": 1}
+    }, source={"path": "people-2026-03.csv"}))  # fmt: skip
+    other = other.rename(path.parent / "other.yaml")
+    synth.run(other, log=log)
+    path = monthly(privacy={"epsilon": "1/2", "unit": {"column": "town", "max_records": 1}},
+                   series={**SERIES, "horizon": 4})  # fmt: skip
+    (found,) = status([path], today=FEBRUARY)
+    assert (found.exit_code, found.ending.affordable, found.ending.wanted) == (4, 1, 3)
+    assert any("the budget admits 1 period more" in each for each in found.ending.warnings)
+
+
+def test_a_configuration_without_a_series_has_no_status(project):
+    said = command("status", project())
+    assert said.returncode == 2
+    assert "add series:" in said.stdout
+
+
+@pytest.mark.parametrize("today", ["2026-13-01", "yesterday", ""])
+def test_a_day_that_is_none_is_a_wrong_command(monthly, today):
+    assert command("status", monthly(), "--today", today).returncode == 2
