@@ -137,12 +137,15 @@ class ReleaseConfig:
     ] = None
     data_source_type: Annotated[
         DataSourceType | None,
-        Choice("Whether new records come in over time; else Static", DATA_SOURCE_TYPES),
+        Choice(
+            "Whether new records come in over time; else Static, Dynamic in a series",
+            DATA_SOURCE_TYPES,
+        ),
     ] = None
     release_type: Annotated[
         ReleaseType | None,
         Choice(
-            "Whether the same people are published about again; else One release",
+            "Whether the same people are published about again; else One, in a series Many",
             RELEASE_TYPES,
         ),
     ] = None

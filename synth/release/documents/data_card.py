@@ -14,7 +14,7 @@ from synth.domain import MISSING
 from synth.domain.attribute import with_value_label
 from synth.privacy.concentrated import decimal
 from synth.privacy.meaning import significant_up
-from synth.release.documents.facts import labelled_columns, labelled_tables
+from synth.release.documents.facts import labelled_columns, labelled_tables, series_sentences
 from synth.release.documents.snippets import load_snippets, replicate_snippets, table_snippets
 from synth.release.manifest.quality import gate_sentence
 from synth.release.manifest.usefulness import useful_sentences
@@ -58,6 +58,7 @@ def render_data_card(manifest: dict[str, Any]) -> bytes:
         with_errors=replicates and replicate_snippets(columns, replicates),
         orders=[each for each in prediction["queries"] if each["columns"] <= SHOWN_ORDERS],
         useful=useful_sentences(manifest),
+        series=series_sentences(manifest),
         agreement=gate_sentence(manifest["quality"]["gate"]),
         ranges=prediction["ranges"],
         replicates=_replicates(manifest["post_processing"].get("replicates")),

@@ -55,6 +55,41 @@ def _value_labels(written: dict[str, Any]) -> dict[str, str]:
     return {MISSING: ", ".join(words)} | labels if words else labels
 
 
+def series_sentences(manifest: Manifest) -> list[str]:
+    """Which series the release belongs to, what that costs, and what became of the one before."""
+    series = manifest.get("series")
+    if series is None:
+        return []
+    said = [
+        f"It is release {series['index']:,} of the series {series['name']}, for the period "
+        f"{series['period']}: {series['in_words']}."
+    ]
+    cumulative, previous = series.get("cumulative"), series.get("previous")
+    if cumulative is not None:
+        said.append(
+            f"Its counts are cumulative: of all records up to the end of {series['period']}. "
+            f"{cumulative['method']} The noise of a count has {cumulative['noise']:.3g} times the "
+            "standard deviation that it would have in a single release for the same charge."
+        )
+    if previous is not None:
+        said.append(_of_the_release_before(previous))
+    return [*said, *series["conditions"]]
+
+
+def _of_the_release_before(previous: dict[str, Any]) -> str:
+    name, records, taken = previous["release_id"], previous["records"], previous["taken_back"]
+    if not taken:
+        return (
+            f"All {records:,} rows of the release before, {name}, are in it with their values, so "
+            "no count is lower than there."
+        )
+    return (
+        f"Of the {records:,} rows of the release before, {name}, {taken:,} were taken back, "
+        "because together they contradict what has been measured since: counts may be lower than "
+        "there."
+    )
+
+
 def homepage(manifest: Manifest) -> str | None:
     """The address of the release, if the curator declared one."""
     address: str | None = manifest["identity"].get("homepage")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from synth.release.documents.facts import Manifest, full_description, homepage
+from synth.release.documents.facts import Manifest, full_description, homepage, series_sentences
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 """The sectors that the registry knows; another one is told in the notes."""
@@ -106,7 +106,9 @@ def _model(manifest: Manifest) -> dict[str, Any]:
         "model_name": model["model_name"],
         "actors": "\n".join([*actors, "", "Threat model:", "", *threats]),
         "release_type": model["release_type"],
-        "release_type_details": (
+        "release_type_details": " ".join(series_sentences(manifest))
+        + ("\n\n" if "series" in manifest else "")
+        + (
             f"All releases about {ledger['population']} are charged to one account, which may "
             f"reach epsilon = {ledger['cap']['epsilon']['decimal']} and delta = "
             f"{ledger['cap']['delta']['decimal']} and no more; the budget is never renewed. "

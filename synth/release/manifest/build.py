@@ -149,7 +149,9 @@ def build_manifest(
         "source": identity.build_source(config),
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": guarantee.build_meaning(guarantee.promised_budget(config, measurements)),
-        "deployment_model": deployment.build_deployment(config.release),
+        "deployment_model": deployment.build_deployment(
+            config.release, in_series=config.series is not None
+        ),
         **_series(config, measurements, derivation, attested),
         "accounting": accounting.build_accounting(config, measurements, attested.account),
         "domain": build_domain(config, columns),

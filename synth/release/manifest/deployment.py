@@ -83,8 +83,11 @@ LIFE_CYCLE = record(
 )
 
 
-def build_deployment(release: ReleaseConfig) -> dict[str, Any]:
-    """The section `deployment_model`."""
+def build_deployment(release: ReleaseConfig, *, in_series: bool) -> dict[str, Any]:
+    """The section `deployment_model`; `in_series`: other periods are released, too."""
+    add_up = "the guarantee of several is their sum"
+    if in_series:
+        add_up += ", and that of a series what its section says"
     return {
         "model_name": "Central",
         "actors": [
@@ -102,12 +105,12 @@ def build_deployment(release: ReleaseConfig) -> dict[str, Any]:
             "the attacker sees everything published, knows this program and every other unit's "
             "data, has unlimited time, and combines the release with any other knowledge",
             "all releases about the population charge one ledger, which takes only those of one "
-            "privacy unit and one neighbouring relation; the guarantee of several is their sum",
+            f"privacy unit and one neighbouring relation; {add_up}",
             "out of scope: access to the curator's machine, its memory or its power use, and "
             "observing the measuring process while it runs",
         ],
-        "release_type": release.release_type or "One release",
-        "data_source_type": release.data_source_type or "Static",
+        "release_type": release.release_type or RELEASE_TYPES[in_series],
+        "data_source_type": release.data_source_type or DATA_SOURCE_TYPES[in_series],
         "access_type": "Non-interactive",
     }
 

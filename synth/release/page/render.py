@@ -18,7 +18,12 @@ from synth.domain.attribute import written
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import PAGE
 from synth.release.documents.data_card import MECHANISMS, exact
-from synth.release.documents.facts import labelled_columns, labelled_tables, licence_of
+from synth.release.documents.facts import (
+    labelled_columns,
+    labelled_tables,
+    licence_of,
+    series_sentences,
+)
 from synth.release.documents.linked_data import linked_data
 from synth.release.manifest.figures import Figures
 from synth.release.manifest.quality import gate_sentence
@@ -81,6 +86,7 @@ def render_page(
         more_errors=max(0, len(errors) - MOST_TABLES),
         agreement=gate_sentence(manifest["quality"]["gate"]),
         useful=useful_sentences(manifest),
+        series=series_sentences(manifest),
         is_warning=is_warning(manifest),
         plots=plots,
         more_columns=[column["name"] for column in columns[MOST_COLUMNS:]],

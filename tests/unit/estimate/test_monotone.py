@@ -50,14 +50,14 @@ def test_the_sums_are_those_of_the_fit_where_the_release_before_leaves_room(marg
 def test_records_that_the_fit_does_not_have_are_kept_and_made_up_for_elsewhere():
     shape = (2, 3)
     universe = make_universe(shape)
-    previous = Counts.of_all(np.array([9, 0, 0, 0, 0, 0]), shape)
-    fitted = Counts.of_all(np.array([3, 3, 3, 4, 4, 4]), shape)
+    previous = Counts.of_all(np.array([900, 0, 0, 0, 0, 0]), shape)
+    fitted = Counts.of_all(np.array([300, 300, 300, 400, 400, 400]), shape)
     counts = with_records_added(previous, fitted, [], universe, seed=2)
     every = counts.of_every_cell(shape).reshape(shape)
-    assert every[0, 0] == 9
-    assert every.sum() == 21
-    assert 9 <= every.sum(axis=1)[0] <= 11
-    assert records_taken_back(previous, fitted, shape) == 6
+    assert every[0, 0] == 900
+    assert every.sum() == 2_100
+    assert 900 <= every.sum(axis=1)[0] <= 1_150
+    assert records_taken_back(previous, fitted, shape) == 600
 
 
 @pytest.mark.parametrize("records", [0, 299, 300])

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from synth.domain import Conjunction
 from synth.domain.counts import Counts
@@ -269,3 +270,24 @@ def test_counts_that_contradict_the_measurements_are_taken_back_and_the_manifest
     assert taken == records_taken_back(wrong.counts, counts_of(again), made.config.universe.shape)
     assert taken > 0
     verify_release(again.folder)
+
+
+def test_card_page_and_registry_say_what_is_cumulative_and_what_the_series_costs(first_three):
+    made = first_three[2]
+    wanted = (
+        "It is release 3 of the series visits-{period}, for the period 2026-03",
+        "Its counts are cumulative: of all records up to the end of 2026-03.",
+        f"All {counts_of(first_three[1]).total:,} rows of the release before, visits-2026-02, are",
+        "One charge covers all releases of a horizon",
+        "What one record loses at most: one release epsilon 1; all 4 releases epsilon 1",
+    )
+    registry = yaml.safe_load((made.folder / "registry.yaml").read_text())
+    (record,) = registry if isinstance(registry, list) else [registry]
+    model = str(record)
+    for text in ((made.folder / "README.md").read_text(), model):
+        told = " ".join(text.replace("\\", "").split())
+        assert [said for said in wanted if said not in told] == []
+    page = " ".join((made.folder / "index.html").read_text().split())
+    assert [said for said in wanted if said not in page] == []
+    assert "Many releases" in model
+    assert "Dynamic" in model
