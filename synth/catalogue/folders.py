@@ -21,6 +21,7 @@ from synth.config.release import WEB_ADDRESS
 from synth.errors import OutputError
 from synth.privacy.meaning import exact_number
 from synth.release.contents import CHECKSUMS, MANIFEST, PAGE, parse_checksums
+from synth.release.manifest.series import LOSSES
 from synth.release.verification.folder import Folder, FolderError, published_signer
 from synth.strict_json import JsonError, parse_json
 
@@ -32,9 +33,6 @@ MOST_ENTRIES = 5_000
 MOST_MANIFEST_BYTES = 16 << 20
 MOST_TITLE, MOST_PASSAGE = 300, 2_000
 MOST_NAMES = 20
-LOSSES = ("release", "horizon", "window", "for_ever")
-"""What a manifest says of a series: the most that one unit loses by it, in how many releases."""
-
 FRACTION = re.compile(r"-?[0-9]{1,2000}/[0-9]{1,2000}")
 LARGEST = 10**9
 UNPRINTABLE = re.compile(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from synth.catalogue.folders import LOSSES
 from synth.release.manifest.schema_terms import (
     DEFINITIONS,
     Schema,
@@ -17,6 +16,7 @@ from synth.release.manifest.schema_terms import (
     text,
     whole,
 )
+from synth.release.manifest.series import LOSSES
 
 RELEASE_ID = r"^[a-z0-9][a-z0-9-]*$"
 
