@@ -127,6 +127,7 @@ class _Counter:
             stream=NoiseStream(key=self.key),
             directory=self.directory,
             plan_after=lambda _: self.events,
+            selection=self.config.selection(),
         )
         look = [] if measured.look is None else [np.array(measured.look.noisy_counts)]
         return [*(table.noisy_counts for table in measured.tables), *look]
@@ -139,7 +140,8 @@ class _Counter:
 
     def _counted(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
         universe = self.config.universe
-        counts = tabulate(self.config, source, files, self.directory).consume()
+        selection = self.config.selection()
+        counts = tabulate(self.config, source, files, self.directory, selection=selection).consume()
         look = self._gathered(counts)
         sums = margin_counts(Sensitive(counts), margins_of(self.events, universe), universe)
         found = {number: table.consume() for number, table in sums}
@@ -147,7 +149,10 @@ class _Counter:
 
     def _filled(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
         universe = self.config.universe
-        cells = filled_cells(self.config, source, files, self.directory).consume()
+        selection = self.config.selection()
+        cells = filled_cells(
+            self.config, source, files, self.directory, selection=selection
+        ).consume()
         sums = margin_counts_of_cells(cells, margins_of(self.events, universe), universe)
         found = {number: table.consume() for number, table in sums}
         codes = zip(*(column.tolist() for column in cells.columns), strict=True)

@@ -7,23 +7,20 @@ import gzip
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from synth.audit.made_up_dates import days_of, moment_text
 from synth.config import Config, Dialect, FileSource, PersonUnit
 from synth.config.source import FILES_IN_WORDS
 from synth.config.source_files import CSV, PARQUET, is_gzip
 from synth.domain import Attribute
 from synth.domain.attribute import format_number
-from synth.domain.periods import Calendar, period_start
-from synth.domain.time_format import DIRECTIVES, MONTH_NAMES
 
 Record = tuple[str, ...]
 """One text per column of a source."""
@@ -35,6 +32,10 @@ AWKWARD = (
     "e\N{COMBINING ACUTE ACCENT} \N{LINE SEPARATOR}\N{GRINNING FACE}", "x" * 5_000,
 )  # fmt: skip
 """Values that are in no domain, or are only just."""
+AWKWARD_DATES = (
+    "0000-01-01", "0001-01-01", "9999-12-31T23:59:59-14:00", "2023-02-29", "infinity", "24:00",
+    "2024-02-29 12:00:00.5",
+)  # fmt: skip
 IN_WORDS = {"Postgres": "PostgreSQL", "Frame": "a table in memory"}
 AWKWARD_SHARE = 0.4
 LONG_ID = "y" * 1_100
@@ -56,8 +57,9 @@ class MadeUpSource:
     def of(cls, config: Config) -> MadeUpSource:
         """The source of a configuration, without anything that is in it."""
         unit, source = config.privacy.unit, config.source
-        person = [unit.column] if isinstance(unit, PersonUnit) else []
-        columns = tuple(dict.fromkeys([*config.universe.names, *person]))
+        beside = [unit.column] if isinstance(unit, PersonUnit) else []
+        beside += [] if (selection := config.selection()) is None else [selection.column]
+        columns = tuple(dict.fromkeys([*config.universe.names, *beside]))
         ordered = frozenset(each.name for each in config.universe.attributes if each.is_ordered)
         if isinstance(source, FileSource) and source.kind in (CSV, PARQUET):
             return cls(source, columns, "", ordered)
@@ -164,10 +166,13 @@ class MadeUpRecords:
     most_records: int
     """More than so many of one person are not written, whatever `max_records` is."""
 
-    def record(self, person: str = "") -> Record:
-        """One record: of each attribute a level or bin, or something awkward."""
+    def record(self, person: str = "", *, is_dated: bool = False) -> Record:
+        """One record: of each attribute a level or bin, or something awkward.
+
+        Where dates select records, `is_dated` means one that they select.
+        """
         texts = [self._value(attribute) for attribute in self.config.universe.attributes]
-        return self._with_person(texts, person)
+        return self._whole(texts, person, is_dated=is_dated)
 
     def unit(self, number: int) -> list[Record]:
         """The records of one unit, which no other number has.
@@ -196,12 +201,12 @@ class MadeUpRecords:
         """A unit that changes the counts as much as is allowed: all its records are countable."""
         unit = self.config.privacy.unit
         if not isinstance(unit, PersonUnit):
-            return [self.record()]
+            return [self.record(is_dated=True)]
         person = self.person(number)
         count = min(unit.max_records, self.most_records) + 1
         if in_one_cell:
-            return [self.record(person)] * count
-        return [self.record(person) for _ in range(count)]
+            return [self.record(person, is_dated=True)] * count
+        return [self.record(person, is_dated=True) for _ in range(count)]
 
     def of_one_cell(self, units: int) -> list[list[Record]]:
         """Units of as many records as count of one, all records of all units in one cell."""
@@ -209,7 +214,7 @@ class MadeUpRecords:
         unit = self.config.privacy.unit
         count = min(unit.max_records, self.most_records) if isinstance(unit, PersonUnit) else 1
         persons = [self.person(number) for number in range(units)]
-        return [[self._with_person(texts, person)] * count for person in persons]
+        return [[self._whole(texts, person, is_dated=True)] * count for person in persons]
 
     def person(self, number: int) -> str:
         """An id that no other number has; ids differ by case, blanks, or after many characters."""
@@ -234,12 +239,33 @@ class MadeUpRecords:
     def _fits(self, text: str) -> bool:
         return self.source.holds(text)
 
-    def _with_person(self, texts: Sequence[str], person: str) -> Record:
-        unit = self.config.privacy.unit
-        if not isinstance(unit, PersonUnit):
-            return tuple(texts)
-        row = dict(zip(self.config.universe.names, texts, strict=True)) | {unit.column: person}
+    def _whole(self, texts: Sequence[str], person: str, *, is_dated: bool) -> Record:
+        """The record with these values of the attributes, whose it is, and when it was."""
+        unit, selection = self.config.privacy.unit, self.config.selection()
+        row = dict(zip(self.config.universe.names, texts, strict=True))
+        if isinstance(unit, PersonUnit):
+            row[unit.column] = person
+        if selection is not None and (is_dated or selection.column not in row):
+            row[selection.column] = self._date(is_dated=is_dated)
         return tuple(row[column] for column in self.source.columns)
+
+    def _date(self, *, is_dated: bool) -> str:
+        """A day of the periods that count; else perhaps one of another period, or none at all."""
+        days, others = self._days
+        if is_dated or self.random.random() < 0.5:
+            return self.random.choice(days)
+        awkward = [text for text in (*AWKWARD, *AWKWARD_DATES) if self._fits(text)]
+        return self.random.choice(awkward if self.random.random() < 0.3 else others)
+
+    @cached_property
+    def _days(self) -> tuple[list[str], list[str]]:
+        """The days of the periods that count, and of those beside them."""
+        selection = self.config.selection()
+        if selection is None:
+            return [], []
+        first, last = selection.weights[0][0], selection.weights[-1][0]
+        beside = replace(selection, weights=((first - 1, 1), (last + 1, 1)))
+        return days_of(selection), days_of(beside)
 
 
 def text_of(attribute: Attribute, code: int) -> str | None:
@@ -249,7 +275,7 @@ def text_of(attribute: Attribute, code: int) -> str | None:
     if not attribute.is_ordered:
         return attribute.level_texts[code][0]
     if attribute.calendar is not None:
-        return _moment_text(int(attribute.edges[code]), attribute.calendar)
+        return moment_text(int(attribute.edges[code]), attribute.calendar)
     low, high = attribute.edges[code], attribute.edges[code + 1]
     if attribute.kind == "integer":
         first, last = attribute.integer_bounds(code)
@@ -259,32 +285,13 @@ def text_of(attribute: Attribute, code: int) -> str | None:
     return next((text for text in texts if text not in attribute.missing), None)
 
 
-def _moment_text(number: int, calendar: Calendar) -> str:
-    """The beginning of a period as the source writes it."""
-    start = datetime(1, 1, 1) + timedelta(seconds=period_start(number, calendar.resolution))
-    if not calendar.format:
-        return start.isoformat() if calendar.resolution == "hour" else start.date().isoformat()
-    zone = ZoneInfo(calendar.time_zone)
-    words = {
-        "year": f"{start.year:04}",
-        "short year": f"{start.year % 100:02}",
-        "month name": MONTH_NAMES[start.month - 1],
-        "fraction": "0",
-        "zone": start.replace(tzinfo=zone).strftime("%z")[:5],
-    }
-    text = calendar.format
-    for directive, field in DIRECTIVES.items():
-        text = text.replace(directive, words.get(field) or f"{getattr(start, field, 0):02}")
-    return text
-
-
 def awkward_texts(attribute: Attribute, random: Random) -> list[str]:
     """Missing tokens, edges and what lies just beside them, levels written otherwise, and worse."""
     texts = [*AWKWARD, *attribute.missing]
     if attribute.calendar is not None:
         calendar, last = attribute.calendar, int(attribute.edges[-1])
         for number in (int(attribute.edges[0]), last, *map(int, random.sample(attribute.edges, 1))):
-            text = _moment_text(number, calendar)
+            text = moment_text(number, calendar)
             texts += [
                 text,
                 f"{text[:10]}T23:59:60+14:00",
@@ -292,8 +299,7 @@ def awkward_texts(attribute: Attribute, random: Random) -> list[str]:
                 f"{text}Z",
                 text.replace("-", "/"),
             ]
-        return [*texts, "0000-01-01", "0001-01-01", "9999-12-31T23:59:59-14:00", "2023-02-29",
-                "infinity", "24:00", "2024-02-29 12:00:00.5"]  # fmt: skip
+        return [*texts, *AWKWARD_DATES]
     if attribute.is_ordered:
         edges = random.sample(attribute.edges, min(4, len(attribute.edges)))
         for edge in (attribute.edges[0], attribute.edges[-1], *edges):

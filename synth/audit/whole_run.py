@@ -20,6 +20,7 @@ from synth.audit.canaries import (
 )
 from synth.audit.claim import claim_of, guess
 from synth.audit.findings import Finding
+from synth.audit.made_up_dates import codes_of_periods, days_of
 from synth.audit.made_up_sources import MadeUpSource, Record, text_of
 from synth.audit.tables import wanted_canaries
 from synth.config import Config, PersonUnit
@@ -108,6 +109,7 @@ def audit_whole_run(
                 directory=Path(directory),
                 fit=_nothing_known(config.universe),
                 plan_after=lambda _: plan,
+                selection=config.selection(),
             )
             noisy = measured.tables[table.number].noisy_counts[numbers].astype(np.int64)
             guesses += guess(claim, canaries, canaries.split(noisy, each), bits)
@@ -146,10 +148,11 @@ def countable_table(config: Config, plan: Sequence[TableEvent] | Schedule) -> Co
     for name, step in reversed(list(zip(event.table, event.coarsening, strict=True))):
         attribute = config.universe.attribute(name)
         group_of = attribute.groups(step)
+        may_count = codes_of_periods(attribute, config.selection())
         known = {
             group_of[code]: code
             for code in range(attribute.size)
-            if _is_writable(attribute, code, source)
+            if may_count[code] and _is_writable(attribute, code, source)
         }
         codes.append(tuple(known.values()))
         groups.append(tuple(known))
@@ -183,9 +186,11 @@ def _records(
             columns[attribute.name] = [texts[chosen[place]] for place in places]
         else:
             columns[attribute.name] = [text_of(attribute, 0) or "0"] * len(places)
-    unit = config.privacy.unit
+    unit, selection = config.privacy.unit, config.selection()
     if isinstance(unit, PersonUnit):
         columns[unit.column] = [f"canary {place}" for place in places]
+    if selection is not None and selection.column not in event.table:
+        columns[selection.column] = random.choices(days_of(selection), k=len(places))
     rows = [row for row in zip(*columns.values(), strict=True) for _ in range(canaries.records)]
     random.shuffle(rows)
     return rows

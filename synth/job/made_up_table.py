@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from synth.audit.made_up_dates import codes_of_periods, days_of
 from synth.audit.made_up_sources import text_of
 from synth.config import Config, PersonUnit
+from synth.config.series import PeriodSelection
 from synth.domain import Attribute, PublicTotal, Universe
 from synth.domain.totals import atoms_of, coarsen, code_groups, whole_atom_totals
 from synth.errors import SynthError
@@ -45,21 +47,29 @@ def write_made_up_table(
 
     Privacy: reads the configuration only.
     Ensures: every row counts in a possible cell, and every public total holds. Where persons are
-    protected, each has from 1 to as many records as are counted of one.
+    protected, each has from 1 to as many records as are counted of one. Where dates select
+    records, every row is dated in one of the periods that count; if the dates are a column of the
+    domain, as far as it holds these periods.
     Raises: SynthError if no row was found that the impossible rules allow; OSError.
     """
     universe = config.universe
     texts = [_texts(attribute) for attribute in universe.attributes]
     different = min(rows, MOST_DIFFERENT, max(10_000, MOST_CODES // len(texts)))
-    codes = _possible_rows(universe, max(1, different), generator)
+    selection = config.selection()
+    codes = _possible_rows(universe, max(1, different), generator, selection)
     times = _times(universe, config.public_totals, codes, rows, generator)
     unit = config.privacy.unit
     person = unit.column if isinstance(unit, PersonUnit) else None
     most_records = unit.max_records if isinstance(unit, PersonUnit) else 1
     words = [pa.array([text or "" for text in each], pa.string()) for each in texts]
     fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in universe.names]
-    if person is not None and person not in universe.names:
+    has_persons = person is not None and person not in universe.names
+    if person is not None and has_persons:
         fields.append((person, pa.int64()))
+    days: list[str] = []
+    if selection is not None and selection.column not in (*universe.names, person):
+        fields.append((selection.column, pa.string()))
+        days = days_of(selection)
     schema = pa.schema(fields)
     written, last_person = 0, 0
     with pq.ParquetWriter(path, schema) as file:
@@ -69,12 +79,14 @@ def write_made_up_table(
                 pa.DictionaryArray.from_arrays(pa.array(column[block]), word)
                 for column, word in zip(codes, words, strict=True)
             ]
-            if len(fields) > len(arrays):
+            if has_persons:
                 first = generator.random(count) < 2 / (most_records + 1)
                 first[::most_records] = True
                 persons = last_person + np.cumsum(first)
                 last_person = int(persons[-1])
                 arrays.append(pa.array(persons))
+            if days:
+                arrays.append(pa.array(days).take(generator.integers(len(days), size=count)))
             file.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
             written += count
     return written
@@ -85,9 +97,16 @@ def _texts(attribute: Attribute) -> list[str | None]:
     return [text_of(attribute, code) for code in range(attribute.size)]
 
 
-def _possible_rows(universe: Universe, count: int, generator: np.random.Generator) -> Codes:
+def _possible_rows(
+    universe: Universe,
+    count: int,
+    generator: np.random.Generator,
+    selection: PeriodSelection | None,
+) -> Codes:
     """So many rows of random classes, none of them in an impossible cell."""
-    drawn = [_Column(attribute, generator) for attribute in universe.attributes]
+    drawn = [
+        _Column(each, generator, codes_of_periods(each, selection)) for each in universe.attributes
+    ]
     classes = generator.choice(CLASSES, size=count, p=generator.dirichlet(np.ones(CLASSES)))
     codes = [column.draw(classes, generator) for column in drawn]
     places = {name: place for place, name in enumerate(universe.names)}
@@ -134,8 +153,10 @@ def _mask(attribute: Attribute, inside: Sequence[int]) -> NDArray[np.bool_]:
 class _Column:
     """How often each code of an attribute comes in each class."""
 
-    def __init__(self, attribute: Attribute, generator: np.random.Generator) -> None:
-        known = np.array([text is not None for text in _texts(attribute)])
+    def __init__(
+        self, attribute: Attribute, generator: np.random.Generator, allowed: NDArray[np.bool_]
+    ) -> None:
+        known = np.array([text is not None for text in _texts(attribute)]) & allowed
         shares = generator.exponential(size=(CLASSES, attribute.size)) * known
         if attribute.missing_code is not None and attribute.bin_count:
             shares[:, attribute.missing_code] *= MISSING_SHARE

@@ -22,6 +22,7 @@ import numpy as np
 
 from synth.bookkeeping import RunLock
 from synth.config import Config, Dialect, FileSource, Given, config_from_public, load_config
+from synth.config.schema.texts import PERIOD
 from synth.config.source_files import MADE_UP
 from synth.errors import OutputError
 from synth.job import pipeline
@@ -141,7 +142,12 @@ def rehearsed(config: Config, made_up: Path, place: Path) -> Config:
     release["intended_use"] = f"None: {WARNING}"
     release["license"] = "None, made-up rows"
     ledger["population"] = f"nobody (rehearsal of {ledger['population']})"[:MOST_TITLE].rstrip()
+    where = public["source"].get("where")
     public["source"] = {"kind": MADE_UP, "disposal": "delete"}
+    if where is not None:
+        public["source"]["where"] = where
+    if config.series is not None:
+        _rename_series(public)
     account = replace(ledger_of(config), path=place / "ledger.sqlite")
     marked = config_from_public(public)
     return replace(
@@ -151,6 +157,16 @@ def rehearsed(config: Config, made_up: Path, place: Path) -> Config:
         ledger=replace(account, population=ledger["population"]),
         output=replace(marked.output, directory=place / "outputs"),
     )
+
+
+def _rename_series(public: dict[str, Any]) -> None:
+    """Give the series a name of which that of the rehearsal is a period."""
+    series, release = public["series"], public["release"]
+    name = f"rehearsal-{series['name']}"
+    if len(name) > MOST_ID:
+        name = f"rehearsal-{PERIOD}"
+    series["name"] = name
+    release["id"] = name.replace(PERIOD, series["period"])
 
 
 @contextmanager

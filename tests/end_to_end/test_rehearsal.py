@@ -61,6 +61,31 @@ def test_every_document_says_so_and_the_mark_survives_verification(project):
         api.verify(found.path)
 
 
+SERIES = {
+    "where": {"source": {"where": {"column": "visited", "within": "period"}}},
+    "folder": {"source": {"path": "{period}/people.csv"}},
+    "again": {"rows": "all"},
+}
+
+
+@pytest.mark.parametrize("kind", SERIES)
+def test_a_period_of_a_series_is_rehearsed(project, kind):
+    """Rows are made up for its period; a long name makes place for what is said."""
+    rows = SERIES[kind].get("rows", "new")
+    path = project(
+        people=None,
+        release={"id": "small-{period}" + "-long" * (kind == "where") * 17},
+        source=SERIES[kind].get("source", {}),
+        series={"every": "month", "first": "2026-01", "rows": rows, "horizon": 2},
+    )
+    found = api.rehearse(path, period="2026-02")
+    manifest = json.loads((found.path / "manifest.json").read_bytes())
+    assert manifest["configuration"]["source"]["kind"] == "made-up"
+    assert api.verify(found.path).release_id.startswith("rehearsal-")
+    assert abs(len(api.Release(found.path).frame()) - found.rows) < 200
+    assert names(path.parent) == ["outputs", "small.yaml"]
+
+
 def test_a_rehearsal_neither_hinders_nor_changes_the_run_after_it(project):
     path = project()
     for _ in range(2):  # the second one takes the place of the first

@@ -46,10 +46,10 @@ def small_audits(monkeypatch):
 def run_audit(project, small_audits):  # noqa: ARG001
     """Audit a changed configuration."""
 
-    def run(**changes):
+    def run(period=None, **changes):
         if changes.get("privacy", {}).get("neighbours") == "replace-one":
             changes["public_totals"] = [{"where": {}, "total": 120, "source": "test"}]
-        config = load_config(project(**changes))
+        config = load_config(project(**changes), period=period)
         return audit_configuration(config, streams=keyed_streams(), randomness=keyed_bytes())
 
     return run

@@ -64,6 +64,31 @@ def test_no_neighbours_differ_by_more_than_is_charged(run_audit, kind, unit, nei
         assert 0 < table.largest_of_crowd <= table.charged_l1 * table.crowd
 
 
+SEEN = {
+    "name": "seen", "type": "date", "first": "2026-01-30", "last": "2026-02-04",
+    "resolution": "day", "missing": [""], "out_of_domain": "missing", "source": "test",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", RECORD_OR_PERSON)
+@pytest.mark.parametrize("domain", [None, [SEEN]], ids=["beside the domain", "in the domain"])
+def test_records_of_a_period_are_audited_among_those_of_others(run_audit, unit, domain):
+    """Made-up records have dates of the period, of others and none; the largest change is met."""
+    report = run_audit(
+        "2026-01",
+        release={"id": "small-{period}"},
+        source={"where": {"column": "seen", "within": "period"}},
+        series={"every": "month", "first": "2026-01", "rows": "new", "horizon": 2},
+        privacy={"unit": RECORD_OR_PERSON[unit]},
+        strategy="identity",
+        **({} if domain is None else {"domain": domain}),
+    )
+    assert not report.exceeded
+    assert report.faults == ()
+    for table in report.counting.tables:
+        assert table.largest_l1 == table.charged_l1
+
+
 def test_a_run_compares_hundreds_of_neighbours():
     pairs = list(counting._subsets())
     neighbours = [

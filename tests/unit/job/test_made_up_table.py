@@ -32,9 +32,9 @@ COST = {
 }
 
 
-def made_up(tmp_path, rows, **changes):
+def made_up(tmp_path, rows, period=None, **changes):
     """A made-up table, with its configuration, and what `inspect` says of it."""
-    config = load_config(merged(SMALL, changes))
+    config = load_config(merged(SMALL, changes), period=period)
     path = tmp_path / "made-up.parquet"
     written = write_made_up_table(path, config, rows=rows, generator=np.random.default_rng(7))
     marked = rehearsed(config, path, tmp_path)
@@ -99,3 +99,36 @@ def test_rules_that_leave_no_row_to_be_found_are_told_of(tmp_path, monkeypatch):
     monkeypatch.setattr("synth.job.made_up_table.ROUNDS", 0)
     with pytest.raises(SynthError, match="no made-up row"):
         made_up(tmp_path, 10, impossible=[{"sex": "Male"}])
+
+
+def of_february(**where):
+    return {
+        "release": {"id": "small-{period}"},
+        "source": {"where": {"column": "seen", "within": "period"} | where},
+        "series": {"every": "month", "first": "2026-01", "rows": "new", "horizon": 6},
+    }
+
+
+@pytest.mark.parametrize("unit", ["record", {"column": "person", "max_records": 3}])
+@pytest.mark.parametrize(
+    "where", [{}, {"format": "%d.%m.%y", "time_zone": "Asia/Tokyo"}, {"format": "%Y-%m-%dT%H:%M%z"}]
+)
+def test_every_row_is_dated_in_the_period(tmp_path, where, unit):
+    changes = of_february(**where) | {"privacy": {"unit": unit}, "ledger": {"epsilon_cap": 9}}
+    table, found = made_up(tmp_path, 1_000, "2026-02", **changes)
+    assert table.num_rows == found.records == 1_000
+    assert len(set(table["seen"].to_pylist())) == 28
+    assert (found.of_other_periods, found.undated) == (0, 0)
+
+
+def test_dates_of_the_domain_are_those_of_the_period(tmp_path):
+    """Where the domain holds none of the period, every row is elsewhere."""
+    seen = ARRIVALS | {"name": "seen", "first": "2025-12-01", "last": "2026-06-30"}
+    seen |= {"resolution": "day", "format": "%Y-%m-%d"}
+    domain = [*SMALL["domain"], seen]
+    table, found = made_up(tmp_path, 1_000, "2026-02", **of_february(), domain=domain)
+    assert {text[:7] for text in table["seen"].to_pylist()} == {"2026-02"}
+    assert found.records == 1_000
+    domain = [*SMALL["domain"], seen | {"first": "2025-01-01", "last": "2025-12-31"}]
+    table, found = made_up(tmp_path, 1_000, "2026-02", **of_february(), domain=domain)
+    assert (table.num_rows, found.records) == (1_000, 0)
