@@ -95,6 +95,13 @@ class Engine(Protocol):
         int32, neither of them null.
         """
 
+    def computed_once(self, value: ir.IntegerValue) -> ir.IntegerValue:
+        """The value, so that a filter on it does not compute it anew for each of its steps.
+
+        Some optimisers write the expression of a column in the place of the column, below every
+        step that led to it: what takes eight steps has no end then.
+        """
+
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression over the opened tables, in the order it asks for.
 

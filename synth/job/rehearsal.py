@@ -81,7 +81,7 @@ def rehearse(
     Raises: SynthError with the exit code of the contract.
     """
     log = log or StageLog()
-    config = load_config(config, period=period)
+    config = load_config(config, period=period, without_period="first")
     folder = release_folder(config)
     folder = folder.parent / f"{FOLDER_PREFIX}{folder.name}"
     if output is not None:

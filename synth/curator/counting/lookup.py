@@ -53,7 +53,9 @@ def encode_records(
     kept = {} if person is None else {"person": records.table[person].cast("string")}
     table = record_codes(engine, records, universe, kept, period=period)
     found = {each.name: table[f"code_{number}"] for number, each in enumerate(universe.attributes)}
-    beside = {name: table[name] for name in (*kept, *([] if period is None else ["period"]))}
+    beside = {name: table[name] for name in kept}
+    if period is not None:
+        beside["period"] = engine.computed_once(table["period"])
     return table.select(**encode_words(found, universe), **beside)
 
 

@@ -102,6 +102,10 @@ class DuckDBEngine:
         )
         return ibis.table({"key": kind, "code": "int32"}, name=name)
 
+    def computed_once(self, value: ir.IntegerValue) -> ir.IntegerValue:
+        """The value as it is: DuckDB computes a column once."""
+        return value
+
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, in batches, as they are made."""
         found = self.connection.sql(_statement(expression.op()))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 import ibis
+import ibis.expr.types as ir
 import numpy as np
 import psycopg
 import pyarrow as pa
@@ -90,6 +91,10 @@ class PostgresEngine:
         name, kind = f"synth_levels_{len(self._lookups)}", key_kind(codes)
         self._lookups.append(f"{name} AS NOT MATERIALIZED ({constant_rows(codes)})")
         return ibis.table({"key": kind, "code": "int32"}, name=name)
+
+    def computed_once(self, value: ir.IntegerValue) -> ir.IntegerValue:
+        """The value as it is: `_each_step_once` keeps all steps apart."""
+        return value
 
     def batches(self, expression: ibis.Table) -> Iterator[pa.RecordBatch]:
         """The rows of an expression, counted by the server, in its binary copy format.
