@@ -179,7 +179,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(STEPS, st.sampled_from(RULES))
 def test_two_ways_of_counting_agree_whatever_is_charged_and_voided(tmp_path_factory, steps, rule):
     path = tmp_path_factory.mktemp("ledger") / "ledger.sqlite"
