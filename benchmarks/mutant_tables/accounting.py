@@ -447,9 +447,14 @@ MUTANTS: tuple[Mutant, ...] = (
             "        if run.series.rule != asked.rule:\n",
         ),
         (
+            "another delta within a part of a series",
+            "(run.tables, run.factorization, run.charge) != (events, factorization, cost)",
+            "(run.tables, run.factorization) != (events, factorization)",
+        ),
+        (
             "another plan within a part of a series",
-            "            (run.tables, run.factorization) != (events, factorization)\n",
-            "            run.tables != events\n",
+            "(run.tables, run.factorization, run.charge) != (events, factorization, cost)",
+            "(run.tables, run.charge) != (events, cost)",
         ),
         by=("unit/bookkeeping/test_series.py",),
     ),

@@ -428,7 +428,8 @@ def _admitted(book: Book, path: Path, asked: ChargeRequest) -> RunRecord | None:
         check_division(division_of(charged), part, population)
         series = asked.get("series")
         if series is not None:
-            check_series(charged, series, tuple(asked["events"]), asked.get("factorization"))
+            events, factorization = tuple(asked["events"]), asked.get("factorization")
+            check_series(charged, series, events, factorization, cost)
         position = position_for(
             charged,
             population=population,

@@ -11,7 +11,7 @@ from synth.config import DisjointPart, SeriesPart
 from synth.config.guarantee import as_read
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
 from synth.measurements.receipt import LedgerPosition
-from synth.privacy import PrivacyEvent, Promise
+from synth.privacy import Budget, PrivacyEvent, Promise
 from synth.privacy.population import same_series
 
 
@@ -94,6 +94,7 @@ def check_series(
     asked: SeriesPart,
     events: tuple[PrivacyEvent, ...],
     factorization: Mapping[str, Any] | None,
+    cost: Budget,
 ) -> None:
     """Raise BudgetRefusedError unless `asked` is charged as the earlier releases of its series."""
     for run in charged:
@@ -102,7 +103,7 @@ def check_series(
         if not same_series(run.series, asked):
             what = "which records are in which period, or how charges come together"
         elif run.series.part == asked.part and (
-            (run.tables, run.factorization) != (events, factorization)
+            (run.tables, run.factorization, run.charge) != (events, factorization, cost)
         ):
             what = "what is measured, or the budget"
         else:

@@ -108,6 +108,35 @@ def test_the_first_charge_of_a_part_binds_all_later_ones(ledger):
     charge(ledger, "s-5", "2", part(1), factorization={**TREE, "arity": 3})
 
 
+def test_another_delta_of_the_same_tables_is_another_charge(ledger):
+    def reserve(release_id, delta):
+        ledger.reserve(
+            release_id=release_id,
+            configuration_hash="c0ffee",
+            population="people",
+            promise=Promise("add-remove", None, None),
+            cap=Budget(Fraction(9), Fraction(1, 10)),
+            events=[
+                TableEvent(
+                    ("age",),
+                    6,
+                    1,
+                    mechanism="discrete-gaussian",
+                    rho=Fraction(1, 8),
+                    sensitivity_l2_squared=1,
+                )
+            ],
+            delta=Fraction(delta),
+            series=part(0),
+        )
+
+    reserve("s-1", "1/1000")
+    reserve("s-2", "1/1000")
+    with pytest.raises(BudgetRefusedError, match="what is measured, or the budget"):
+        reserve("s-3", "1/2000")
+    assert ledger.position("people").spent.delta == Fraction(1, 1000)
+
+
 @pytest.mark.parametrize(
     "other", [part(1, "largest", 2), part(1, "sum", None), part(1, definition="other")]
 )
