@@ -33,6 +33,7 @@ from synth.config.series import PeriodSelection, Series, SeriesConfig, SeriesPar
 from synth.config.series_rules import (
     Surroundings,
     build_series,
+    counted_hash,
     charged_ledger,
     dated,
     selected_calendar,
@@ -121,6 +122,11 @@ class Config:
     def series_hash(self) -> str | None:
         """The hash of the series, the same for all its periods; None without a series."""
         return None if self.series is None else series_hash(self.public)
+
+    @property
+    def counted_hash(self) -> str | None:
+        """The hash of what decides the counts of a series, the same for all its periods."""
+        return None if self.series is None else counted_hash(self.public)
 
     @property
     def series_part(self) -> SeriesPart | None:

@@ -400,6 +400,30 @@ def series_hash(public: dict[str, Any]) -> str:
     return canonical_hash(of_series)
 
 
+_SAID_OF_COLUMNS = ("title", "description", "labels", "source")
+
+
+def counted_hash(public: dict[str, Any]) -> str:
+    """The hash of what decides the counts of a series that are added up over periods.
+
+    Ensures: it is the same for all periods, and covers the cells, the unit, the budget, the column
+    that tells the period, the first period and the horizon; words about columns may change.
+    """
+    series, privacy = public["series"], public["privacy"]
+    columns = [
+        {key: value for key, value in column.items() if key not in _SAID_OF_COLUMNS}
+        for column in public["domain"]
+    ]
+    return canonical_hash(
+        {
+            "domain": columns,
+            "privacy": {key: privacy[key] for key in ("epsilon", "delta", "neighbours", "unit")},
+            "where": public["source"].get("where"),
+            "series": {key: series[key] for key in ("name", "every", "first", "rows", "horizon")},
+        }
+    )
+
+
 def selected_calendar(series: Series, source: dict[str, Any]) -> tuple[str, Calendar] | None:
     """The column that tells the period of a record, and how it is read; None without one."""
     where = source.get("where")

@@ -87,7 +87,7 @@ def measure(
         tables = () if isinstance(plan, Look) else _tables_of(plan)
         margins_of(tables, config.universe)  # before anything is opened
         filled = needs_filled_cells(config, tables)
-        counted = _counted(config, source, files, spill, selection, filled=filled)
+        counted = count_once(config, source, files, spill, selection, filled=filled)
         if not isinstance(plan, Look):
             return measure_counted(config, plan, counted, stream, fit)
         if plan_after is None:
@@ -137,7 +137,7 @@ Counted = Sensitive[FilledCells] | Sensitive[NDArray[np.int64]]
 """The records by cell: of filled cells only, or of the whole universe."""
 
 
-def _counted(
+def count_once(
     config: Config,
     source: SourceConfig,
     files: Sequence[Path],
@@ -169,11 +169,11 @@ def measure_counted(
 ) -> Measurements:
     """Measure what is planned: at once, or in rounds.
 
-    Privacy: see `measure_in_rounds` and `_measure_at_once`.
+    Privacy: see `measure_in_rounds` and `measure_at_once`.
     Ensures: without `told`, progress does not say which of how many tables is under way.
     """
     if not isinstance(plan, Schedule):
-        return _measure_at_once(config, plan, counted, stream, told=told)
+        return measure_at_once(config, plan, counted, stream, told=told)
     if fit is None:
         raise BugError("tables cannot be chosen without a way to fit those before")
     return measure_in_rounds(config, plan, counted, stream, fit, told=told)
@@ -217,19 +217,20 @@ def measure_after_look(
     return replace(measured, look=seen)
 
 
-def _measure_at_once(
+def measure_at_once(
     config: Config,
     events: Sequence[TableEvent],
     counted: Counted,
     stream: NoiseStream,
     *,
     told: bool,
+    first: int = 0,
 ) -> Measurements:
     """Measure sums of the counts, and list the heavy cells where that is planned.
 
     Privacy: that of `privacy.total_budget(events)`; every table costs its event
     (`boundary.measure_table`, `boundary.measure_list`).
-    Ensures: table `number` has the noise of that number of the stream.
+    Ensures: table `number` has the noise of the number `first` + `number` of the stream.
     """
     universe, margins = config.universe, margins_of(events, config.universe)
     held = counted.consume()
@@ -245,13 +246,13 @@ def _measure_at_once(
     for number, sensitive_table in sums:
         with under_way():
             tables[number] = measure_table(
-                sensitive_table, events[number], number=number, stream=stream
+                sensitive_table, events[number], number=first + number, stream=stream
             )
     for number, event in enumerate(events):
         if cells is not None and event.threshold is not None:
             with under_way():
                 tables[number] = measure_list(
-                    Sensitive(cells), event, universe, number=number, stream=stream
+                    Sensitive(cells), event, universe, number=first + number, stream=stream
                 )
     in_order = tuple(tables[number] for number in range(len(events)))
     return Measurements(config.release.id, config.hash, in_order)

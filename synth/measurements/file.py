@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.errors import OutputError
+from synth.measurements.continual import Continual, MeasuredNode, plan_from_plain
 from synth.measurements.durable import create_durably
-from synth.measurements.measurements import MeasuredLook, MeasuredTable, Measurements
+from synth.measurements.measured import MeasuredLook, MeasuredTable
+from synth.measurements.measurements import Measurements
 from synth.measurements.sparse_table import (
     check_listed_counts,
     code_arrays,
@@ -36,9 +38,13 @@ NARROW_ABOVE_CELLS = 1 << 24
 FORMAT_VERSION = 2
 LOOK_VERSION = 3
 """That of a file with a look in its metadata; without one it is as it was before there were."""
+CONTINUAL_VERSION = 4
+"""That of a file of nodes, of which the tables of the release are put together."""
 METADATA_KEY = b"synth"
 ROWS_PER_GROUP = 1 << 20
 MOST_TABLES = 1 << 15
+MOST_STORED = 1 << 22
+"""Tables of all nodes together."""
 MOST_METADATA_BYTES = 1 << 26
 """No longer metadata are read: more than the tables of the longest list need."""
 MOST_DIGITS = 4000
@@ -85,6 +91,8 @@ def write_measurements(path: Path, measurements: Measurements) -> None:
     three to four bits at epsilon 1, the other columns next to nothing. A table
     with a threshold has one row per listed cell; `cell` is its place in the list, and a column
     `code:...` per attribute, null for other tables, says which cell of the universe it is.
+    Of a series that is added up, every table of every node so far is written, those of one node
+    after those of the one before; `table` counts them through, and is int32.
     Raises: FileExistsError if measurements exist already; OSError when writing fails.
     """
     create_durably(path, lambda stream: write_tables(stream, measurements))
@@ -97,29 +105,38 @@ def write_tables(stream: BinaryIO, measurements: Measurements) -> None:
         stream,
         schema,
         compression="zstd",
-        use_dictionary=code_columns(measurements.table_events),
+        use_dictionary=code_columns(_events(measurements)),
         column_encoding={
             "table": "DELTA_BINARY_PACKED",
             "cell": "DELTA_BINARY_PACKED",
             "noisy_count": "DELTA_BINARY_PACKED",
         },
     ) as writer:
-        for number, table in enumerate(measurements.tables):
+        events = _events(measurements)
+        for number, table in enumerate(measurements.stored):
             for start in range(0, len(table.noisy_counts), ROWS_PER_GROUP):
                 writer.write_batch(
-                    _block(measurements, schema, number, start), row_group_size=ROWS_PER_GROUP
+                    _block(table, events, schema, number, start), row_group_size=ROWS_PER_GROUP
                 )
+
+
+def _events(measurements: Measurements) -> tuple[TableEvent, ...]:
+    return tuple(table.event for table in measurements.stored)
 
 
 def _schema(measurements: Measurements) -> pa.Schema:
     version = FORMAT_VERSION if measurements.look is None else LOOK_VERSION
+    if measurements.continual is not None:
+        version = CONTINUAL_VERSION
     metadata = {"format_version": version} | measurements.head("tables")
     return pa.schema(
         [
-            pa.field("table", pa.int16(), nullable=False),
+            pa.field(
+                "table", pa.int16() if version < CONTINUAL_VERSION else pa.int32(), nullable=False
+            ),
             pa.field("cell", pa.int64(), nullable=False),
             pa.field("noisy_count", _stored_type(measurements), nullable=False),
-            *code_fields(measurements.table_events),
+            *code_fields(_events(measurements)),
         ],
         metadata={METADATA_KEY: json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode()},
     )
@@ -127,18 +144,17 @@ def _schema(measurements: Measurements) -> pa.Schema:
 
 def _stored_type(measurements: Measurements) -> pa.DataType:
     """The narrower of two types that holds every noisy count."""
-    narrow = all(fits_int32(table.noisy_counts) for table in measurements.tables)
+    narrow = all(fits_int32(table.noisy_counts) for table in measurements.stored)
     return pa.int32() if narrow else pa.int64()
 
 
 def _block(
-    measurements: Measurements, schema: pa.Schema, number: int, start: int
+    table: MeasuredTable, events: Sequence[TableEvent], schema: pa.Schema, number: int, start: int
 ) -> pa.RecordBatch:
-    table, events = measurements.tables[number], [each.event for each in measurements.tables]
     counts = table.noisy_counts[start : start + ROWS_PER_GROUP]
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(np.full(len(counts), number, dtype=np.int16)),
+            pa.array(np.full(len(counts), number)).cast(schema.field("table").type),
             pa.array(np.arange(start, start + len(counts), dtype=np.int64)),
             pa.array(counts).cast(schema.field("noisy_count").type),
             *code_arrays(events, table, start, start + len(counts)),
@@ -157,10 +173,17 @@ def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements
     try:
         with pq.ParquetFile(path) as file:
             head = _read_head(file.schema_arrow)
-            events = [TableEvent.from_plain(plain) for plain in head["tables"]]
+            charged = [TableEvent.from_plain(plain) for plain in head["tables"]]
             selections = tuple(map(SelectionEvent.from_plain, head["selections"]))
             look = _read_look(head["look"]) if "look" in head else None
-            _check_events(events, universe)
+            _check_events(charged, universe)
+            added, events = None, charged
+            if "continual" in head:
+                added, index = plan_from_plain(head["continual"], tuple(charged))
+                places = added.places(index)
+                if len(places) * len(charged) > MOST_STORED:
+                    raise ValueError("holds more tables than are read")
+                events = [*added.node_events] * len(places)
             _check_code_columns(events, file.schema_arrow)
             rows = row_counts(events, head["listed"])
             expected_rows = sum(rows)
@@ -181,9 +204,15 @@ def read_measurements(path: Path | BinaryIO, universe: Universe) -> Measurements
         start += len(noisy)
     if is_wide and all(map(fits_int32, counts)):
         raise ValueError("has noisy counts in a wider type than they need")
-    return Measurements(
-        head["release_id"], head["configuration_hash"], tuple(tables), selections, look
+    release_id, answered = head["release_id"], head["configuration_hash"]
+    if added is None:
+        return Measurements(release_id, answered, tuple(tables), selections, look)
+    each = len(charged)
+    nodes = tuple(
+        MeasuredNode(at, node, tuple(tables[number * each : (number + 1) * each]))
+        for number, (at, node) in enumerate(places)
     )
+    return Measurements.of_nodes(release_id, answered, Continual(added, index, nodes))
 
 
 def keep_look(path: Path, measurements: Measurements) -> None:
@@ -279,12 +308,17 @@ def _places(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _read_head(schema: pa.Schema) -> dict[str, Any]:
     found = [(field.name, str(field.type)) for field in schema][:3]
-    fixed = [("table", "int16"), ("cell", "int64")]
+    head = {"selections": [], "listed": []} | _read_object((schema.metadata or {})[METADATA_KEY])
+    fixed = [("table", "int32" if "continual" in head else "int16"), ("cell", "int64")]
     if found not in ([*fixed, ("noisy_count", kind)] for kind in ("int32", "int64")):
         raise ValueError("does not have the columns table, cell, noisy_count")
-    head = {"selections": [], "listed": []} | _read_object((schema.metadata or {})[METADATA_KEY])
-    if head["format_version"] != (LOOK_VERSION if "look" in head else FORMAT_VERSION):
-        raise ValueError(f"has a format version other than {FORMAT_VERSION}, or with a look 3")
+    version = LOOK_VERSION if "look" in head else FORMAT_VERSION
+    if "continual" in head:
+        version = CONTINUAL_VERSION
+        if "look" in head or head["selections"] or head["listed"]:
+            raise ValueError("adds up tables that were chosen or listed")
+    if head["format_version"] != version:
+        raise ValueError(f"has a format version other than {version}, that of what it holds")
     if not isinstance(head["release_id"], str) or not isinstance(head["configuration_hash"], str):
         raise ValueError("has no release id or configuration hash")
     if type(head["tables"]) is not list or type(head["selections"]) is not list:

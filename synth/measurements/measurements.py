@@ -10,50 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.privacy import LookEvent, PrivacyEvent, SelectionEvent, TableEvent
+from synth.measurements.continual import Continual
+from synth.measurements.measured import MeasuredLook, MeasuredTable
+from synth.privacy import PrivacyEvent, SelectionEvent, TableEvent
 from synth.strict_json import canonical_json
 
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredTable:
-    """One noisy table over some attributes of the universe.
-
-    Shapes and units: `noisy_counts` is int64 (in tables of more than 2^24 cells any signed type
-    that holds them), one value per cell of the table, flat in C order
-    over `event.table` (attributes in universe order); true count plus exact integer noise, in
-    records. `variance` is that of the noise, in records squared.
-
-    A table with `event.threshold` lists some cells only. `codes` is int64 with one row per listed
-    cell and one column per attribute of `event.table`, rows in ascending (lexicographic, C) order,
-    each once; `noisy_counts` has one value per row, each at least the threshold. Of every cell
-    that is not listed, and that no impossible rule covers, it is known that its noisy count was
-    below the threshold or, with `partition-selection`, that this holds or the cell is empty.
-    Impossible cells are never listed. Without a threshold `codes` is None.
-    """
-
-    event: TableEvent
-    noisy_counts: NDArray[np.int64]
-    variance: float
-    codes: NDArray[np.int64] | None = None
-
-
-@dataclass(frozen=True)
-class MeasuredLook:
-    """The noisy profile that was taken before the tables were planned.
-
-    Shapes and units: `noisy_counts` has one whole number per class of `event`: true number of
-    records plus exact integer noise. `variance` is that of the noise, in records squared.
-    """
-
-    event: LookEvent
-    noisy_counts: tuple[int, ...]
-    variance: float
-
-    def to_plain(self) -> dict[str, Any]:
-        """The event and its noisy counts, in JSON values."""
-        return self.event.to_plain() | {"noisy_counts": list(self.noisy_counts)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +29,23 @@ class Measurements:
     """The private choices by which tables were found, in the order in which they were made."""
     look: MeasuredLook | None = None
     """What was seen before the tables were planned, if the plan follows from a look."""
+    continual: Continual | None = None
+    """Of a series whose counts are added up over periods: what was measured, of which `tables` are
+    sums; see `of_nodes`."""
+
+    @staticmethod
+    def of_nodes(release_id: str, configuration_hash: str, continual: Continual) -> Measurements:
+        """Those of a cumulative release: its tables are put together from all nodes so far."""
+        return Measurements(
+            release_id, configuration_hash, continual.cumulative_tables(), continual=continual
+        )
+
+    @property
+    def stored(self) -> tuple[MeasuredTable, ...]:
+        """What was measured and is written to the file, in its order: of all nodes, if any."""
+        if self.continual is None:
+            return self.tables
+        return tuple(table for node in self.continual.nodes for table in node.tables)
 
     @cached_property
     def content_hash(self) -> str:
@@ -76,7 +55,7 @@ class Measurements:
         """
         head = canonical_json(self.head("events"), ascii_only=True)
         digest = hashlib.sha256(head.encode())
-        for table in self.tables:
+        for table in self.stored:
             _update(digest, table.noisy_counts)
             if table.codes is not None:
                 _update(digest, table.codes)
@@ -84,7 +63,7 @@ class Measurements:
 
     @property
     def table_events(self) -> tuple[TableEvent, ...]:
-        """What was measured of tables, in their order."""
+        """The noise of the tables, in their order."""
         return tuple(table.event for table in self.tables)
 
     @property
@@ -96,20 +75,26 @@ class Measurements:
 
     @property
     def events(self) -> tuple[PrivacyEvent, ...]:
-        """What was measured: the tables, then the selections, then the look.
+        """What was paid for: the tables, then the selections, then the look.
 
         With a look more is paid for than they cost: the whole of what was reserved for after it.
+        Of a series that is added up, what its tables are charged for the whole horizon.
         """
+        if self.continual is not None:
+            return self.continual.charged
         looks = () if self.look is None else (self.look.event,)
         return (*self.table_events, *self.selections, *looks)
 
     def head(self, tables: str) -> dict[str, Any]:
-        """All but the counts of tables, in JSON values; their events are under that key."""
+        """All but the counts of tables, in JSON values; what they are charged is under that key."""
+        charged = self.table_events if self.continual is None else self.continual.charged
         head: dict[str, Any] = {
             "release_id": self.release_id,
             "configuration_hash": self.configuration_hash,
-            tables: [event.to_plain() for event in self.table_events],
+            tables: [event.to_plain() for event in charged],
         }
+        if self.continual is not None:
+            head["continual"] = self.continual.to_plain()
         if self.selections:
             head["selections"] = [event.to_plain() for event in self.selections]
         if self.look is not None:

@@ -71,12 +71,15 @@ def look_of(problem: Problem) -> Look | None:
     There is one under `auto` where the number of records is not declared and the universe may be
     thin: where it has more than 20 cells for every record that is expected, or, if nothing is
     expected, for every one of the fewest that are considered. There a wrong guess costs most, and
-    what pays depends on how records gather. In smaller universes a guess does little harm.
+    what pays depends on how records gather. In smaller universes a guess does little harm. There
+    is none for tables that are added up over periods: they are planned before the first period.
 
     Privacy: a function of the public problem. The epsilon of the look and that which is left add
     up to exactly the epsilon of the problem; all of delta is left.
     """
     if problem.strategy != "auto" or problem.total is not None or problem.seen is not None:
+        return None
+    if problem.horizon is not None:
         return None
     fewest = problem.workload.expected_records or min(CONSIDERED_RECORDS)
     if problem.universe.size <= THIN * fewest:

@@ -45,6 +45,8 @@ class Problem:
     total: int | None
     seen: Seen | None = None
     """What a look told; None where it is planned without."""
+    horizon: int | None = None
+    """For how many periods the same tables are measured and added up; None where they are not."""
 
     @property
     def records(self) -> int:
@@ -105,8 +107,14 @@ class Problem:
 def problem_of(config: Config) -> Problem:
     """The part of a configuration that a plan depends on."""
     total = next((entry.total for entry in config.public_totals if not entry.where.codes), None)
+    series = config.series
     return Problem(
-        config.universe.attributes, config.privacy, config.workload, config.strategy, total
+        config.universe.attributes,
+        config.privacy,
+        config.workload,
+        config.strategy,
+        total,
+        horizon=series.horizon if series is not None and series.is_continual else None,
     )
 
 

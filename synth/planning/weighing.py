@@ -25,12 +25,13 @@ from synth.planning.look import (
     problem_to_plan,
     suitable,
 )
-from synth.planning.problem import Problem, Seen
+from synth.planning.problem import Problem, Seen, problem_of
 from synth.planning.rounds import Schedule
 from synth.planning.spending import Spending, columns_are_known, with_total
 from synth.planning.strategies import ways_to_spend
 from synth.planning.wide import is_wide
 from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
+from synth.privacy.continual import factorization_of
 
 HARMLESS, HARMLESS_THIN = 0.5, 1.0
 """The part of the resampling error below which it hardly matters how small an error is, and that
@@ -90,8 +91,24 @@ def choose(problem: Problem) -> Choice:
 
 @lru_cache(maxsize=64)
 def _ways(problem: Problem) -> list[Spending]:
-    """All that is weighed; after a look, what suits it."""
-    return suitable(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
+    """All that is weighed; after a look, what suits it; what can be added up over periods."""
+    ways = suitable(problem, [with_total(problem, way) for way in ways_to_spend(problem)])
+    if problem.horizon is None:
+        return ways
+    return [way for way in ways if way.schedule is None and all(map(is_whole, way.events))]
+
+
+def is_whole(event: TableEvent) -> bool:
+    """Whether every cell of a table is measured, so that it can be added up over periods."""
+    return event.threshold is None
+
+
+def added_up(problem: Problem, events: tuple[TableEvent, ...]) -> tuple[TableEvent, ...]:
+    """The tables as a release has them: at the end of the horizon where they are added up."""
+    if problem.horizon is None:
+        return events
+    factorization = factorization_of(events, problem.horizon)
+    return tuple(factorization.cumulative_event(each, problem.horizon) for each in events)
 
 
 def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
@@ -145,7 +162,7 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     errors, scores = [], []
     means = GroupMeans(questions)
     for way in ways:
-        after = errors_after_fit(problem, way.events, questions, way.schedule)
+        after = errors_after_fit(problem, added_up(problem, way.events), questions, way.schedule)
         found = {records: means.of(after.at(records)) for records in numbers}
         errors.append(found[problem.records])
         scores.append(
@@ -263,10 +280,15 @@ def plan_schedule(config: Config, noisy_counts: Sequence[int] | None = None) -> 
 
 def planned_way(config: Config, noisy_counts: Sequence[int] | None = None) -> Spending:
     """The way in which the budget is spent; see `plan_events`."""
-    way = choose(problem_to_plan(config, noisy_counts)).chosen.spending
+    problem = problem_to_plan(config, noisy_counts)
+    if not _ways(problem):
+        raise ConfigError(config.name, [_nothing_to_add_up()])
+    way = choose(problem).chosen.spending
     if noisy_counts is not None and not all(map(is_drawable, way.events)):
         return planned_way(config)
     require_drawable(config, way.first)
+    if (horizon := problem_of(config).horizon) is not None:
+        require_drawable(config, map(factorization_of(way.first, horizon).node_event, way.first))
     if way.schedule is not None:
         require_drawable(config, (each.table for each in way.schedule.rounds))
     if len({(event.table, event.coarsening) for event in way.events}) < len(way.events):
@@ -320,6 +342,17 @@ def require_drawable(config: Config, events: Iterable[TableEvent | OpenTableEven
             noise_law(event)
         except ValueError as error:
             raise ConfigError(config.name, [_problem(config, event, str(error))]) from None
+
+
+def _nothing_to_add_up() -> ConfigProblem:
+    return ConfigProblem(
+        None,
+        "strategy",
+        "tables whose heavy cells alone would be listed",
+        "tables with every cell of them, because their counts are added up over periods",
+        "the list of one period says nothing of a cell that another period lists",
+        "name smaller tables in `strategy`, or write strategy: auto",
+    )
 
 
 def _problem(config: Config, event: TableEvent | OpenTableEvent, limit: str) -> ConfigProblem:
