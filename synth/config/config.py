@@ -33,8 +33,8 @@ from synth.config.series import PeriodSelection, Series, SeriesConfig, SeriesPar
 from synth.config.series_rules import (
     Surroundings,
     build_series,
-    counted_hash,
     charged_ledger,
+    counted_hash,
     dated,
     selected_calendar,
     series_hash,

@@ -1,4 +1,4 @@
-"""The curator's part in counting that goes on: some sums of periods, each counted and noised once."""
+"""The part of the curator in counting that goes on: each sum of periods counted and noised once."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ from synth.estimate.maximum_entropy import quick_guess
 from synth.job.account import ledger_of, mark_published, remove_spilled, state_of
 from synth.job.afterwards import after_publication
 from synth.job.authorisation import require_authorised, require_signed_as_asked, signing_key
+from synth.job.continual import is_added_up, measured_before, plan_of_series, with_nodes
 from synth.job.log import Log, StageLog
 from synth.job.measuring_process import measure_in_own_process
 from synth.job.preconditions import (
@@ -47,6 +48,7 @@ from synth.job.preconditions import (
     require_same_configuration,
 )
 from synth.measurements import (
+    ContinualPlan,
     MeasuredLook,
     Measurements,
     keep_look,
@@ -164,6 +166,8 @@ def _require_room(config: Config, log: Log) -> None:
     One line, from public numbers alone, if something is asked for that noise will drown.
     """
     state_of(config)  # a ledger that cannot be read stops the run here
+    if is_added_up(config):
+        measured_before(config, published=True)
     folder, planned = release_folder(config), forecast(config)
     require_disk(planned.costs, folder.parent, "the output directory")
     with translate_write_errors("the output directory"):
@@ -186,15 +190,20 @@ class _Planned:
     look: Look | None
     events: tuple[PrivacyEvent, ...]
     """All that is charged."""
+    added: ContinualPlan | None = None
+    """Of a series whose counts are added up: what its tables are charged, and its nodes."""
 
     @classmethod
     def of(cls, config: Config) -> _Planned:
-        schedule, tables = plan_schedule(config), plan_events(config)
         if config.source is None:
             raise BugError("a configuration without a source cannot be measured")
-        directory = run_directory(config)
+        directory, ledger = run_directory(config), ledger_of(config)
+        if is_added_up(config):
+            added = plan_of_series(config)
+            tables = added.charged
+            return cls(config, config.source, ledger, directory, tables, None, None, tables, added)
+        schedule, tables = plan_schedule(config), plan_events(config)
         look, events = plan_look(config), charged_events(config)
-        ledger = ledger_of(config)
         return cls(config, config.source, ledger, directory, tables, schedule, look, events)
 
     @property
@@ -219,6 +228,7 @@ class _Planned:
             delta=self.config.privacy.delta,
             disjoint_part=self.charged.disjoint_part,
             series=self.config.series_part,
+            factorization=None if self.added is None else self.added.factorization.to_plain(),
         )
 
     @property
@@ -232,8 +242,10 @@ class _Planned:
         if self.look is not None:
             return "a look, and the tables planned after it"
         every_cell = [event.cells for event in self.tables if event.threshold is None]
+        if self.added is not None:
+            every_cell *= len(self.added.nodes_at(self.config.period_index or 1))
         words = f"{sum(every_cell):,} noisy counts"
-        if len(every_cell) < len(self.tables):
+        if any(event.threshold is not None for event in self.tables):
             words += ", and a list of the heavy cells"
         if self.schedule is not None and self.schedule.rounds:
             words += f", and {len(self.schedule.rounds)} tables chosen with noise"
@@ -325,6 +337,8 @@ def _measured(
 
     Ensures: a look is durable before anything is planned by it, and never taken twice.
     """
+    if planned.added is not None:
+        return _measured_nodes(planned, planned.added, files, stream, log)
     config, look_file = planned.config, planned.directory / LOOK
     asked = None if planned.look is None else planned.look.event
     seen = kept_look(look_file, planned.release_id, config.hash, asked)
@@ -356,6 +370,39 @@ def _measured(
         )
         curator.require_unchanged(planned.source, planned.directory)
     return measurements
+
+
+def _measured_nodes(
+    planned: _Planned,
+    added: ContinualPlan,
+    files: Sequence[Path],
+    stream: NoiseStream | None,
+    log: Log,
+) -> Measurements:
+    """The noisy nodes of the period, behind those of all periods before. Requires: the charge.
+
+    Ensures: what was measured before is read, never measured again.
+    """
+    config, index = planned.config, planned.config.period_index or 1
+    before = measured_before(config)
+    selections = [config.selection(node.weights) for node in added.nodes_at(index)]
+    with (
+        stays_reserved(planned.directory),
+        log.doing("measuring"),
+        while_raw_data_are_open([len(planned.tables), *(each.cells for each in planned.tables)]),
+    ):
+        measured = curator.measure_nodes(
+            config,
+            planned.source,
+            [each for each in selections if each is not None],
+            added.node_events,
+            files=files,
+            stream=stream or NoiseStream.from_operating_system(),
+            directory=planned.directory,
+        )
+        curator.require_unchanged(planned.source, planned.directory)
+    nodes = with_nodes(before, added, index, measured)
+    return Measurements.of_nodes(planned.release_id, config.hash, nodes)
 
 
 def publish(
