@@ -23,6 +23,7 @@ from synth.planning.weighing import planned_way, possible_plans
 from synth.privacy import SelectionEvent, TableEvent, total_budget
 from synth.release.contents import MANIFEST, MEASUREMENTS
 from synth.release.manifest.guarantee import promised_budget
+from synth.release.verification.continual_check import continual_findings
 from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.parquet_layout import rewriting_findings
@@ -66,13 +67,16 @@ def read_measured(
         return None
     try:
         with folder.open(MEASUREMENTS) as file:
-            require_readable(file, _limits(possible, folder.sizes[MEASUREMENTS]))
+            most = _most_nodes(config)
+            require_readable(file, _limits(possible, folder.sizes[MEASUREMENTS], most))
             measurements = read_measurements(file, config.universe)
         if measurements.release_id != config.release.id:
             raise ValueError("belongs to another release")
         if measurements.configuration_hash != config.hash:
             raise ValueError("answers to another configuration than the manifest holds")
         if found := list(look_findings(look, measurements.look)):
+            raise ValueError("; ".join(found))
+        if found := list(continual_findings(config, measurements)):
             raise ValueError("; ".join(found))
         way = possible[0]
         if measurements.look is not None:
@@ -81,7 +85,9 @@ def read_measured(
         found = list(fits(other_arithmetic=False))
         if is_near := bool(found) and other_arithmetic:
             found = list(fits(other_arithmetic=True))
-        if found:
+        if found and is_bound(measurements):
+            findings.notes.append(f"{MEASUREMENTS}: the tables are those of the first period")
+        elif found:
             raise ValueError("; ".join(found))
         promised = promised_budget(config, measurements)
         spent = total_budget(measurements.events, delta=config.privacy.delta)
@@ -126,12 +132,28 @@ def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
     ).memory_bytes
 
 
-def _limits(possible: Sequence[Spending], size_bytes: int) -> Limits:
+def is_bound(measurements: Measurements) -> bool:
+    """Whether the plan was made for an earlier period, maybe by another version of synth.
+
+    What its tables cost is checked, and that they are tables of the configuration.
+    """
+    return measurements.continual is not None and measurements.continual.index > 1
+
+
+def _most_nodes(config: Config) -> int:
+    """How many nodes there can be: no factorization has more than two for every period."""
+    series = config.series
+    if series is None or not series.is_continual:
+        return 1
+    return 2 * (config.period_index or 1)
+
+
+def _limits(possible: Sequence[Spending], size_bytes: int, most_nodes: int) -> Limits:
     """What a file with the tables of the configuration can hold; after a look, with any of them."""
     limits = [_limits_of(way, size_bytes) for way in possible]
     return Limits(
-        min(each.least_rows for each in limits),
-        max(each.most_rows for each in limits),
+        min(each.least_rows for each in limits) if most_nodes == 1 else 1,
+        min(max(each.most_rows for each in limits) * most_nodes, MAX_CELLS),
         ROWS_PER_GROUP,
         max(each.most_columns for each in limits),
     )
@@ -178,7 +200,8 @@ def plan_findings(
     candidates is known; only which of them was chosen is not.
     """
     planned, schedule = way.first, way.schedule
-    events = measurements.table_events
+    added = measurements.continual
+    events = measurements.table_events if added is None else added.charged
     first, later = events[: len(planned)], events[len(planned) :]
     same = first == planned
     if not same and not (other_arithmetic and _alike(first, planned)):
