@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from synth.domain import Conjunction, Margin, Universe
 from synth.measurements.combined_noise import CombinedNoise, summed_noise
-from synth.measurements.measurements import MeasuredTable, Measurements
+from synth.measurements.measured import MeasuredTable
+from synth.measurements.measurements import Measurements
 from synth.privacy import TableEvent
 
 WEIGHTS = 256

@@ -183,12 +183,14 @@ def noted_noise(
     exact = measuring.tabulate
     noted = Noted(look=look) if noted is None else noted
 
-    def tabulate(config: Config, source: Any, files: Sequence[Path], scratch: Path) -> Any:
+    def tabulate(
+        config: Config, source: Any, files: Sequence[Path], scratch: Path, **of: Any
+    ) -> Any:
         if counted_anew:
-            return exact(config, source, files, scratch)
-        key = (config.universe, config.privacy.unit), files[0].read_bytes()
+            return exact(config, source, files, scratch, **of)
+        key = (config.universe, config.privacy.unit, *of.values()), files[0].read_bytes()
         if key not in _counted:
-            _counted[key] = exact(config, source, files, scratch).consume()
+            _counted[key] = exact(config, source, files, scratch, **of).consume()
         return Sensitive(_counted[key].copy())
 
     with pytest.MonkeyPatch.context() as patch:

@@ -278,10 +278,10 @@ def test_libraries_log_to_no_file_while_raw_data_are_open(project, tmp_path, mon
     """Handlers with a file of their own are not reached by closing the output streams."""
     exact, written = measuring.tabulate, tmp_path / "library.log"
 
-    def talkative(*arguments):
+    def talkative(*arguments, **named):
         logging.getLogger("made.up.library").critical("cannot cast CANARY7391")
         warnings.warn("strange value CANARY7391", RuntimeWarning, stacklevel=1)
-        return exact(*arguments)
+        return exact(*arguments, **named)
 
     shown = []
     monkeypatch.setattr(measuring, "tabulate", talkative)
