@@ -226,15 +226,24 @@ def _parts(series: Series, index: int) -> int:
 
 
 def cumulative_noise(
-    events: Sequence[TableEvent], factorization: Factorization | None, index: int
+    events: Sequence[TableEvent],
+    factorization: Factorization | None,
+    index: int,
+    *,
+    finished_cycles: int = 0,
 ) -> float:
     """The standard deviation of the counts of a period over that of one release.
+
+    The period is one of its horizon, after others that ended.
 
     Where tables differ in it, which very little noise alone brings about, the root mean square.
     """
     if factorization is None:
         return 1.0
-    return _noise(events, lambda event: factorization.cumulative_event(event, index))
+    return _noise(
+        events,
+        lambda event: factorization.cumulative_event(event, index, finished_cycles=finished_cycles),
+    )
 
 
 def _noise(events: Sequence[TableEvent], changed: Callable[[TableEvent], TableEvent]) -> float:

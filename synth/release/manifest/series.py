@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-from synth.config import Config, Series
+from synth.config import Config
 from synth.config.series import Rows, Rule
 from synth.errors import BugError
-from synth.measurements import Measurements
+from synth.measurements import Continual, Measurements
 from synth.planning import plan_events
 from synth.planning.series import Totals, cumulative_noise, method_in_words, sentences
-from synth.privacy.continual import factorization_of
 from synth.privacy.meaning import exact_budget
 from synth.release.manifest.guarantee import promised_budget
 from synth.release.manifest.schema_terms import (
@@ -74,7 +73,8 @@ def build_series(
     series, index = config.series, config.period_index
     if series is None or index is None:
         raise BugError("there is no series to describe")
-    events = plan_events(config)
+    added = measurements.continual
+    events = plan_events(config) if added is None else added.charged
     totals = Totals.of(series, promised_budget(config, measurements))
     losses = {name: getattr(totals, name) for name in LOSSES}
     section: dict[str, Any] = {
@@ -90,8 +90,8 @@ def build_series(
             name: exact_budget(budget) for name, budget in losses.items() if budget is not None
         },
     }
-    if series.is_continual:
-        section["cumulative"] = _cumulative(series, index, config)
+    if added is not None:
+        section["cumulative"] = _cumulative(added)
     if growth is not None:
         section["previous"] = {
             "release_id": config.previous_release_id,
@@ -102,10 +102,14 @@ def build_series(
     return section | {"basis": "public" if growth is None else "post-processing"}
 
 
-def _cumulative(series: Series, index: int, config: Config) -> dict[str, Any]:
-    events = plan_events(config)
-    factorization = factorization_of(events, series.horizon)
+def _cumulative(added: Continual) -> dict[str, Any]:
+    plan = added.plan
     return {
-        "method": method_in_words(factorization),
-        "noise": cumulative_noise(events, factorization, series.within_cycle(index)),
+        "method": method_in_words(plan.factorization),
+        "noise": cumulative_noise(
+            plan.charged,
+            plan.factorization,
+            plan.within(added.index),
+            finished_cycles=(added.index - 1) // plan.factorization.horizon,
+        ),
     }

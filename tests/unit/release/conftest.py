@@ -21,8 +21,11 @@ from synth.domain import Margin
 from synth.domain.counts import Counts
 from synth.estimate.gate import judge
 from synth.measurements import (
+    Continual,
+    ContinualPlan,
     Disposal,
     LedgerPosition,
+    MeasuredNode,
     MeasuredTable,
     Measurements,
     Receipt,
@@ -36,6 +39,7 @@ from synth.planning import forecast, plan_events
 from synth.planning.spending import Spending
 from synth.privacy import Budget, Promise, TableEvent, total_budget
 from synth.privacy.accounting import GAUSSIAN
+from synth.privacy.continual import factorization_of
 from synth.release import write_release
 from synth.release.derivation import BINS, ROUNDING, Derivation
 from tests.chromium import Chromium, chromium
@@ -155,6 +159,24 @@ def _noisy_table(
     return MeasuredTable(event, noisy.astype(np.int64), noise_variance(event))
 
 
+def _added_up(events, config, universe, generator) -> Measurements:
+    """The nodes of all periods so far: in every period the same records come."""
+    factorization = factorization_of(events, config.series.horizon)
+    plan, index = ContinualPlan(events, factorization, config.counted_hash), config.period_index
+    nodes = tuple(
+        MeasuredNode(
+            at,
+            node,
+            tuple(
+                _noisy_table(event, config, universe * sum(w for _, w in node.weights), generator)
+                for event in plan.node_events
+            ),
+        )
+        for at, node in plan.places(index)
+    )
+    return Measurements.of_nodes(config.release.id, config.hash, Continual(plan, index, nodes))
+
+
 def measured_in(
     place: Path,
     *,
@@ -172,14 +194,16 @@ def measured_in(
     configuration.write_text(yaml.dump(plain, **options))
     config = load_config(configuration, period=period)
     events = plan_events(config) if events is None else events
-    periods = config.period_index or 1
-    universe = np.random.default_rng(20260131).geometric(0.1, config.universe.size) * periods
-    generator = np.random.default_rng(20260131 + periods)
-    measurements = Measurements(
-        config.release.id,
-        config.hash,
-        tuple(_noisy_table(event, config, universe, generator) for event in events),
-    )
+    universe = np.random.default_rng(20260131).geometric(0.1, config.universe.size)
+    generator = np.random.default_rng(20260131)
+    if config.series is not None and config.series.is_continual:
+        measurements = _added_up(events, config, universe, generator)
+    else:
+        measurements = Measurements(
+            config.release.id,
+            config.hash,
+            tuple(_noisy_table(event, config, universe, generator) for event in events),
+        )
     path = place / "measurements.parquet"
     write_measurements(path, measurements)
     cap = Budget(config.ledger.epsilon_cap, config.ledger.delta_cap)
