@@ -70,6 +70,53 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_continual.py",),
     ),
     *broken(
+        "synth/curator/continual.py",
+        (
+            "all nodes of a period have the same noise",
+            "first = number * len(events)",
+            "first = 0",
+        ),
+        by=("unit/curator/test_nodes.py",),
+    ),
+    *broken(
+        "synth/job/continual.py",
+        (
+            "noisy counts of the period before that were changed",
+            "if path.is_file() and file_sha256(path) == digest:",
+            "if path.is_file():",
+        ),
+        (
+            "another first period, and the same charge",
+            "            same = part == series.part(series.index(part.period))\n",
+            "            same = part.name == series.name\n",
+        ),
+        (
+            "counts of another configuration are added up",
+            "if found.index != index - 1 or found.plan.counted_hash != config.counted_hash:",
+            "if found.index != index - 1:",
+        ),
+        by=("unit/job/test_continual.py",),
+    ),
+    *broken(
+        "synth/release/verification/continual_check.py",
+        (
+            "nodes may cost what they like",
+            "return max(lost.values()) * of_one > (charged.epsilon or 0)",
+            "return min(lost.values()) * of_one > (charged.epsilon or 0)",
+        ),
+        (
+            "weights of Gaussian nodes are not squared",
+            "power = 1 if charged.rho is None else 2",
+            "power = 1",
+        ),
+        (
+            "sums that count a period twice",
+            "if any(abs(times - 1) > NEAR for times in counted[1:]):",
+            "if any(times < 1 - NEAR for times in counted[1:]):",
+        ),
+        by=("unit/release/test_continual_check.py",),
+    ),
+    *broken(
         "synth/noise/mechanism.py",
         (
             "a sum of tables is measured with the noise of one",

@@ -218,7 +218,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "every table has the noise of number 0",
-            "sensitive_table, events[number], number=number, stream=stream\n",
+            "sensitive_table, events[number], number=first + number, stream=stream\n",
             "sensitive_table, events[number], number=0, stream=stream\n",
         ),
         (
@@ -426,7 +426,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/curator/measuring.py",
         (
             "lists and tables share a number",
-            "Sensitive(cells), event, universe, number=number, stream=stream",
+            "Sensitive(cells), event, universe, number=first + number, stream=stream",
             "Sensitive(cells), event, universe, number=0, stream=stream",
         ),
         by=("unit/curator/test_sparse.py",),

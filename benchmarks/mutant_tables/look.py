@@ -59,8 +59,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/planning/weighing.py",
         (
             "the plan of a guess, whatever the look says",
-            "    way = choose(problem_to_plan(config, noisy_counts)).chosen.spending\n",
-            "    way = choose(problem_to_plan(config)).chosen.spending\n",
+            "    problem = problem_to_plan(config, noisy_counts)\n",
+            "    problem = problem_to_plan(config)\n",
         ),
         (
             "a look that is not charged",

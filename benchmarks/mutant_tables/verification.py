@@ -306,7 +306,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "measured tables that were not planned",
-            '        if found:\n            raise ValueError("; ".join(found))\n',
+            '        elif found:\n            raise ValueError("; ".join(found))\n',
             "",
         ),
         by=("unit/release/test_checked_content.py",),
