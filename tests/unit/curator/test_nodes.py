@@ -19,13 +19,11 @@ RECORDS = {"2026-01": 3, "2026-02": 5, "2026-03": 7, "2026-04": 11, "2026-05": 1
 """How many there are in every month; of the person `p` one in each."""
 
 
-def visits(path):
+def visits():
     lines = ["visited,id,age,sex,town"]
     for month, records in RECORDS.items():
-        lines += [
-            f"{month}-{1 + n:02},{'p' if not n else f'{month}{n}'},34,Male,Nord"
-            for n in range(min(records, 28))
-        ]
+        persons = ["p", *(f"{month}-{n}" for n in range(1, records))]
+        lines += [f"{month}-07,{person},34,Male,Nord" for person in persons]
     return "\n".join(lines) + "\n"
 
 
@@ -62,7 +60,7 @@ def counted(path, tmp_path, factorization, period, charged):
 def series(project):
     def write(**changes):
         return project(
-            people=visits(None),
+            people=visits(),
             release={"id": "visits-{period}"},
             source={"where": {"column": "visited", "within": "period"}},
             series={"every": "month", "first": "2026-01", "rows": "all", "horizon": 4},

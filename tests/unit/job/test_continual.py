@@ -9,7 +9,7 @@ from synth.api.configuration import load_config
 from synth.bookkeeping import Ledger
 from synth.errors import OutputError, SynthError
 from synth.job.continual import measured_before, plan_of_series
-from synth.job.pipeline import measure
+from synth.job.pipeline import _Planned, measure
 
 VISITS = "visited,age,sex,town\n" + "".join(
     f"2026-{month:02}-{1 + n % 28:02},{n % 90},Male,Nord\n"
@@ -88,8 +88,11 @@ def test_noisy_counts_that_were_changed_are_not_added_to(series, log):
     ("changes", "message"),
     [
         ({"privacy": {"epsilon": "0.5"}}, "another configuration of the series"),
-        ({"source": {"where": {"column": "age", "within": "period"}}}, "another configuration"),
-        ({"series": {"horizon": 2}}, "another configuration of the series"),
+        (
+            {"source": {"where": {"column": "age", "within": "period"}}},
+            "another part of the series",
+        ),
+        ({"series": {"horizon": 2}}, "another part of the series"),
         ({"series": {"first": "2025-12"}}, "another part of the series"),
         ({"series": {"first": "2026-02"}}, "another part of the series"),
     ],
@@ -113,15 +116,9 @@ def test_words_about_a_column_may_change(series, log):
 def test_a_period_that_was_charged_but_not_measured_keeps_its_plan(series):
     first = load_config(series, period="2026-01")
     planned = plan_of_series(first)
-    charge = {
-        "release_id": first.release.id,
-        "configuration_hash": first.hash,
-        "population": "nobody",
-    }
-    from synth.job.pipeline import _Planned
 
     with Ledger.open(first.ledger.path) as ledger:
-        ledger.reserve(**_Planned.of(first).charge | charge)
+        ledger.reserve(**_Planned.of(first).charge)
         kept = ledger.series_plan("visits-{period}", 0)
     assert kept.events == planned.charged
     assert plan_of_series(first) == planned
