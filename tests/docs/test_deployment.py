@@ -1,6 +1,7 @@
 """`docs/deploy/`: the files are read as their programs read them, and their commands are run."""
 
 import configparser
+import inspect
 import json
 import os
 import re
@@ -9,11 +10,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from synth.cli import COMMANDS
 from synth.errors import DISTRIBUTION
 from synth.policy import load_policy
 from tests.command_line import write_program
@@ -21,7 +23,9 @@ from tests.command_line import write_program
 DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
 ROOT = DEPLOY.parents[1]
 SERVICE, TIMER = DEPLOY / "synth@.service", DEPLOY / "synth@.timer"
-PERIOD = (date.today().replace(day=1) - timedelta(days=1)).strftime("%Y-%m")
+FAILURE, DATABASE = DEPLOY / "synth-failure@.service", DEPLOY / "postgresql.conf"
+UNITS = (SERVICE, TIMER, FAILURE)
+PERIOD = (datetime.now(UTC).date().replace(day=1) - timedelta(days=1)).strftime("%Y-%m")
 BARE = {"PATH": "/usr/bin:/bin"}
 """What cron gives a job, more or less."""
 
@@ -50,10 +54,11 @@ class Unit(configparser.RawConfigParser):
 
 @pytest.fixture
 def place(project, tmp_path):
-    """A place like the one that the files describe: a configuration of a month, and a policy."""
+    """A place like the one that the files describe: a series whose first month is the last one."""
     path = project(
         release={"id": "small-{period}"},
         source={"path": "people-{period}.csv"},
+        series={"every": "month", "first": PERIOD, "rows": "new", "horizon": 12},
         ledger={"path": "state/ledger.sqlite"},
     )
     (tmp_path / f"people-{PERIOD}.csv").write_bytes((tmp_path / "people.csv").read_bytes())
@@ -74,23 +79,27 @@ def here(command, place):
     for there, local in (
         ("/opt/synth/bin/synth", place / "synth"),
         ("/etc/synth/", f"{place}/"),
-        ("/var/log/synth/", f"{place}/"),
+        ("/var/log/synth/", f"{place}/log/"),
+        ("/var/lib/synth/", f"{place}/"),
+        ("/usr/sbin/sendmail", str(place / "sendmail")),
     ):
         command = command.replace(there, str(local))
     return command
 
 
-def require_published(place, log):
+def require_published(place):
+    log = (place / "log" / "sales.jsonl").read_text()
     stages = [json.loads(line)["stage"] for line in log.splitlines()]
     assert stages[-1] == "published", log
     assert (place / "outputs" / f"small-{PERIOD}" / "manifest.json").exists()
+    assert (place / "log" / "sales.jsonl").stat().st_mode & 0o077 == 0
 
 
-def exec_start(place):
+def exec_start(place, unit=SERVICE):
     """The words of ExecStart, as systemd would pass them for the instance `sales`."""
-    line = Unit(SERVICE).of("ExecStart").replace("%i", "sales").replace("%%", "%")
+    line = Unit(unit).of("ExecStart").replace("%i", "sales").replace("%%", "%")
     assert "%i" not in line
-    return [here(word, place) for word in shlex.split(line)]
+    return [here(word.replace("$$", "$"), place) for word in shlex.split(line)]
 
 
 def environment_of_the_service(place):
@@ -100,62 +109,76 @@ def environment_of_the_service(place):
     return {name: here(value, place) for name, value in found.items()}
 
 
-def test_the_command_of_the_service_publishes_the_last_month(place):
+def test_the_command_of_the_service_publishes_what_is_due_and_says_nothing(place):
     """Forked; the command is executed where it is closed off."""
     write_program(place / "synth")
     environment = environment_of_the_service(place)
     command = exec_start(place)
-    assert "--log-json" in command[-1]
-    ran = subprocess.run(
-        command, env=environment, cwd=place, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    require_published(place, ran.stderr)
+    given = {"env": environment, "cwd": place, "capture_output": True, "text": True}
+    ran = subprocess.run(command, check=False, **given)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    require_published(place)
+    shutil.rmtree(place / "state")
+    shutil.rmtree(place / "outputs")
     policy = place / "policy.yaml"
     policy.write_text(policy.read_text().replace("epsilon: 1\n", "epsilon: 1/2\n"))
-    again = subprocess.run(command, env=environment, cwd=place, capture_output=True, check=False)
+    again = subprocess.run(command, check=False, **given)
     assert again.returncode == 4, "the environment of the service names the policy"
 
 
-@pytest.mark.parametrize("source", ["service", "crontab"])
-def test_the_period_is_the_last_month_on_every_day_of_five_years(source):
-    if source == "service":
-        text = Unit(SERVICE).of("ExecStart").replace("%%", "%")
-    else:
-        text = cron_line()[2].replace(r"\%", "%")
-    expression = re.search(r'--period "(\$\(.*?-1 month" \+%Y-%m\))"', text)[1]
-    inner = "$(date --utc +%Y-%m-15)"
-    assert inner in expression
-    months = [(year, month) for year in range(2024, 2029) for month in range(1, 13)]
-    days = [date(y, m, 1) + timedelta(days=d) for y, m in months for d in (0, 1, 14, 27)]
-    days += [date(y, m, 1) - timedelta(days=1) for y, m in months]  # the last, the 31st included
-    script = "".join(
-        f"echo {expression.replace(inner, f'$(date --utc --date={day} +%Y-%m-15)')}\n"
-        for day in days
-    )
-    shown = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True)
-    expected = [(day.replace(day=1) - timedelta(days=1)).strftime("%Y-%m") for day in days]
-    assert shown.stdout.split() == expected
+@pytest.mark.parametrize("has_mail", [True, False])
+def test_a_failure_reaches_the_journal_and_a_person_where_there_is_mail(place, has_mail):
+    write_program(place / "synth")
+    if has_mail:
+        (place / "sendmail").write_text('#!/bin/sh\ntest "$1" = -t && exec cat > mail\n')
+        (place / "sendmail").chmod(0o755)
+    (place / f"people-{PERIOD}.csv").unlink()
+    given = {"env": environment_of_the_service(place), "cwd": place, "text": True}
+    failed = subprocess.run(exec_start(place), check=False, capture_output=True, **given)
+    assert failed.returncode == 1
+    assert Unit(SERVICE).of("OnFailure", "Unit") == FAILURE.name.replace("@.", "@%i.")
+    told = subprocess.run(exec_start(place, FAILURE), check=False, capture_output=True, **given)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert f"failed      {PERIOD}: source.path names no file" in told.stdout
+    assert (place / "mail").exists() == has_mail
+    if has_mail:
+        head, body = (place / "mail").read_text().split("\n\n", 1)
+        assert head == "To: root\nSubject: synth: sales needs a person"
+        assert body == told.stdout
 
 
 def test_systemd_finds_nothing_wrong_and_little_exposed(tmp_path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("needs systemd-analyze")
-    for path in (SERVICE, TIMER):
-        shutil.copy(path, tmp_path)
-    units = [tmp_path / SERVICE.name, tmp_path / TIMER.name]
-    checked = subprocess.run(
-        [analyze, "verify", *units], capture_output=True, text=True, check=False
-    )
-    assert (checked.returncode, checked.stderr) == (0, "")
+    units = [tmp_path / path.name for path in UNITS]
+    for path in UNITS:  # systemd looks whether the program is there
+        text = path.read_text().replace("/opt/synth/bin/synth", "/bin/true")
+        (tmp_path / path.name).write_text(text)
     command = [analyze, "security", "--offline=true", "--threshold=10", units[0]]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0, "at most 1.0"
+    drop_in = tmp_path / f"{SERVICE.name}.d"
+    for extended in (False, True):
+        if extended:
+            drop_in.mkdir()
+            shutil.copy(DATABASE, drop_in)
+        checked = subprocess.run(
+            [analyze, "verify", *units], capture_output=True, text=True, check=False
+        )
+        assert (checked.returncode, checked.stderr) == (0, "")
     calendar = Unit(TIMER).of("OnCalendar", "Timer")
     shown = subprocess.run(
         [analyze, "calendar", calendar], capture_output=True, text=True, check=False
     )
     assert shown.returncode == 0, shown.stderr
+
+
+def test_the_drop_in_for_a_database_opens_the_network_and_shows_the_password_to_nobody_else():
+    given = Unit(DATABASE)
+    assert given.of("LoadCredential") == "pgpass:/etc/synth/pgpass"
+    assert "PGPASSFILE=%d/pgpass" in given.of("Environment").split()
+    assert given.of("PrivateNetwork") == "no"
+    assert set(given.of("RestrictAddressFamilies").split()) == {"AF_UNIX", "AF_INET", "AF_INET6"}
 
 
 HARDENING = {
@@ -182,7 +205,7 @@ def test_the_service_is_closed_and_writes_in_two_places_only():
     once = {key: values for key, values in service.repeated.items() if len(values) > 1}
     assert set(once) == {("Service", "Environment"), ("Service", "SystemCallFilter")}
     assert service.of("ReadWritePaths") == "/srv/synth/releases"
-    assert service.of("StateDirectory") == "synth"
+    assert (service.of("StateDirectory"), service.of("LogsDirectory")) == ("synth", "synth")
     assert "/srv/synth/source" in service.of("ReadOnlyPaths").split()
     limit = int(re.search(r"--timeout (\d+)", service.of("ExecStart"))[1])
     assert int(service.of("TimeoutStartSec")) > limit, "systemd would come first"
@@ -198,6 +221,7 @@ mount --bind "$PWD" "$PWD"
 cd "$PWD"
 mount --bind state state
 mount --bind outputs outputs
+mount --bind log log
 mount -t tmpfs tmpfs /tmp/.X11-unix 2>/dev/null || true
 mount -o remount,bind,ro / || exit 77
 mount -o remount,bind,ro "$PWD" || exit 77
@@ -215,7 +239,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_a_run_needs_no_more_than_the_service_leaves_it(place):
-    for name in ("state", "outputs"):
+    for name in ("state", "outputs", "log"):
         (place / name).mkdir(mode=0o700)
     unshare = shutil.which("unshare")
     if unshare is None:
@@ -230,12 +254,14 @@ def test_a_run_needs_no_more_than_the_service_leaves_it(place):
     if ran.returncode == 77 or "unshare" in ran.stderr:
         pytest.skip("needs the right to close a process off")
     assert ran.returncode == 0, ran.stderr
-    require_published(place, ran.stderr)
+    require_published(place)
 
 
 def cron_line():
     """The five times, the user and the command of the one line of the table."""
-    (line,) = [each for each in (DEPLOY / "crontab").read_text().splitlines() if each[0] != "#"]
+    lines = [each for each in (DEPLOY / "crontab").read_text().splitlines() if each[0] != "#"]
+    to, line = lines
+    assert to == "MAILTO=root"
     *times, user, command = line.split(maxsplit=6)
     return times, user, command
 
@@ -246,20 +272,15 @@ def test_the_cron_line_runs_with_an_empty_environment(place):
     for text, (low, high) in zip(times, limits, strict=True):
         assert text == "*" or low <= int(text) <= high
     assert user == "synth"
-    assert not re.search(r"(?<!\\)%", command), "cron takes a bare % for the end of the line"
-    ran = subprocess.run(
-        ["/bin/sh", "-c", here(command.replace(r"\%", "%"), place)],
-        env=BARE,
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    log = place / "sales.jsonl"
-    assert ran.returncode == 0, log.read_text()
-    assert ran.stderr == ""
-    require_published(place, log.read_text())
-    assert log.stat().st_mode & 0o077 == 0
+    assert "%" not in command, "cron takes a bare % for the end of the line"
+    given = {"env": BARE, "cwd": "/", "capture_output": True, "text": True}
+    ran = subprocess.run(["/bin/sh", "-c", here(command, place)], check=False, **given)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", ""), "cron mails nothing"
+    require_published(place)
+    (place / "sales.yaml").write_text("schema_version: 2\n")
+    ran = subprocess.run(["/bin/sh", "-c", here(command, place)], check=False, **given)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "sales.yaml" in ran.stderr, "cron mails what went wrong"
 
 
 def instructions():
@@ -322,8 +343,32 @@ def test_the_policy_of_the_example_is_accepted():
     assert os.fspath(policy.populations["customers"].ledger) == "/var/lib/synth/ledger.sqlite"
 
 
+def test_the_container_reads_every_kind_of_source_but_spark():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    installed = [value for name, value in instructions() if name == "RUN" and "pip" in value]
+    found = re.search(r"constraints.txt '\.\[([a-z,]+)\]'", installed[0])[1]
+    assert set(found.split(",")) == {"files", "postgres"} <= set(extras["optional-dependencies"])
+
+
+def test_every_command_of_the_files_is_one_with_these_options():
+    """Whatever `synth` is told to do there, it knows; also what no test carries out."""
+    known = {command.__name__: inspect.signature(command).parameters for command in COMMANDS}
+    told = [
+        found
+        for path in DEPLOY.iterdir()
+        for found in re.findall(
+            r"(?m)(?:bin/synth|# +synth|`synth) ([a-z]+)(.*)$", path.read_text()
+        )
+    ]
+    assert {"due", "status"} <= {name for name, _ in told}
+    for name, rest in told:
+        options = re.findall(r" --([a-z-]+)", rest.partition(";")[0])
+        assert {option.replace("-", "_") for option in options} <= set(known[name]), rest
+
+
 def test_the_run_command_of_the_container_gives_no_network_and_no_rights():
     text = (DEPLOY / "Containerfile").read_text()
+    assert re.search(r"^# +synth due /etc/synth/sales.yaml --log-json$", text, re.MULTILINE)
     for option in (
         "--network=none",
         "--read-only",
@@ -336,7 +381,7 @@ def test_the_run_command_of_the_container_gives_no_network_and_no_rights():
 
 def told_to_install(text: str) -> list[str]:
     """What a text tells people to install from a package index by the name of this program."""
-    asked = re.findall(r"pip install[^\n&]*", text)
+    asked = re.findall(r"pip install[^\n&<]*", text)
     return [word for line in asked for word in re.findall(r"(?<![\w./-])synth[\w-]*", line)]
 
 

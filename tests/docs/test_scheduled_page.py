@@ -8,10 +8,10 @@ import shlex
 import subprocess
 
 from tests.docs.carried_out import ROOT
-from tests.docs.test_deployment import SERVICE, TIMER, Unit, cron_line
+from tests.docs.test_deployment import SERVICE, TIMER, UNITS, Unit, cron_line
 from tests.docs.test_signing_page import SCHEDULED
 
-(LINES,) = re.findall(r"(?:^    \w.*\n)+(?=\n`systemctl stop`)", SCHEDULED, re.MULTILINE)
+(LINES,) = re.findall(r"(?:^    \w.*\n)+(?=\nA failure starts)", SCHEDULED, re.MULTILINE)
 COMMANDS = {words[0]: words for words in map(shlex.split, LINES.replace("&&", "\n").splitlines())}
 
 
@@ -33,25 +33,25 @@ def test_the_user_and_the_directories_are_those_of_the_service():
     assert f"(`{service.of('WorkingDirectory')}`)" in SCHEDULED
     *_, environment = COMMANDS["python3"]
     assert COMMANDS["python3"][1:3] == ["-m", "venv"]
-    program = re.search(r"exec (\S+) run", service.of("ExecStart"))[1]
+    program = re.search(r"^(\S+) due ", service.of("ExecStart"))[1]
     assert program == f"{environment}/bin/synth"
-    assert COMMANDS["/opt/synth/bin/pip"] == [f"{environment}/bin/pip", "install", "."]
+    assert COMMANDS["/opt/synth/bin/pip"] == [
+        f"{environment}/bin/pip",
+        "install",
+        ".[files,postgres]",
+    ]
 
 
 def test_the_units_are_installed_where_the_timer_starts_them():
     _, option, mode, *files, place = COMMANDS["install"]
     assert (option, mode) == ("-m", "644")
-    assert [ROOT / file for file in files] == [SERVICE, TIMER]
-    assert all(path.is_file() for path in (SERVICE, TIMER))
+    assert [ROOT / file for file in files] == list(UNITS)
+    assert all(path.is_file() for path in UNITS)
     assert f"under {place}" in SERVICE.read_text()
     assert COMMANDS["systemctl"] == ["systemctl", "enable", "--now", "synth@sales.timer"]
     template, instance = re.fullmatch(r"(\w+@)(\w+)(\.timer)", "synth@sales.timer").group(1, 2)
     assert TIMER.name == f"{template}.timer"
     assert Unit(TIMER).of("WantedBy", "Install"), "can be enabled"
-    first = re.search(r"^    (synth run .*)$", SCHEDULED, re.MULTILINE)[1]
+    first = re.search(r"^    (synth due .*)$", SCHEDULED, re.MULTILINE)[1]
     configured = Unit(SERVICE).of("ExecStart").replace("%i", instance)
-    wanted = shlex.split(first)
-    assert configured.split()[4:6] == wanted[1:3]
-    for option in ("--period", "--timeout 14400", "--log-json"):
-        assert option in first
-        assert option in configured
+    assert configured == f"/opt/synth/bin/{first}"
