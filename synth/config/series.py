@@ -276,6 +276,15 @@ class Series:
         return self.rows == "all" and self.selected_by == "where"
 
     @property
+    def goes_in_order(self) -> bool:
+        """Whether a period must be measured before any later one is.
+
+        Privacy: in which periods a person is counted is decided by earlier ones; see
+        `synth.curator.counting.selection`.
+        """
+        return self.is_continual or self.max_periods is not None
+
+    @property
     def window(self) -> int | None:
         """For how many consecutive periods the guarantee holds; None without a window."""
         return self.renewal.window if isinstance(self.renewal, RenewalConfig) else None

@@ -67,8 +67,8 @@ def due(
 ) -> DueOutcome:
     """Publish every period of a series that is due and not published, oldest first.
 
-    `today` is a UTC day, else that of the clock. A continual series stops at its first failure,
-    since a release rests on the one before; of any other the later periods are tried, too. What
+    `today` is a UTC day, else that of the clock. A series that goes in order stops at its first
+    failure, since a release rests on those before; of any other later periods are tried, too. What
     was published before and not delivered yet is delivered.
     Ensures: two starts at once do the work once; a failure is remembered for `synth status`.
     Raises: ConfigError; SynthError if the ledger cannot be read. What fails for one release is
@@ -123,7 +123,7 @@ class _Work:
             self._log.release = folder.name
             if index in outlook.unfinished:
                 self._finish(label, folder)
-            elif not self._publish(label, folder) and series.is_continual:
+            elif not self._publish(label, folder) and series.goes_in_order:
                 break
         if outlook.outdated:
             self._log.release = series.name
