@@ -17,6 +17,7 @@ from synth.config.schema.scalars import Choice, Exact, Flag, Shape, Whole
 from synth.config.schema.shapes import Key, ListOf, MapOf, record
 from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Text, label, line
 from synth.config.schema.yaml_tree import Node
+from synth.config.series import MOST_PERIODS
 from synth.errors import ConfigError, Problem
 from synth.signatures import PublicKey
 
@@ -97,6 +98,15 @@ class PopulationCaps:
         ),
     ] = ()
     """Somebody vouches that nobody is in two."""
+    shortest_window: Annotated[
+        int | None,
+        Whole(
+            "The shortest `series.renewal.window` for which alone the caps may hold; without it "
+            "they hold for all releases together",
+            1,
+            MOST_PERIODS,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

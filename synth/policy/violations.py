@@ -103,6 +103,16 @@ def _ceilings(config: Config, policy: Policy) -> Iterator[Problem]:
             why=_of(policy, "parts that are counted in parallel multiply what may be spent"),
             fix="leave `disjoint_part` out: then the release is charged to everybody",
         )
+    window = None if config.series is None else config.series.window
+    if window is not None and (caps.shortest_window is None or window < caps.shortest_window):
+        yield Problem(
+            None,
+            "series.renewal.window",
+            str(window),
+            "no window" if caps.shortest_window is None else f"at least {caps.shortest_window}",
+            why=_of(policy, "a cap for every window alone bounds no person's loss for ever"),
+            fix="write another `renewal`, or ask for `shortest_window` in the policy",
+        )
     if caps.ledger is not None and caps.ledger != ledger.path:
         yield Problem(
             None,

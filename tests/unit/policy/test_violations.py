@@ -178,3 +178,18 @@ class TestSigning:
     def test_without_a_key_what_is_voluntary_is_allowed(self, project):
         config = load_config(project())
         require_signed_by(config, [policy(signing=Signing(False, HOLDERS)), policy()], None)
+
+
+@pytest.mark.parametrize(("shortest", "window", "allowed"), [(None, 2, 0), (3, 2, 0), (2, 2, 1)])
+def test_a_cap_for_windows_alone_is_allowed_by_name(project, shortest, window, allowed):
+    series = {"every": "month", "first": "2026-01", "rows": "all", "horizon": 5}
+    config = load_config(
+        project(release={"id": "s-{period}"}, series={**series, "renewal": {"window": window}}),
+        period="2026-01",
+    )
+    named = {"nobody": replace(caps(2)["nobody"], shortest_window=shortest)}
+    if allowed:
+        require_allowed(config, [policy(populations=named)], approvals=())
+    else:
+        error = refused(config, policy(populations=named))
+        assert [problem.path for problem in error.problems] == ["series.renewal.window"]

@@ -11,12 +11,9 @@ from synth.config import Composition, SeriesPart
 from synth.privacy import Budget, Charge, Promise, population_total
 from synth.privacy.population import series_accounts, series_total
 
-BUDGETS = st.builds(
-    Budget,
-    st.fractions(min_value=0, max_value=3, max_denominator=30),
-    st.fractions(min_value=0, max_value=Fraction(1, 10), max_denominator=30),
-)
-PARTS = st.dictionaries(st.integers(0, 9), BUDGETS, max_size=6)
+SIXTHS = st.integers(0, 12).map(lambda number: Fraction(number, 6))
+BUDGETS = st.builds(Budget, SIXTHS, SIXTHS)
+PARTS = st.dictionaries(st.integers(0, 9), BUDGETS, max_size=5)
 RULES = st.one_of(
     st.just(Composition("sum", None)),
     st.builds(Composition, st.just("largest"), st.integers(1, 7)),
