@@ -579,6 +579,72 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/config/test_series.py",),
     ),
     *broken(
+        "synth/config/config.py",
+        (
+            "a horizon that is counted from its second period",
+            "        before_horizon = number - series.within_cycle(index)\n",
+            "        before_horizon = number - series.within_cycle(index) + 1\n",
+        ),
+        (
+            "new records of another period",
+            "            weights = [(series.within_cycle(index), 1)]\n",
+            "            weights = [(series.within_cycle(index) + 1, 1)]\n",
+        ),
+        (
+            "persons are bounded in each node alone",
+            "is_bounded = series.is_continual and series.is_about_persons",
+            "is_bounded = False",
+        ),
+        (
+            "the bound on periods is not handed on",
+            "            max_periods=series.max_periods,\n",
+            "            max_periods=None,\n",
+        ),
+        by=("unit/config/test_series.py",),
+    ),
+    *broken(
+        "synth/config/series_rules.py",
+        (
+            "an approval that ignores the horizon",
+            '    del series["period"]\n',
+            '    del series["period"], series["horizon"]\n',
+        ),
+        (
+            "an approval that ignores what comes after the horizon",
+            '    del series["period"]\n',
+            '    del series["period"], series["renewal"]\n',
+        ),
+        (
+            "an approval that ignores the rest of the configuration",
+            '    of_series = {**public, "series"',
+            '    of_series = {"series"',
+        ),
+        by=("unit/policy/test_approval.py",),
+    ),
+    *broken(
+        "synth/policy/approval.py",
+        (
+            "an approval of a release is one of its series",
+            "    return config.series_hash if whole_series else config.hash\n",
+            "    return config.hash\n",
+        ),
+        (
+            "an approval of a series by name alone",
+            "        content = approved_content(self.release_id, approved)\n",
+            "        content = approved_content(self.release_id, self.configuration_hash)\n",
+        ),
+        by=("unit/policy/test_approval.py",),
+    ),
+    *broken(
+        "synth/policy/violations.py",
+        (
+            "a cap for windows of any length",
+            "window < caps.shortest_window)",
+            "window < 1)",
+        ),
+        by=("unit/policy/test_violations.py",),
+    ),
+    *broken(
         "synth/privacy/promise.py",
         (
             "epsilons of persons and records add up",
