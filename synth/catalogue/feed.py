@@ -13,6 +13,7 @@ from synth.errors import DISTRIBUTION
 FEED_FILE = "feed.xml"
 ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 500
+UNKNOWN = "unknown"
 NEVER = "1970-01-01"
 
 
@@ -27,7 +28,7 @@ def render_feed(document: dict[str, Any]) -> bytes:
     _text(feed, "id", document["feed_id"])
     _text(feed, "title", f"Synthetic data releases of {publisher}".removesuffix(" of "))
     _text(feed, "updated", _moment(document["updated"] or NEVER))
-    _text(SubElement(feed, "author"), "name", publisher or "unknown")
+    _text(SubElement(feed, "author"), "name", publisher or UNKNOWN)
     _text(feed, "generator", DISTRIBUTION)
     if base:
         SubElement(feed, "link", rel="self", type="application/atom+xml", href=base + FEED_FILE)
@@ -47,7 +48,7 @@ def _entry(feed: Element, release: Release, base: str) -> None:
     _text(entry, "title", f"{release['title']}, {period}" if period else release["title"])
     _text(entry, "updated", _moment(release["date_published"]))
     _text(entry, "published", _moment(release["date_published"]))
-    _text(SubElement(entry, "author"), "name", release["publisher"])
+    _text(SubElement(entry, "author"), "name", release["publisher"] or UNKNOWN)
     address = f"{base}{release['release_id']}/{release['page']}"
     SubElement(entry, "link", rel="alternate", type="text/html", href=address)
     SubElement(entry, "category", term=name)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from synth.config.release import WEB_ADDRESS
+from synth.config.source_files import MADE_UP
 from synth.errors import OutputError
 from synth.privacy.meaning import exact_number
 from synth.release.contents import CHECKSUMS, MANIFEST, PAGE, parse_checksums
@@ -163,6 +164,8 @@ def _facts(found: Found, manifest: dict[str, Any]) -> dict[str, Any]:
     date.fromisoformat(published)
     if not DAY.fullmatch(published) or type(rows) is not int or rows < 0:
         raise NotAReleaseError("its manifest has no day of publication or number of rows")
+    if configuration.get("source", {}).get("kind") == MADE_UP:
+        raise NotAReleaseError("is a rehearsal on made-up rows")
     base = configuration.get("output", {}).get("base_url", "")
     signer = published_signer(found.folder.path)
     return {

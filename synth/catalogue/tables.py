@@ -76,8 +76,8 @@ def one_way_tables(found: Found, manifest: dict[str, Any]) -> dict[str, Any]:
     except (SynthError, ValueError, pa.ArrowException) as error:  # also of a trial reading
         first = str(error).partition("\n")[0]
         return {"why": clean(f"its noisy tables cannot be read here: {first}")}
-    except MALFORMED:
-        return {"why": "its noisy tables cannot be read here"}
+    except MALFORMED as error:
+        return {"why": f"its noisy tables cannot be read here ({type(error).__name__})"}
 
 
 def _measurements(found: Found, manifest: dict[str, Any], config: Config) -> Measurements:
