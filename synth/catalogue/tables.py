@@ -100,7 +100,7 @@ def _measurements(found: Found, manifest: dict[str, Any], config: Config) -> Mea
 
 def _increment(measurements: Measurements) -> Measurements | None:
     """The noisy tables of the last period alone, where a series that is added up measured them."""
-    continual = getattr(measurements, "continual", None)
+    continual = measurements.continual
     if continual is None:
         return None
     last = (continual.plan.within(continual.index), 1)
