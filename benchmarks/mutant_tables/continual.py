@@ -105,6 +105,11 @@ MUTANTS: tuple[Mutant, ...] = (
             "return min(lost.values()) * of_one > (charged.epsilon or 0)",
         ),
         (
+            "tables whose nodes cost too much pass",
+            "        if known[key]:\n",
+            "        if known[key] is None:\n",
+        ),
+        (
             "weights of Gaussian nodes are not squared",
             "power = 1 if charged.rho is None else 2",
             "power = 1",
