@@ -53,7 +53,7 @@ def _table(forecast: SeriesForecast) -> Table:
         table.add_column("noise", justify="right")
         table.add_column("if split", justify="right")
         table.add_column("binary tree", justify="right")
-    table.add_column("epsilon so far", justify="right")
+    table.add_column("epsilon so far", justify="right", min_width=len("epsilon"))
     for index, shown in forecast.shown:
         period = forecast.periods[index - 1]
         errors = dict(_errors(shown))
