@@ -71,7 +71,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             "counts that are not those of the release before",
             "    if apart:\n",
-            "    if apart > 1:\n",
+            "    if apart > 2:\n",
         ),
         (
             "another release before of the same name",

@@ -41,8 +41,12 @@ class Previous:
     manifest_sha256: str
 
 
-def release_before(directory: Path, config: Config) -> Previous | None:
+def release_before(
+    directory: Path, config: Config, *, records: int | None = None
+) -> Previous | None:
     """The release that this one follows, from its folder in a directory; None if it is the first.
+
+    `records`: how many it must have, where it is a stranger's.
 
     Raises: OutputError if it is not there, or another one is.
     """
@@ -58,7 +62,7 @@ def release_before(directory: Path, config: Config) -> Previous | None:
         )
     try:
         folder = Folder(directory / name)
-        return _published(folder, config)
+        return _published(folder, config, records)
     except (
         FolderError,
         JsonError,
@@ -75,7 +79,7 @@ def release_before(directory: Path, config: Config) -> Previous | None:
         ) from None
 
 
-def _published(folder: Folder, config: Config) -> Previous:
+def _published(folder: Folder, config: Config, records: int | None) -> Previous:
     """The counts in the data files of a folder. Raises: see `release_before`."""
     content = folder.read(MANIFEST)
     manifest = parse_json(content)
@@ -86,6 +90,8 @@ def _published(folder: Folder, config: Config) -> Previous:
         raise FolderError("it belongs to another series, or declares other columns")
     (name, *_) = data_files(theirs)
     stated = {entry["path"]: entry for entry in manifest["files"]}[name]
+    if records is not None and stated["rows"] != records:
+        raise FolderError(f"it has {stated['rows']} rows, and {PREVIOUS} has {records}")
     with folder.open(name) as file:
         if file_sha256(file) != stated["sha256"]:
             raise FolderError(f"{name} is not the file that its manifest lists")
@@ -167,7 +173,7 @@ def _beside(
             "directory to compare them"
         )
     try:
-        before = release_before(directory, config)
+        before = release_before(directory, config, records=counts.total)
     except OutputError as error:
         return [f"{PREVIOUS}: {error}"], ""
     if before is None:

@@ -165,9 +165,11 @@ def test_a_lowered_count_is_found_without_the_release_before(series):
 
 
 def other_counts(counts):
-    """The same with one record less in the first cell that has two."""
+    """The same with one record in another cell."""
     values = counts.values.copy()
-    values[np.argmax(values > 1)] -= 1
+    first = int(np.argmax(values > 1))
+    values[first] -= 1
+    values[first + 1] += 1
     return Counts(counts.columns, values)
 
 
@@ -182,7 +184,7 @@ def test_counts_that_are_not_those_of_the_release_before_are_found_where_it_is(s
     )
     verify_release(forged.folder)
     shutil.copytree(forged.folder, made.folder)
-    assert "has other counts than visits-2026-01 in 1 combinations" in findings(made)
+    assert "has other counts than visits-2026-01 in 2 combinations" in findings(made)
 
 
 def test_another_release_of_the_same_name_is_found(series):
@@ -203,7 +205,7 @@ def test_a_release_before_whose_rows_were_changed_is_found(series):
     [
         (lambda v: np.where(np.arange(v.size) == 2, 0, v), "a cell has no record"),
         (lambda v: np.where(np.arange(v.size) == 2, -4, v), "a count is negative"),
-        (lambda v: v + 1, "has other counts"),
+        (lambda v: v + 1, "rows, and previous.parquet has"),
     ],
 )
 def test_a_changed_file_is_found(series, change, said):
