@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.config import Config
+from synth.config.series import PeriodSelection
 from synth.config.source_files import source_files
 from synth.curator.not_private.exact_cells import exact_cells
 from synth.curator.not_private.inspection_text import inspect_source, not_arrived, trouble
@@ -83,13 +84,33 @@ def evaluate(
     if config.source is None:
         raise SourceError("a configuration without a source cannot be evaluated")
     files = source_files(config.source)
-    selection = config.selection()
-    cells = exact_cells(config, config.source, files, directory=directory, selection=selection)
+    selections = _selections(config)
+    cells = exact_cells(config, config.source, files, directory=directory, selections=selections)
     codes = tuple(column.astype("int64") for column in cells.columns)
     raw = Table(universe, codes, cells.counts)
     inspected = inspect_source(config, config.source, files, directory=directory)
     lost = tuple(trouble(column) for column in inspected.columns if not_arrived(column))
     return replace(_compare(config, raw, release, axes, generator), not_arrived=lost)
+
+
+def _selections(config: Config) -> list[PeriodSelection]:
+    """What the release is about: of a series that is added up, every horizon so far.
+
+    Persons are bounded in each horizon by themselves.
+    """
+    series, index, selection = config.series, config.period_index, config.selection()
+    if selection is None:
+        return []
+    if series is None or index is None or not series.is_continual:
+        return [selection]
+    found = []
+    for last in (*range(series.horizon, index, series.horizon), index):
+        first = last - series.within_cycle(last) + 1
+        numbers = [series.period_number(each) for each in range(first, last + 1)]
+        bounded_from = None if selection.bounded_from is None else numbers[0]
+        weights = tuple((number, 1) for number in numbers)
+        found.append(replace(selection, weights=weights, bounded_from=bounded_from))
+    return found
 
 
 def _axes(targets: Sequence[str], config: Config) -> list[int]:

@@ -97,7 +97,12 @@ def rehearse(
             )
             said = _InRehearsal(log)
             said.done("note", f"{rows:,} rows made up; no data opened, nothing charged")
-            outcome = pipeline.run(rehearsed(config, made_up, scratch), log=said)
+            *before, last = _periods(config)
+            for period in (*before, last):  # a file is deleted, once it is measured
+                file = scratch / "rows.parquet" if period in before else made_up
+                if file != made_up:
+                    shutil.copyfile(made_up, file)
+                outcome = pipeline.run(rehearsed(config, file, scratch, period), log=said)
             _replace(folder, outcome.path, scratch)
     return Rehearsal(folder, rows, planned)
 
@@ -130,8 +135,22 @@ class _InRehearsal(Log):
         return self._log.doing(f"rehearsal: {what}")
 
 
-def rehearsed(config: Config, made_up: Path, place: Path) -> Config:
-    """The configuration of the rehearsal, whose ledger and release lie in `place`."""
+def _periods(config: Config) -> list[str | None]:
+    """The periods to go through, the last one that of the configuration.
+
+    Where counts are added up from period to period, all so far; else it stands alone.
+    """
+    series, index = config.series, config.period_index
+    if series is None or index is None or not series.is_continual:
+        return [config.period]
+    return [series.label(each) for each in range(1, index + 1)]
+
+
+def rehearsed(config: Config, made_up: Path, place: Path, period: str | None = None) -> Config:
+    """The configuration of the rehearsal, whose ledger and release lie in `place`.
+
+    With a `period`, that of another period of the same series.
+    """
     public: dict[str, Any] = deepcopy(config.public)
     release, ledger = public["release"], public["ledger"]
     for key in DROPPED:
@@ -147,6 +166,7 @@ def rehearsed(config: Config, made_up: Path, place: Path) -> Config:
     if where is not None:
         public["source"]["where"] = where
     if config.series is not None:
+        public["series"]["period"] = period or public["series"]["period"]
         _rename_series(public)
     account = replace(ledger_of(config), path=place / "ledger.sqlite")
     marked = config_from_public(public)

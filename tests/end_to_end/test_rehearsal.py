@@ -65,6 +65,7 @@ SERIES = {
     "where": {"source": {"where": {"column": "visited", "within": "period"}}},
     "folder": {"source": {"path": "{period}/people.csv"}},
     "again": {"rows": "all"},
+    "added up": {"rows": "all", "source": {"where": {"column": "visited", "within": "period"}}},
 }
 
 

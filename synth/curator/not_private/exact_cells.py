@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from synth.config import Config, SourceConfig
 from synth.config.series import PeriodSelection
 from synth.curator.counting.tabulate import FilledCells, filled_cells
@@ -17,18 +19,37 @@ def exact_cells(
     files: Sequence[Path],
     *,
     directory: Path,
-    selection: PeriodSelection | None = None,
+    selections: Sequence[PeriodSelection] = (),
 ) -> FilledCells:
     """Count the records of every cell that has any, as a run would, and give the counts out.
 
-    With a `selection`, its records count and no others.
+    With `selections`, their records count and no others; those of each are counted by themselves.
 
     Privacy: none. For the keeper of the raw data alone; `synth evaluate` is the only caller.
     Ensures: nothing is printed, and what spills goes to a private directory under `directory`,
     which is gone when this returns or raises. Universes of any size.
     Raises: SourceError, SynthError, always raised afresh.
     """
-    return with_source_open(
-        directory,
-        lambda spill: filled_cells(config, source, files, spill, selection=selection).consume(),
-    )
+
+    def counted(selection: PeriodSelection | None) -> FilledCells:
+        return with_source_open(
+            directory,
+            lambda spill: filled_cells(config, source, files, spill, selection=selection).consume(),
+        )
+
+    first, *others = [counted(selection) for selection in selections or (None,)]
+    return _sum([first, *others]) if others else first
+
+
+def _sum(parts: Sequence[FilledCells]) -> FilledCells:
+    """The cells of all parts, each once, in ascending order of their numbers."""
+    columns = tuple(map(np.concatenate, zip(*(part.columns for part in parts), strict=True)))
+    counts = np.concatenate([part.counts for part in parts])
+    order = np.lexsort(columns[::-1])
+    columns, counts = tuple(column[order] for column in columns), counts[order]
+    is_first = np.ones(len(counts), dtype=bool)
+    if len(counts):
+        is_first[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    starts = np.flatnonzero(is_first)
+    sums = np.add.reduceat(counts, starts) if len(starts) else counts
+    return FilledCells(tuple(column[starts] for column in columns), sums)

@@ -16,6 +16,7 @@ from synth.curator.not_private.exact_cells import exact_cells
 from synth.curator.not_private.inspection import inspect_source
 from synth.curator.not_private.inspection_text import inspection_lines, inspection_plain
 from synth.errors import BugError
+from synth.evaluation.evaluate import _selections
 
 VISITS = [
     ("1", "2026-02-01", "Male", "Nord"), ("1", "2026-02-28", "Male", "Rom"),
@@ -87,8 +88,23 @@ def test_an_evaluation_counts_what_the_run_counted(of_february, tmp_path):
     config = of_february()
     files = source_files(config.source)
     exact = partial(exact_cells, config, config.source, files, directory=tmp_path)
-    found = exact(selection=config.selection())
+    found = exact(selections=[config.selection()])
     assert found.counts.sum() == 2 + 1
+
+
+def test_an_evaluation_of_a_second_horizon_counts_the_first_one_too(of_february, tmp_path):
+    """Person 1 counts twice in the first, persons 2 and 3 once; person 2 once in the second."""
+    series = SERIES["series"] | {"rows": "all", "horizon": 2, "renewal": "next"}
+    of_february(series=series)
+    config = load_config(tmp_path / "small.yaml", period="2026-03")
+    selections = _selections(config)
+    assert [len(each.weights) for each in selections] == [2, 1]
+    assert _selections(load_config(tmp_path / "small.yaml", period="2026-02")) == selections[:1]
+    files = source_files(config.source)
+    found = exact_cells(config, config.source, files, directory=tmp_path, selections=selections)
+    cells = list(zip(*(column.tolist() for column in found.columns), strict=True))
+    assert cells == sorted(set(cells))
+    assert found.counts.sum() == (2 + 1 + 1) + 1
 
 
 def test_a_configuration_that_selects_is_not_counted_whole(of_february, tmp_path):
