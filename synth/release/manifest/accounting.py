@@ -126,6 +126,7 @@ ACCOUNTING = record(
                 "noise_scale_records",
                 "sigma_squared",
                 "summed",
+                "charged",
             ),
             table=attributes("The attributes of the table; all others are summed out."),
             resolutions=listing(
@@ -164,6 +165,10 @@ ACCOUNTING = record(
             rho=exact("The zero-concentrated loss of the event, where the noise is Gaussian."),
             noise_scale_records=exact("Sensitivity divided by epsilon, for Laplace noise."),
             sigma_squared=exact("Sensitivity divided by 2 rho, for Gaussian noise."),
+            charged=exact(
+                "Where a table is a sum over periods: what it costs for the whole horizon, epsilon "
+                "or rho, as the noise is. Then the event states the law of the noise alone."
+            ),
             summed=whole(
                 "Where a table is the sum of several that were measured: of how many, each with "
                 "independent noise as stated.",
@@ -287,6 +292,15 @@ def resolution_names(
     ]
 
 
+def _events(measurements: Measurements, universe: Universe) -> list[dict[str, Any]]:
+    """The tables of the release; of sums over periods, what each costs for the whole horizon."""
+    listed = [_event(table, universe) for table in measurements.tables]
+    if measurements.continual is not None:
+        for plain, charged in zip(listed, measurements.continual.charged, strict=True):
+            plain["charged"] = exact_number(charged.epsilon or charged.rho or Fraction(0))
+    return listed
+
+
 def _event(measured: MeasuredTable, universe: Universe) -> dict[str, Any]:
     event = measured.event
     plain: dict[str, Any] = {
@@ -338,7 +352,7 @@ def build_accounting(config: Config, measurements: Measurements, stated: Account
         chosen = SELECTED.format(known=known, rule=schedule.rule)
     return {
         "composition": composition,
-        "events": [_event(table, config.universe) for table in measurements.tables],
+        "events": _events(measurements, config.universe),
         "selections": [
             {
                 "mechanism": selection.mechanism,

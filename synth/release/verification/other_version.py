@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
@@ -141,7 +142,8 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
         yield f"{MANIFEST}: accounting.selections: are not one choice for each of the last tables"
     if len({(event.table, event.coarsening) for event in listed}) < len(listed):
         yield f"{MANIFEST}: accounting.events: list a table twice"
-    events: list[TableEvent | SelectionEvent] = [*listed]
+    paid = zip(listed, accounting["events"], strict=True)
+    events: list[TableEvent | SelectionEvent] = [_charged(*each) for each in paid]
     events += [
         SelectionEvent(
             mechanism=each["mechanism"],
@@ -185,6 +187,16 @@ def _look(config: Config, stated: Mapping[str, Any]) -> LookEvent:
     if len(stated["noisy_counts"]) != len(event.firsts):
         raise ValueError("a look has one noisy count per class")
     return event
+
+
+def _charged(event: TableEvent, stated: Mapping[str, Any]) -> TableEvent:
+    """What a table costs: of a sum over periods, what is stated for the whole horizon."""
+    if "charged" not in stated:
+        return event
+    charged = Fraction(stated["charged"]["fraction"])
+    if event.rho is not None:
+        return replace(event, rho=charged, summed=1)
+    return replace(event, epsilon=charged, summed=1)
 
 
 def _event(config: Config, stated: Mapping[str, Any]) -> TableEvent:

@@ -14,7 +14,8 @@ from synth.privacy.accounting import GAUSSIAN
 from synth.privacy.continual import Toeplitz, Tree
 from synth.release.verification.continual_check import continual_findings
 
-HORIZON = 4
+HORIZON = 3
+"""Of which two periods are in two nodes of a binary tree, and one in one."""
 LAPLACE_EVENT = TableEvent(("sex",), 3, 1, Fraction(1))
 GAUSSIAN_EVENT = TableEvent(
     ("sex",), 3, 1, mechanism=GAUSSIAN, rho=Fraction(1, 2), sensitivity_l2_squared=1
@@ -72,7 +73,7 @@ def measured(config, factorization, event, *, index=3, counted_hash=None):
     ("factorization", "event"),
     [
         (Tree(HORIZON, 2), LAPLACE_EVENT),
-        (Tree(HORIZON, 5), LAPLACE_EVENT),
+        (Tree(HORIZON, 4), LAPLACE_EVENT),
         (Tree(HORIZON, 2), GAUSSIAN_EVENT),
         (Toeplitz(HORIZON, 8), GAUSSIAN_EVENT),
     ],

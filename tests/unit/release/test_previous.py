@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +20,7 @@ from synth.release.contents import checksum_lines, file_sha256
 from synth.release.derivation import derive
 from synth.release.rows.replicates_file import write_counts
 from synth.release.verification.folder import Folder
+from synth.release.verification.other_version import _charge_findings
 from synth.release.verification.readback import published_counts
 from tests.unit.release.conftest import TODAY, measured_in
 
@@ -293,3 +295,15 @@ def test_card_page_and_registry_say_what_is_cumulative_and_what_the_series_costs
     assert [said for said in wanted if said not in page] == []
     assert "Many releases" in model
     assert "Dynamic" in model
+
+
+def test_what_the_tables_cost_for_the_whole_horizon_adds_up(first_three):
+    for made in first_three:
+        accounting = manifest_of(made)["accounting"]
+        charged = sum(Fraction(each["charged"]["fraction"]) for each in accounting["events"])
+        assert charged == Fraction(accounting["total"]["epsilon"]["fraction"])
+    manifest = manifest_of(first_three[2])
+    assert [each["summed"] for each in manifest["accounting"]["events"]] == [3]
+    assert list(_charge_findings(first_three[2].config, manifest)) == []
+    manifest["accounting"]["events"][0]["charged"]["fraction"] = "1/3"
+    assert "accounting.total" in "; ".join(_charge_findings(first_three[2].config, manifest))

@@ -316,7 +316,7 @@ function budgetFindings({ manifest }) {
     if (!spent.equals(of(total, "epsilon"))) findings.push("look and reserve do not add up to the total");
     const tables = sumOf(parts.slice(0, -1).map(({ epsilon }) => Fraction.of(epsilon.fraction)));
     if (tables.isAbove(of(look.reserved, "epsilon"))) findings.push("the tables spent more than was reserved for them");
-  } else if (isPure && !sumOf(parts.map(({ epsilon }) => Fraction.of(epsilon.fraction))).equals(of(total, "epsilon"))) {
+  } else if (isPure && !sumOf(parts.map(({ epsilon, charged = epsilon }) => Fraction.of(charged.fraction))).equals(of(total, "epsilon"))) {
     findings.push("the epsilons of the noisy tables do not add up to the total");
   }
   for (const which of ["epsilon", "delta"]) {
