@@ -24,3 +24,18 @@ def monthly(project, tmp_path):
         return project(people=None, **given)
 
     return write
+
+
+@pytest.fixture
+def cumulative(project):
+    """Writes the configuration of a growing table, of which every release counts all so far."""
+
+    def write(**changes):
+        head, *rows = PEOPLE.splitlines()
+        seen = [f"{row},{month}-0{day}" for month in MONTHS for day in (1, 9) for row in rows]
+        given = {"release": {"id": "small-{period}"}, "strategy": "identity"}
+        given["series"] = {**SERIES, "rows": "all"}
+        given["source"] = {"where": {"column": "seen", "within": "period"}}
+        return project(people="\n".join([f"{head},seen", *seen]), **{**given, **changes})
+
+    return write

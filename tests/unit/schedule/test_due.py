@@ -17,6 +17,7 @@ from synth.errors import BusyError, ConfigError, OutputError
 from synth.job.remembered import job_directory, recall, state_file
 from synth.schedule import due as due_module
 from synth.schedule.outlook import lock_of, series_config
+from synth.schedule.tidy import tidy
 from tests.command_line import synth as command
 from tests.command_line import words_of_synth
 from tests.conftest import PEOPLE
@@ -219,9 +220,11 @@ main()
 """
 
 
-def test_killed_at_any_instant_every_period_is_published_once(monthly):
+@pytest.mark.parametrize("kind", ["monthly", "cumulative"])
+def test_killed_at_any_instant_every_period_is_published_once(kind, request):
     """Instants from the first to the last; each start goes on where the one before was killed."""
-    path = monthly(output={"directory": "outputs", "deliver": COUNTING})
+    output = {"directory": "outputs", "deliver": COUNTING}
+    path = request.getfixturevalue(kind)(output=output)
     killed = 0
     for step in range(40):
         delay = 0.04 * (step % 11 + 1)
@@ -234,6 +237,8 @@ def test_killed_at_any_instant_every_period_is_published_once(monthly):
         assert command("due", path, "--today", "2026-04-01").returncode == 0
     assert killed >= 2
     assert runs(path) == ONCE
+    for release_id in ONCE:
+        synth.verify(path.parent / "outputs" / release_id)
     outputs = sorted(entry.name for entry in (path.parent / "outputs").iterdir())
     assert [name for name in outputs if name.startswith("small")] == sorted(ONCE)
     assert not [name for name in outputs if name.startswith(".staging")]
@@ -244,6 +249,31 @@ def test_killed_at_any_instant_every_period_is_published_once(monthly):
     assert set((path.parent / "delivered").read_text().split()) == set(ONCE)
     left = {entry.name for entry in job_directory(config).iterdir()}
     assert left == {"state.json", "state.lock", "due.lock"}
+
+
+def test_a_continual_series_goes_on_after_its_runs_were_tidied(cumulative, log):
+    path = cumulative()
+    for day in (date(2026, 2, 1), date(2026, 3, 1), APRIL):
+        assert synth.due(path, today=day, log=log).exit_code == 0
+        kept = [each for each in tidy(path, delete=True) if not each.is_deleted]
+        assert [each.kept_because for each in kept] == ["the next period continues from them"]
+    assert runs(path) == ONCE
+    synth.verify(path.parent / "outputs" / "small-2026-03")
+    assert synth.status(path, today=APRIL)[0].exit_code == 0
+
+
+def test_a_continual_series_whose_last_run_is_lost_stops_and_says_so(cumulative, log):
+    path = cumulative()
+    synth.due(path, today=date(2026, 2, 1), log=log)
+    tables = path.parent / "state" / "runs" / "small-2026-01" / "measurements.parquet"
+    (path.parent / "outputs" / "small-2026-01").rename(path.parent / "elsewhere")
+    tables.unlink()
+    outcome = synth.due(path, today=APRIL, log=log)
+    ((release_id, error),) = outcome.failures
+    assert (release_id, error.exit_code) == ("small-2026-02", 1)
+    assert "small-2026-02" not in runs(path), "nothing is charged"
+    (path.parent / "elsewhere").rename(path.parent / "outputs" / "small-2026-01")
+    assert synth.due(path, today=APRIL, log=log).exit_code == 0
 
 
 def test_two_starts_at_once_do_the_work_once(monthly):

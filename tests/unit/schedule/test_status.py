@@ -139,6 +139,27 @@ def test_a_budget_that_others_spent_is_told_before_it_ends(monthly, log, project
     assert any("the budget admits 1 period more" in each for each in found.ending.warnings)
 
 
+def test_one_approval_of_the_series_counts_for_every_period(monthly, log, tmp_path):
+    path = monthly()
+    key = tmp_path / "key.pem"
+    assert command("keygen", key).returncode == 0
+    public = (tmp_path / "key.pub.pem").read_text().splitlines()[1]
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nepsilon: 1\npopulations: {nobody: {epsilon_cap: 2}}\n"
+        "units: [record]\nneighbours: [add-remove]\ndisposal: [keep]\n"
+        f"approvals: {{required: 1, keys: [{{name: Board, public_key: {public}}}]}}\n"
+    )
+    (before,) = status(path, today=date(2026, 1, 15), policy=policy)
+    assert (before.approvals, before.exit_code) == ((0, 1), 1)
+    assert synth.due(path, today=FEBRUARY, log=log, policy=policy).exit_code == 2
+    assert command("approve", path, "--key", key).returncode == 0
+    outcome = synth.due(path, today=MARCH, log=log, policy=policy)
+    assert len(outcome.published) == 2
+    (after,) = status(path, today=MARCH, policy=policy)
+    assert (after.approvals, after.exit_code) == ((1, 1), 0)
+
+
 def test_a_configuration_without_a_series_has_no_status(project):
     said = command("status", project())
     assert said.returncode == 2
