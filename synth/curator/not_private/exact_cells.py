@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,14 +31,13 @@ def exact_cells(
     which is gone when this returns or raises. Universes of any size.
     Raises: SourceError, SynthError, always raised afresh.
     """
-
-    def counted(selection: PeriodSelection | None) -> FilledCells:
-        return with_source_open(
+    first, *others = [
+        with_source_open(
             directory,
-            lambda spill: filled_cells(config, source, files, spill, selection=selection).consume(),
-        )
-
-    first, *others = [counted(selection) for selection in selections or (None,)]
+            partial(filled_cells, config, source, files, selection=selection),
+        ).consume()
+        for selection in selections or (None,)
+    ]
     return _sum([first, *others]) if others else first
 
 
