@@ -8,7 +8,7 @@ its sums over measured tables, pairs of columns and single columns.
 
 An estimate of the differences alone, from noisy tables less the sums of the release before, would
 forget all that the earlier periods tell of the new ones, and treat errors of that release as
-records: its sums of two columns are up to two fifths further from the truth (docs/benchmarks.md).
+records: its sums of two columns are up to half as far again from the truth (docs/benchmarks.md).
 """
 
 from __future__ import annotations
