@@ -48,6 +48,7 @@ def selection_of(
     bounded_from: str | None = None,
     max_periods: int | None = None,
     column: str = "visited",
+    earlier_count: bool = False,
 ) -> PeriodSelection:
     return PeriodSelection(
         column=column,
@@ -57,6 +58,7 @@ def selection_of(
         bounded_from=None if bounded_from is None else month(bounded_from),
         max_periods=max_periods,
         series_first=month("2026-01"),
+        earlier_count=earlier_count,
     )
 
 
@@ -68,6 +70,14 @@ SELECTIONS = {
     "bounded before": selection_of({"2026-03": 1, "2026-04": 1}, bounded_from="2026-01"),
     "first month of a person": selection_of({"2026-03": 1}, max_periods=1),
     "first two months": selection_of({"2026-04": 1}, max_periods=2),
+    "those before, too": selection_of({"2026-01": 2, "2026-02": 1}, earlier_count=True),
+    "those before, bounded": selection_of(
+        {"2026-01": 1, "2026-03": 1}, bounded_from="2026-01", earlier_count=True
+    ),
+    "bounded with those before": selection_of(
+        {"2026-02": 1}, bounded_from="2026-01", earlier_count=True
+    ),
+    "none before": selection_of({"2026-02": 1, "2026-03": 1}, earlier_count=True),
 }
 
 
@@ -76,12 +86,15 @@ def slow_counts(
 ) -> list[int]:
     """The counts of the groups, person by person and record by record."""
     weights = dict(selection.weights)
+    first = selection.bounded_from or min(weights)
+    has_earlier = selection.earlier_count and first == selection.series_first
     dated = []
     for person, when, group in rows:
         written = MONTHS[when]
         code = LEVELS.index(group) if group in LEVELS else MISSING_CODE
         if written is not None and month(written) <= max(weights):
-            dated.append((person, month(written), code))
+            number = max(month(written), first) if has_earlier else month(written)
+            dated.append((person, number, code))
     if max_records is not None:
         people: dict[str, list[tuple[int, int]]] = {}
         for person, number, code in dated:

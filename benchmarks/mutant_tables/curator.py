@@ -715,6 +715,20 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_period_bounds.py",),
     ),
     *broken(
+        "synth/curator/counting/selection.py",
+        (
+            "what came before the series counts in every sum of periods",
+            "takes_earlier = selection.earlier_count and first == selection.series_first",
+            "takes_earlier = selection.earlier_count",
+        ),
+        (
+            "what comes after the last period counts in it",
+            "        last += 1\n",
+            "        last += 0\n",
+        ),
+        by=("engines/test_selection.py",),
+    ),
+    *broken(
         "synth/curator/counting/tabulate.py",
         (
             "the whole table where a period is meant",

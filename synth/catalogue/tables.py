@@ -99,9 +99,12 @@ def _measurements(found: Found, manifest: dict[str, Any], config: Config) -> Mea
 
 
 def _increment(measurements: Measurements) -> Measurements | None:
-    """The noisy tables of the last period alone, where a series that is added up measured them."""
+    """The noisy tables of the last period alone, where a series that is added up measured them.
+
+    The first period has none: it holds all records from before the series.
+    """
     continual = measurements.continual
-    if continual is None:
+    if continual is None or continual.index == 1:
         return None
     last = (continual.plan.within(continual.index), 1)
     for node in continual.nodes:

@@ -174,6 +174,7 @@ class Config:
             bounded_from=before_horizon + 1 if is_bounded else None,
             max_periods=series.max_periods,
             series_first=series.first,
+            earlier_count=series.is_continual,
         )
 
     @property

@@ -241,6 +241,8 @@ class PeriodSelection:
     which the table has one of that person. None: in all."""
     series_first: int
     """The number of the first period of the series."""
+    earlier_count: bool = False
+    """Whether records from before the series count as those of its first period."""
 
     def __post_init__(self) -> None:
         numbers = [number for number, _ in self.weights]

@@ -40,7 +40,9 @@ def first_looked_at(selection: PeriodSelection) -> int:
 def period_attribute(selection: PeriodSelection) -> Attribute:
     """The column of dates as an attribute: code i is period `first_looked_at` + i.
 
-    Its last code is that of every other value: another period, a text that is no date, nothing.
+    With `earlier_count`, code 0 is every period up to the first one of the series, if that is the
+    first which is looked at. The code behind the last period, or a larger one, is that of every
+    other value: another period, a text that is no date, nothing.
     Raises: BugError for a selection that cannot be meant.
     """
     if not selection.weights or max(weight for _, weight in selection.weights) > MOST_WEIGHT:
@@ -48,11 +50,15 @@ def period_attribute(selection: PeriodSelection) -> Attribute:
     first, last = first_looked_at(selection), selection.weights[-1][0]
     if first > selection.weights[0][0]:
         raise BugError("persons are bounded from a period on that is after the first one")
+    takes_earlier = selection.earlier_count and first == selection.series_first
+    if takes_earlier:  # `clamp` takes what is too late, too: to a period that does not count
+        last += 1
     return Attribute(
         selection.column,
         "date",
         edges=(*map(Fraction, range(first, last + 1)), Fraction(last)),
         missing=("",),
+        out_of_domain="clamp" if takes_earlier else "missing",
         calendar=replace(selection.calendar, resolution=selection.resolution),
     )
 
