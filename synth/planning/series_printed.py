@@ -53,7 +53,7 @@ def _table(forecast: SeriesForecast) -> Table:
         table.add_column("noise", justify="right")
         table.add_column("if split", justify="right")
         table.add_column("binary tree", justify="right")
-    table.add_column("epsilon so far", justify="right", min_width=len("epsilon"))
+    table.add_column("spent", justify="right")
     for index, shown in forecast.shown:
         period = forecast.periods[index - 1]
         errors = dict(_errors(shown))
@@ -86,10 +86,11 @@ def _about_errors(forecast: SeriesForecast) -> list[str]:
         "non-negative, in records"
     )
     if forecast.factorization is None:
-        return [f"{middle}; the same in every period."]
+        return [f"{middle}; the same in every period. spent: epsilon so far."]
     return [
-        f"{middle}. noise: in multiples of what one release for the whole charge would have. if "
-        f"split: were the charge split evenly over {forecast.series.horizon} releases of "
+        f"{middle}. spent: epsilon so far. noise: in multiples of what one release for the whole "
+        "charge would have. if split: were the charge split evenly over "
+        f"{forecast.series.horizon} releases of "
         "everything. binary tree: the usual mechanism of continual counting.",
         method_in_words(forecast.factorization),
     ]
