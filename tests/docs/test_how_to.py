@@ -107,8 +107,14 @@ def test_the_commands_of_the_page_on_errors_answer(clone):
 @pytest.mark.parametrize("page", ["sources.md", "sources-spark.md", "ledger.md"])
 def test_sections_in_the_reference_are_accepted(project, page):
     text = (DOCS / page).read_text(encoding="utf-8")
-    (section,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    (name,) = yaml.safe_load(section)
-    path = project(**{name: None})
-    path.write_text(path.read_text() + section, encoding="utf-8")
-    load_config(path)
+    series = {
+        "release": {"id": "small-{period}"},
+        "series": {"every": "month", "first": "2026-01", "rows": "new", "horizon": 2},
+    }
+    for section in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+        (name,) = yaml.safe_load(section)
+        path = project(**{name: None}, **(series if "within: period" in section else {}))
+        if "disposal" not in section and name == "source":
+            section += "  disposal: keep\n  disposal_reason: it is in use\n"
+        path.write_text(path.read_text() + section, encoding="utf-8")
+        load_config(path, without_period="first")
