@@ -106,10 +106,12 @@ def with_table(config: Config, table: RecordsInMemory) -> Config:
 
 
 def needed_columns(config: Config) -> list[str]:
-    """The columns of the source that are counted, and that of the persons."""
+    """The columns of the source that are counted, of the persons, and of the periods."""
     unit = config.privacy.unit
     person = [unit.column] if isinstance(unit, PersonUnit) else []
-    return list(dict.fromkeys([*config.universe.names, *person]))
+    selection = config.selection()
+    period = [] if selection is None else [selection.column]
+    return list(dict.fromkeys([*config.universe.names, *person, *period]))
 
 
 def _hand_over(config: Config, table: RecordsInMemory | None, descriptor: int) -> None:

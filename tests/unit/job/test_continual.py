@@ -9,6 +9,7 @@ from synth.api.configuration import load_config
 from synth.bookkeeping import Ledger
 from synth.errors import OutputError, SynthError
 from synth.job.continual import measured_before, plan_of_series
+from synth.job.measuring_process import needed_columns
 from synth.job.pipeline import _Planned, measure
 
 VISITS = "visited,age,sex,town\n" + "".join(
@@ -122,3 +123,8 @@ def test_a_period_that_was_charged_but_not_measured_keeps_its_plan(series):
         kept = ledger.series_plan("visits-{period}", 0)
     assert kept.events == planned.charged
     assert plan_of_series(first) == planned
+
+
+def test_a_table_in_memory_is_handed_over_with_the_column_of_the_periods(series):
+    config = load_config(series, period="2026-01")
+    assert needed_columns(config) == ["age", "sex", "town", "visited"]
