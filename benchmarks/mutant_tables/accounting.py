@@ -456,6 +456,16 @@ MUTANTS: tuple[Mutant, ...] = (
             "(run.tables, run.factorization, run.charge) != (events, factorization, cost)",
             "(run.tables, run.charge) != (events, cost)",
         ),
+        (
+            "an earlier period of persons after a later one",
+            "        if part.index > asked.index:\n",
+            "        if part.index > asked.index + 1:\n",
+        ),
+        (
+            "a later period of persons before one that is charged",
+            "part.index < asked.index and run.state is RunState.RESERVED",
+            "part.index < asked.index and run.state is RunState.VOIDED",
+        ),
         by=("unit/bookkeeping/test_series.py",),
     ),
     *broken(

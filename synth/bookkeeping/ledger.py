@@ -22,6 +22,7 @@ from synth.bookkeeping.file import (
 from synth.bookkeeping.refusal import (
     check_division,
     check_done_once,
+    check_order,
     check_promise,
     check_same_release,
     check_series,
@@ -430,6 +431,7 @@ def _admitted(book: Book, path: Path, asked: ChargeRequest) -> RunRecord | None:
         if series is not None:
             events, factorization = tuple(asked["events"]), asked.get("factorization")
             check_series(charged, series, events, factorization, cost)
+            check_order(book.runs.values(), series, promise)
         position = position_for(
             charged,
             population=population,

@@ -9,7 +9,7 @@ from typing import Any
 from synth.bookkeeping.run import NEXT_STATE, RunRecord, RunState, promise_of, same_division
 from synth.config import DisjointPart, SeriesPart
 from synth.config.guarantee import as_read
-from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError
+from synth.errors import BudgetRefusedError, LedgerError, OutputError, PublishedDifferentlyError
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, PrivacyEvent, Promise
 from synth.privacy.population import same_series
@@ -116,6 +116,33 @@ def check_series(
             fix="restore the configuration of the earlier releases, or write another release.id: "
             "then it is another series, whose charges are added to those of this one",
         )
+
+
+def check_order(runs: Iterable[RunRecord], asked: SeriesPart, promise: Promise) -> None:
+    """Raise OutputError for a period out of its order, of a series with `max_periods`.
+
+    Privacy: a person counts in the first periods that the table has of him. Were an earlier period
+    measured after a later one, a record that has come late would count as if it were the first. It
+    is decided where the charge is written, so that two runs at once cannot both find it in order.
+    """
+    if asked.rule != "largest" or promise.person_column is None:
+        return
+    for run in runs:
+        part = run.series
+        if part is None or part.name != asked.name or not run.is_charged:
+            continue
+        if part.index > asked.index:
+            raise OutputError(
+                f"{run.release_id}, a later period, was charged before {asked.period}",
+                why="in which of their first periods people are counted rests on their order",
+                fix="leave this period out, as `synth due` does from now on",
+            )
+        if part.index < asked.index and run.state is RunState.RESERVED:
+            raise OutputError(
+                f"{run.release_id}, an earlier period, is charged and not measured",
+                why="in which of their first periods people are counted rests on their order",
+                fix="start that one again, or free its charge: synth ledger CONFIG void",
+            )
 
 
 def ledger_gone(path: Path, release_id: str) -> LedgerError:

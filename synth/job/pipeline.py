@@ -45,7 +45,6 @@ from synth.job.preconditions import (
     release_folder,
     require_disk,
     require_memory,
-    require_order,
     require_same_configuration,
 )
 from synth.measurements import (
@@ -312,7 +311,6 @@ def _files_to_measure(planned: _Planned, log: Log) -> tuple[Path, ...]:
     known = Ledger.require_room(planned.charged.path, **planned.charge)
     if planned.measurements.exists() or known not in (None, RunState.RESERVED):
         return ()
-    require_order(planned.config)
     costs = forecast(planned.config).costs
     require_memory(costs)
     require_disk(costs, planned.charged.path.parent, "the directory of the ledger")

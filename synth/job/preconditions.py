@@ -5,10 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from synth.bookkeeping import Ledger, RunState
 from synth.config import Config
 from synth.errors import BugError, OutputError, PublishedDifferentlyError, SynthError
-from synth.job.account import ledger_of
 from synth.measurements import SelfTest
 from synth.noise import self_test
 from synth.planning import Costs
@@ -72,36 +70,6 @@ def free_disk_bytes(place: Path) -> int:
     """The free space where a directory is, or will be made."""
     there = next(each for each in (place, *place.absolute().parents) if each.exists())
     return shutil.disk_usage(there).free
-
-
-def require_order(config: Config) -> None:
-    """Refuse a period of a series with `max_periods` out of its order.
-
-    Privacy: a person counts in the first periods that the table has of him. Were an earlier period
-    measured after a later one, a record that has come late would count as if it were the first.
-    Raises: OutputError.
-    """
-    series, index, path = config.series, config.period_index, ledger_of(config).path
-    if series is None or index is None or series.max_periods is None or not path.exists():
-        return
-    with Ledger.open_existing(path) as ledger:
-        runs = [run for name in ledger.populations() for run in ledger.position(name).runs]
-    for run in runs:
-        part = run.series
-        if part is None or part.name != series.name or not run.is_charged:
-            continue
-        if part.index > index:
-            raise OutputError(
-                f"{run.release_id}, a later period, was charged before {config.release.id}",
-                why="in which of their first periods people are counted rests on their order",
-                fix="leave this period out; `synth due` keeps the order",
-            )
-        if part.index < index and run.state is RunState.RESERVED:
-            raise OutputError(
-                f"{run.release_id}, an earlier period, is charged and not measured",
-                why="in which of their first periods people are counted rests on their order",
-                fix="start that one again, or free its charge: synth ledger CONFIG void",
-            )
 
 
 def require_same_configuration(folder: Path, config: Config) -> None:

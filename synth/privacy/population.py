@@ -51,9 +51,10 @@ def series_total(parts: Mapping[int, Budget], composition: Composition) -> Budge
     * `largest`, k: at most k. k = 1: a record lies in one period, for parts select by its own date,
       or by a source that holds it in one period only (parallel composition; McSherry 2009, theorem
       4). k = `max_periods`: of a person only the records in the first k periods count in which
-      the table holds one of that person. A row that arrives late can only take the place of later
-      periods, so that no release counts a period beyond the k-th as long as no row of a person
-      goes away. The k parts may be the dearest ones;
+      the table holds one of that person. Periods are measured in their order, to which the ledger
+      binds them; so those that counted before are among his first ones still, and a row that
+      arrives late can only take the place of later periods, as long as no row of a person goes
+      away. The k parts may be the dearest ones;
     * `window`, w: any, but the promise is about w consecutive parts alone: nobody loses more
       to the releases of any w periods in a row. Over all of them charges add up without a bound.
     Epsilon and delta are bounded each by its own largest parts: never too little.

@@ -69,7 +69,8 @@ class Outlook:
     absent: tuple[int, ...]
     """Those of them whose folder is not in the output directory any more."""
     due: tuple[int, ...]
-    """The periods that are due and not published, oldest first."""
+    """The periods that are due and not published, oldest first; with `max_periods`, those after the
+    newest published one, because the ledger takes no earlier one any more."""
     unfinished: tuple[int, ...]
     """Published periods whose index or delivery is still to be made."""
     outdated: tuple[int, ...]
@@ -111,7 +112,12 @@ class Outlook:
             today=today,
             published=published,
             absent=tuple(index for index in published if index not in there),
-            due=tuple(index for index in due if index not in published),
+            due=tuple(
+                index
+                for index in due
+                if index not in published
+                and (series.max_periods is None or index > max(published, default=0))
+            ),
             unfinished=tuple(
                 index
                 for index in published

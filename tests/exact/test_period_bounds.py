@@ -141,6 +141,44 @@ def test_a_person_counts_in_the_first_periods_only(added, max_periods):
         assert [p for p in range(4) if tables[p][number].any()] == allowed
 
 
+ARRIVALS = tuple(product(range(4), repeat=3))
+"""When a person's row of each of three periods arrives: before which measurement; 3 is never."""
+
+
+@pytest.mark.parametrize("max_periods", [1, 2])
+def test_rows_that_arrive_late_count_in_no_further_period_if_periods_come_in_order(
+    project, tmp_path, max_periods
+):
+    """Every history of arrivals; measured in another order, some person is in one period more."""
+    levels = [f"h{number}" for number in range(len(ARRIVALS))]
+    history = DOMAIN[0] | {"levels": levels}
+
+    def most(order: Sequence[int]) -> int:
+        """In how many of the measured periods a person is counted at most."""
+        times = np.zeros(len(ARRIVALS), dtype=int)
+        for place, measured in enumerate(order):
+            rows = [
+                f"p{number},{PERIODS[period]}-15,h{number}"
+                for number, arrivals in enumerate(ARRIVALS)
+                for period, arrival in enumerate(arrivals)
+                if arrival <= place
+            ]
+            people = "\n".join(["person,visited,history", *rows, ""])
+            unit = {"unit": {"column": "person", "max_records": 1}}
+            written = project(
+                people=people, domain=[history], privacy=unit, workload={"marginals": 1}
+            )
+            config = load_config(written)
+            selection = node([(measured, 1)], max_periods=max_periods)
+            files = source_files(config.source)
+            found = tabulate(config, config.source, files, tmp_path, selection=selection)
+            times += (found.consume()[: len(ARRIVALS)] > 0).astype(int)
+        return int(times.max())
+
+    assert most((0, 1, 2)) == max_periods
+    assert most((1, 2, 0)) == max_periods + 1
+
+
 def test_a_record_is_in_one_node_of_a_level_and_weighs_what_it_should(added):
     """Without a bound that is reached, every record is counted, by its weight."""
     for last, selection in enumerate(weighted_nodes(bounded_from=PERIODS[0])):

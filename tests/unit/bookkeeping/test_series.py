@@ -14,7 +14,7 @@ from synth.bookkeeping.file import SERIES_SINCE
 from synth.bookkeeping.recount import recount
 from synth.bookkeeping.statement import ledger_report, render_ledger
 from synth.config import SeriesPart
-from synth.errors import BudgetRefusedError, LedgerError
+from synth.errors import BudgetRefusedError, LedgerError, OutputError
 from synth.measurements.receipt import LedgerPosition
 from synth.privacy import Budget, Promise, TableEvent
 
@@ -26,12 +26,16 @@ def part(number, rule="largest", most=1, name="s-{period}", definition="d"):
     return SeriesPart(name, f"p{number}", number + 1, number, rule, most, definition)
 
 
-def charge(ledger, release_id, epsilon, series, cap="9", factorization=None):
+RECORDS = Promise("add-remove", None, None)
+PERSONS = Promise("add-remove", "id", 3)
+
+
+def charge(ledger, release_id, epsilon, series, cap="9", factorization=None, promise=RECORDS):
     return ledger.reserve(
         release_id=release_id,
         configuration_hash="c0ffee",
         population="people",
-        promise=Promise("add-remove", None, None),
+        promise=promise,
         cap=Budget(Fraction(cap), Fraction(0)),
         events=[TableEvent(("age",), 6, 1, Fraction(epsilon))],
         series=series,
@@ -146,6 +150,33 @@ def test_a_series_that_is_declared_otherwise_is_refused(ledger, other):
         charge(ledger, "s-1", "1", other)
     charge(ledger, "t-1", "1", part(1, "sum", None, name="t-{period}"))
     assert spent(ledger) == 2
+
+
+def test_periods_that_count_the_first_ones_of_a_person_come_in_order(ledger):
+    """Else a row that arrives late counts its person in one period more."""
+
+    def month(number, promise=PERSONS, rule=("largest", 2)):
+        name = f"{rule[0]}-{promise.person_column}-{{period}}"
+        return charge(
+            ledger, f"{name[:-9]}-{number}", "1", part(number, *rule, name), promise=promise
+        )
+
+    month(2)
+    with pytest.raises(OutputError, match="a later period, was charged before"):
+        month(1)
+    with pytest.raises(OutputError, match="earlier period, is charged and not measured"):
+        month(3)
+    assert month(2)[0] is RunState.RESERVED
+    ledger.advance("largest-id-2", RunState.MEASURED, {"sha256": "0"})
+    month(4)
+    ledger.void("largest-id-4", "a reason")
+    month(3)
+    month(5, rule=("sum", None))
+    month(4, rule=("sum", None))
+    with Ledger.open(ledger._file.path.parent / "other" / "ledger.sqlite") as ledger:
+        month(2, RECORDS, ("largest", 1))
+        month(1, RECORDS, ("largest", 1))
+        month(3, RECORDS, ("largest", 1))
 
 
 def test_the_same_release_is_charged_once_and_taken_up_again(ledger):

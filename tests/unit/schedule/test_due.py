@@ -74,7 +74,19 @@ def test_success_is_silent_and_a_failure_is_one_message_with_its_release(monthly
     assert not recall(state_file(load_config(path, period="2026-02"))).failed
 
 
-def test_a_continual_series_stops_at_its_first_failure(monthly, log, monkeypatch):
+PERSONS = {"epsilon": "1/4", "unit": {"column": "person", "max_records": 1}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"series": {**SERIES, "rows": "all"}},
+        {"series": {**SERIES, "max_periods": 2}, "privacy": PERSONS},
+    ],
+)
+def test_a_series_whose_periods_come_in_order_stops_at_its_first_failure(
+    monthly, log, monkeypatch, changes
+):
     started = []
 
     def fails(config, **_):
@@ -83,10 +95,30 @@ def test_a_continual_series_stops_at_its_first_failure(monthly, log, monkeypatch
 
     monkeypatch.setattr(due_module, "run", fails)
     where = {"path": "people.csv", "where": {"column": "seen", "within": "period"}}
-    path = monthly(source=where, series={**SERIES, "rows": "all"})
+    path = monthly(source=where, **changes)
     outcome = synth.due(path, today=APRIL, log=log)
     assert started == ["small-2026-01"]
     assert [name for name, _ in outcome.failures] == ["small-2026-01"]
+
+
+def test_what_was_left_out_of_a_series_in_order_is_not_due_any_more(monthly, log):
+    rows = [f"p{number},2026-0{1 + number % 3}-15,{line}" for number, line in enumerate(
+        PEOPLE.splitlines()[1:]
+    )]  # fmt: skip
+    people = "\n".join(["person,seen," + PEOPLE.splitlines()[0], *rows, ""])
+    path = monthly(
+        source={"path": "people.csv", "where": {"column": "seen", "within": "period"}},
+        series={**SERIES, "max_periods": 2},
+        privacy=PERSONS,
+    )
+    (path.parent / "people.csv").write_text(people, encoding="utf-8")
+    assert command("run", path, "--period", "2026-02").returncode == 0
+    early = command("run", path, "--period", "2026-01")
+    assert early.returncode == 1
+    assert "a later period, was charged" in early.stderr
+    outcome = synth.due(path, today=APRIL, log=log)
+    assert [folder.name for folder in outcome.published] == ["small-2026-03"]
+    assert outcome.exit_code == 0
 
 
 def test_a_bug_in_one_period_is_told_without_data_and_stops_no_other(monthly, log, monkeypatch):
