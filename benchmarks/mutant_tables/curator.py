@@ -746,18 +746,4 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         by=("end_to_end/test_selected_periods.py",),
     ),
-    *broken(
-        "synth/job/preconditions.py",
-        (
-            "first periods of persons in any order",
-            "        if part.index > index:\n",
-            "        if part.index > index + 9:\n",
-        ),
-        (
-            "a later period while an earlier one waits to be measured",
-            "if part.index < index and run.state is RunState.RESERVED:",
-            "if part.index < index and run.state is RunState.MEASURED:",
-        ),
-        by=("end_to_end/test_selected_periods.py",),
-    ),
 )
