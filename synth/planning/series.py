@@ -341,7 +341,7 @@ def _afterwards(series: Series, totals: Totals) -> str:
     """What comes after the horizon."""
     last = series.label(series.horizon)
     if series.ends_after is not None:
-        return f"The series ends with {last}; to go on, declare `renewal`, or another series."
+        return f"The series ends with {last}."
     if _has_other_people(series):
         return (
             f"After {last} other people are charged: {series.population(series.horizon + 1, '')}."
