@@ -294,15 +294,17 @@ def _composed(series: Series) -> str:
         return (
             f"Charges are bounded for every {series.window} consecutive periods, not for all time."
         )
-    if series.composition.rule == "largest" and most == 1:
+    if series.composition.rule == "largest" and not series.is_about_persons:
         return (
             f"A record is in one {every} only, so that all releases together cost what one does "
             f"(parallel composition). It holds if every record keeps its {every}."
         )
     if series.composition.rule == "largest":
         return (
-            f"A person is counted in {most} periods at most, the first in which the table has "
-            "records of that person; so many charges add up, whatever the number of releases."
+            f"A person is counted in {most} {'period' if most == 1 else 'periods'} at most, the "
+            "first in which the table has records of that person; so many charges add up, whatever "
+            f"the number of releases. It holds if every record keeps its {every}, and no row of a "
+            "person is deleted meanwhile."
         )
     if series.rows == "new":
         return "A person may have records in every period, so all charges add up."

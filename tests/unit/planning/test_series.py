@@ -114,6 +114,15 @@ def test_totals_follow_the_rule_of_the_series(configured, case):
     assert ("without a bound" in said) == (for_ever is None)
 
 
+def test_persons_in_some_periods_are_no_records_of_one_period(configured):
+    """What the claim rests on is said of the unit that it is about."""
+    plan = forecast_series(configured(rows="new", person=True, max_periods=1))
+    said = " ".join(plan.sentences)
+    assert "A person is counted in 1 period at most" in said
+    assert "no row of a person is deleted" in said
+    assert "A record is in one" not in said
+
+
 def test_what_is_printed_drawn_and_written_as_json(configured, tmp_path):
     plan = forecast_series(configured())
     console = Console(record=True, width=100)
