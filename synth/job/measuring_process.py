@@ -94,7 +94,10 @@ def given_configuration(pipe: BinaryIO) -> Config:
         given = None
     match given:
         case Config() as config, bool() as has_table:
-            return with_table(config, ArrivingTable(pipe)) if has_table else config
+            if not has_table:
+                return config
+            is_added_up = config.series is not None and config.series.is_continual
+            return with_table(config, ArrivingTable(pipe, is_kept=is_added_up))
     raise BugError("--within-run is for the processes that synth run starts")
 
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import subprocess
 import sys
 from datetime import UTC, date, datetime
@@ -20,8 +21,14 @@ from synth.config import load_config
 from synth.curator.files import frames
 from synth.curator.files.frames import ArrivingTable, records_of, send
 from synth.curator.not_private.exact_cells import exact_cells
-from synth.job import pipeline
-from synth.job.measuring_process import _hand_over, needed_columns, with_table
+from synth.job import continual, pipeline
+from synth.job.measuring_process import (
+    _hand_over,
+    given_configuration,
+    needed_columns,
+    with_table,
+)
+from synth.privacy.continual import Tree
 from tests.conftest import PEOPLE, SMALL, merged
 
 CANARY = "canary-4711"
@@ -276,6 +283,33 @@ def test_a_table_that_is_not_sent_whole_is_refused(tmp_path):
         arriving = ArrivingTable(io.BytesIO(sent.getvalue()[:-cut]))
         with pytest.raises(synth.errors.SourceError, match="could not be read to its end"):
             counts(config, arriving, tmp_path)
+
+
+def test_a_table_is_counted_once_for_every_node_of_a_series(tmp_path, log, monkeypatch):
+    """The second period of a binary tree measures its own records, and those of both."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(continual, "factorization_of", lambda _, horizon: Tree(horizon, 2))
+    days = [f"2026-0{1 + number % 2}-10" for number in range(120)]
+    table = people().assign(day=days)
+    values = {
+        "release": {"id": "small-{period}"},
+        "source": IN_MEMORY["source"] | {"where": {"column": "day", "within": "period"}},
+        "series": {"every": "month", "first": "2026-01", "rows": "all", "horizon": 2},
+    }
+    for period, nodes in (("2026-01", 1), ("2026-02", 3)):
+        config = load_config(merged(SMALL, values), period=period)
+        sent = io.BytesIO()
+        pickle.dump((config, True), sent)
+        send(records_of(table), needed_columns(config), sent)
+        given = given_configuration(io.BytesIO(sent.getvalue()))
+        pipeline.measure(given, log=log)
+        folder = pipeline.publish(given, log=log).path
+        measured = synth.Release(folder).measurements
+        assert len(measured.continual.nodes) == nodes
+    whole = measured.continual.nodes[-1].tables[0].noisy_counts.sum()
+    assert (
+        abs(whole - 120) < 100 > abs(measured.continual.nodes[1].tables[0].noisy_counts.sum() - 60)
+    )
 
 
 class Panic(BaseException):

@@ -194,11 +194,17 @@ def send(records: RecordsInMemory, columns: Sequence[str], pipe: BinaryIO) -> No
 
 
 class ArrivingTable:
-    """A table that another process writes into a pipe; its records are read once."""
+    """A table that another process writes into a pipe.
 
-    def __init__(self, pipe: BinaryIO) -> None:
+    Its records are read once, or, with `is_kept`, held from the first reading on for further ones:
+    a series that is added up may count them once for every node.
+    """
+
+    def __init__(self, pipe: BinaryIO, *, is_kept: bool = False) -> None:
         """Nothing is read yet."""
         self._pipe = pipe
+        self._is_kept = is_kept
+        self._held: list[pa.RecordBatch] | None = None
 
     @cached_property
     def _reader(self) -> pa.RecordBatchStreamReader:
@@ -211,7 +217,16 @@ class ArrivingTable:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All records. Raises: SourceError if the other process did not send all of them."""
-        for batch in self._reader:
+        for batch in self._arriving() if self._held is None else self._held:
             yield batch.select(list(columns))
+
+    def _arriving(self) -> Iterator[pa.RecordBatch]:
+        held: list[pa.RecordBatch] = []
+        for batch in self._reader:
+            if self._is_kept:
+                held.append(batch)
+            yield batch
         if self._pipe.read(len(WHOLE)) != WHOLE:
             raise SourceError.cut_short()
+        if self._is_kept:
+            self._held = held
