@@ -18,9 +18,11 @@ from synth.config.schema.texts import PERIOD, line, people, prose
 from synth.domain.periods import (
     DAY_SECONDS,
     FORMS,
+    LAST_YEAR,
     RESOLUTIONS,
     Calendar,
     Resolution,
+    period_of_day,
     period_start,
     read_period,
     write_period,
@@ -140,11 +142,16 @@ class SeriesConfig:
 
     def checked(self, path: Place, report: Report) -> Self:
         """The first period is one; a window is no longer than the horizon."""
-        if read_period(self.first, self.every) is None:
+        first = read_period(self.first, self.every)
+        if first is None:
             report.add(
                 (*path, "first"),
                 expected=f"a {self.every}, such as {quoted(FORMS[self.every])}"
                 + (", by the date of its Monday" if self.every == "week" else ""),
+            )
+        elif first + self.horizon > period_of_day(date.max.toordinal() - 1, self.every):
+            report.add(
+                (*path, "first"), expected=f"a horizon that ends before the year {LAST_YEAR} does"
             )
         renewal = self.renewal
         if (

@@ -306,7 +306,9 @@ FINDINGS = {
     "other places": ANOTHER,
     "a count too many": "has a look whose noisy counts are not one whole number per class",
     "no look": ANOTHER,
-    "the version of a file without a look": "has a format version other than 3",
+    "the version of a file without a look": (
+        "has a format version other than 3, that of what it holds"
+    ),
 }
 
 
