@@ -253,7 +253,7 @@ class Opened:
 
     def __enter__(self):
         self.entered = self.engine.__enter__()
-        self.counted = _counted(_bounded_records(self.entered, self.config))
+        self.counted = _counted(_bounded_records(self.entered, self.config, None))
         return self
 
     def __exit__(self, *how):

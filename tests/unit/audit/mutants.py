@@ -161,7 +161,7 @@ def runs_share_noise(patch: Patch) -> None:
 
 
 COUNT = "synth.curator.counting.tabulate:tabulate"
-COUNTED = 'np.add.at(counts, batch.column("word_0").to_numpy(), 1)'
+COUNTED = 'np.add.at(counts, batch.column("word_0").to_numpy(), added)'
 """In the small project the cell of a record is (age * 3 + sex) * 3 + town."""
 BOUND = "synth.curator.counting.encode:bound_contributions"
 MEASURE = "synth.curator.boundary:measure_table"

@@ -61,7 +61,7 @@ def test_no_path_of_the_curator_is_public() -> None:
         "disposal_reason": "Nothing is kept",
     }
     assert set(EVERY.public["ledger"]) == {"population", "epsilon_cap", "delta_cap"}
-    assert set(EVERY.public["output"]) == {"formats", "rows", "bins"}
+    assert set(EVERY.public["output"]) == {"formats", "rows", "bins", "base_url"}
 
 
 def test_numbers_are_exact_text() -> None:
