@@ -29,8 +29,9 @@ def test_the_public_names_are_functions_after_everything_was_imported():
 
 def test_only_the_public_names_are_shown():
     assert dir(synth) == [
-        "Release", "check", "draft", "errors", "evaluate", "explain", "infer", "inspect",
-        "intervals", "ledger", "load_config", "plan", "rehearse", "run", "statistics", "verify",
+        "Release", "check", "draft", "due", "errors", "evaluate", "explain", "infer", "inspect",
+        "intervals", "ledger", "load_config", "plan", "rehearse", "run", "statistics", "status",
+        "verify",
     ]  # fmt: skip
     with pytest.raises(AttributeError, match="forecast"):
         _ = synth.forecast
