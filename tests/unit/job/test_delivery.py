@@ -97,6 +97,7 @@ def test_an_interruption_ends_the_command_too(folder, tmp_path):
     program = (
         "import sys; from pathlib import Path; from synth.job.delivery import deliver_release;"
         "from synth.config.release import DeliverConfig;"
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "script = f'echo $$ > {sys.argv[1]}; exec sleep 600';"
         "deliver_release(DeliverConfig(('/bin/sh', '-c', script)), Path(sys.argv[2]))"
     )
