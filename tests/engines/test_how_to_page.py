@@ -10,6 +10,8 @@ ADDRESS = "postgresql://db.example.org:5432/registry?sslmode=verify-full"
 
 
 def test_the_page_on_postgresql_is_carried_out(tmp_path, server):
+    server.execute("drop table if exists visits cascade")  # other tests of the server have one
+
     def sql(_place: Path, text: str) -> str:
         server.execute(text)
         return ""
