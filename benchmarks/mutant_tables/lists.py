@@ -119,7 +119,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/noise/test_survivors.py", "exact/test_sparse.py"),
     ),
     *broken(
-        "synth/noise/partition_selection.py",
+        "synth/noise/mechanism.py",
         (
             "a threshold at the sensitivity",
             "if threshold <= changed:",

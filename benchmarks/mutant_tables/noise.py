@@ -83,7 +83,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_table_masses.py", "exact/test_decomposition.py"),
     ),
     *broken(
-        "synth/noise/exponential.py",
+        "synth/noise/law.py",
         (
             "alpha rounded down",
             "return Fraction(-(-value >> dropped) << dropped, 1 << bits)",

@@ -31,7 +31,7 @@ from synth.domain.cell_words import cell_order, cell_words
 from synth.domain.counts import is_possible
 from synth.measurements import MeasuredTable
 from synth.noise import DiscreteLaplace, noise_law
-from synth.noise.partition_selection import threshold_of_delta
+from synth.noise.mechanism import threshold_of_delta
 from synth.privacy import TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
 

@@ -125,7 +125,7 @@ def measure_list(
     threshold, and the cells that are impossible by public rules) of the counts of all cells with
     exact noise, so it is pure `event.epsilon`-DP as `boundary.measure_table` is. With
     `partition-selection` no empty cell is listed, and it is (`event.epsilon`, `event.delta`)-DP
-    by the proof in `synth.noise.partition_selection`. The noise of a filled cell belongs to its
+    by the proof in `synth.noise.mechanism`. The noise of a filled cell belongs to its
     place among the filled cells, not to its number: every cell has its own, and no number that
     is published tells how many there are.
 

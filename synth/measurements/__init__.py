@@ -1,14 +1,21 @@
 """What the curator measured and attests, and the file formats of both."""
 
-from synth.measurements.continual import Continual, ContinualPlan, MeasuredNode
 from synth.measurements.file import (
     keep_look,
     kept_look,
     read_measurements,
     write_measurements,
 )
-from synth.measurements.measured import MeasuredLook, MeasuredTable
-from synth.measurements.measurements import Measurements, public_seed, seed_of_text
+from synth.measurements.measurements import (
+    Continual,
+    ContinualPlan,
+    MeasuredLook,
+    MeasuredNode,
+    MeasuredTable,
+    Measurements,
+    public_seed,
+    seed_of_text,
+)
 from synth.measurements.receipt import Disposal, LedgerPosition, Receipt, SelfTest
 
 __all__ = [

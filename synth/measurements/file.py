@@ -17,10 +17,15 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.errors import OutputError
-from synth.measurements.continual import Continual, MeasuredNode, plan_from_plain
 from synth.measurements.durable import create_durably
-from synth.measurements.measured import MeasuredLook, MeasuredTable
-from synth.measurements.measurements import Measurements
+from synth.measurements.measurements import (
+    Continual,
+    MeasuredLook,
+    MeasuredNode,
+    MeasuredTable,
+    Measurements,
+    plan_from_plain,
+)
 from synth.measurements.sparse_table import (
     check_listed_counts,
     code_arrays,

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Conjunction, Margin, Universe
 from synth.measurements.combined_noise import CombinedNoise, summed_noise
-from synth.measurements.measured import MeasuredTable
-from synth.measurements.measurements import Measurements
+from synth.measurements.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 
 WEIGHTS = 256

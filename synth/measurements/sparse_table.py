@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Universe
 from synth.domain.counts import is_possible
-from synth.measurements.measured import MeasuredTable
+from synth.measurements.measurements import MeasuredTable
 from synth.privacy import TableEvent
 
 PREFIX = "code:"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from synth.noise.exponential import exponential_bounds
-from synth.noise.law import Part, first_above
+from synth.noise.law import Part, exponential_bounds, first_above
 
 LARGEST_SIGMA_SQUARED = Fraction(1 << 40)
 """Sigma 1,048,576: more noise than any table is measured with."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from synth.noise.exponential import exponential_rounded_up, power_bounds
-from synth.noise.law import Part, first_above
+from synth.noise.law import Part, exponential_rounded_up, first_above, power_bounds
 
 SMALLEST_RATE = Fraction(1, 10**12)
 """Below this epsilon per unit of sensitivity the noise would not fit 64 bits with certainty."""

@@ -14,8 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
-from synth.noise.exponential import power_between, power_bounds
-from synth.noise.law import Part
+from synth.noise.law import Part, power_between, power_bounds
 
 BASE = 256
 """The base of the digits: 2^16 buckets leave at most 255 of them undecided."""

@@ -1,9 +1,15 @@
-"""What the sampler asks of a distribution, and the search for a whole number where one turns."""
+"""What the sampler asks of a law of noise, and the bounds that laws are made of.
+
+Powers and exponentials are taken between whole numbers; no floating point takes part. Every
+division that is not exact is rounded in the direction that keeps the bound true: lower bounds down,
+upper bounds up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 
@@ -51,3 +57,100 @@ def first_above(floor: int, holds: Callable[[int], bool]) -> int:
         else:
             too_small = middle
     return enough
+
+
+SIGNIFICANT_BITS = 64
+"""Bits of `exponential_rounded_up`, on top of those that keep it below 1."""
+
+
+def power_bounds(base: Fraction, exponent: int, bits: int) -> tuple[int, int]:
+    """Whole numbers with low <= 2^bits * base^exponent <= high.
+
+    Requires: 0 <= base <= 1, exponent >= 0.
+    Ensures: high - low is at most 2 for every `bits`, so the bounds close in as `bits` grows.
+    Rounding: low down, high up.
+    """
+    guard = 2 * exponent.bit_length() + 4
+    work = bits + guard
+    factor_low = (base.numerator << work) // base.denominator
+    factor_high = -((-base.numerator << work) // base.denominator)
+    low, high = power_between(factor_low, factor_high, exponent, work)
+    return low >> guard, -(-high >> guard)
+
+
+def power_between(factor_low: int, factor_high: int, exponent: int, bits: int) -> tuple[int, int]:
+    """Bounds of 2^bits * base^exponent, by squaring between those of 2^bits * base.
+
+    Rounding: low down, high up.
+    """
+    low = high = 1 << bits
+    while exponent:
+        if exponent & 1:
+            low = low * factor_low >> bits
+            high = -(-high * factor_high >> bits)
+        exponent >>= 1
+        if exponent:
+            factor_low = factor_low * factor_low >> bits
+            factor_high = -(-factor_high * factor_high >> bits)
+    return low, high
+
+
+def exponential_bounds(rate: Fraction, bits: int) -> tuple[int, int]:
+    """Whole numbers with low <= 2^bits * exp(-rate) <= high.
+
+    The rate is halved h times until it is y <= 1/2. There the series
+    exp(-y) = 1 - y + y^2/2 - y^3/6 + ... alternates with falling terms, so what is left out is at
+    most the first term left out. Then the result is squared h times.
+
+    Requires: rate >= 0.
+    Rounding: low down, high up.
+    """
+    halvings = (rate.numerator // rate.denominator + 1).bit_length() + 1
+    scaled = (rate.numerator << bits, rate.denominator << halvings)
+    low, high = _alternating_series(scaled[0] // scaled[1], -(-scaled[0] // scaled[1]), bits)
+    for _ in range(halvings):
+        low = low * low >> bits
+        high = -(-high * high >> bits)
+    return low, high
+
+
+def _alternating_series(y_low: int, y_high: int, bits: int) -> tuple[int, int]:
+    """Bounds of 2^bits * exp(-y) for y between y_low / 2^bits and y_high / 2^bits <= 1/2."""
+    low = high = term_low = term_high = 1 << bits
+    number = 0
+    while term_high > 1:
+        number += 1
+        term_low = term_low * y_low // (number << bits)
+        term_high = -(-term_high * y_high // (number << bits))
+        if number % 2:
+            low, high = low - term_high, high - term_low
+        else:
+            low, high = low + term_low, high + term_high
+    rest = term_high  # the next term is smaller than the last one
+    return max(0, low - rest), high + rest
+
+
+def exponential_rounded_up(rate: Fraction) -> Fraction:
+    """The smallest number of a fixed number of significant bits that is >= exp(-rate).
+
+    Significant bits: 64, plus as many as 1/rate has, so that the result stays below 1 and its
+    loss against the exact exponential stays below 2^-62 of the rate.
+
+    Privacy: ln(1 / result) <= rate. Rounding down would claim more privacy than there is.
+    Requires: rate > 0.
+    Rounding: up.
+    """
+    significant = SIGNIFICANT_BITS + (rate.denominator // rate.numerator).bit_length()
+    bits = 2 * significant + 2 * (rate.numerator // rate.denominator)
+    while True:
+        low, high = exponential_bounds(rate, bits)
+        rounded = _rounded_up(high, bits, significant)
+        if low > 0 and _rounded_up(low, bits, significant) == rounded:
+            return rounded
+        bits *= 2  # exp of a positive fraction is irrational, so the bounds part from any grid
+
+
+def _rounded_up(value: int, bits: int, significant: int) -> Fraction:
+    """The smallest Fraction >= value / 2^bits with at most `significant` significant bits."""
+    dropped = max(0, value.bit_length() - significant)
+    return Fraction(-(-value >> dropped) << dropped, 1 << bits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from synth.noise.exponential import exponential_bounds
+from synth.noise.law import exponential_bounds
 from synth.noise.stream import NoiseStream
 
 WORD_BITS = 64

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from synth.errors import BugError
 from synth.noise.discrete_laplace import DiscreteLaplace
-from synth.noise.exponential import power_bounds
 from synth.noise.geometric import BASE, BelowThreshold, Beyond, Digits, Geometric
-from synth.noise.law import first_above
+from synth.noise.law import first_above, power_bounds
 from synth.noise.stream import NoiseStream
 from synth.noise.table_sampler import TableSampler
 

@@ -15,7 +15,7 @@ from typing import Final
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.noise import DiscreteLaplace
 from synth.noise.geometric import BelowThreshold
-from synth.noise.partition_selection import threshold_of_delta
+from synth.noise.mechanism import threshold_of_delta
 from synth.noise.survivors import smallest_threshold
 from synth.planning.problem import Problem
 from synth.privacy import TableEvent, sensitivity_l1

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from synth.noise import DiscreteLaplace
-from synth.noise.exponential import (
+from synth.noise.law import (
     _alternating_series,
     exponential_bounds,
     exponential_rounded_up,

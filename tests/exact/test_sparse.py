@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from synth.noise import DiscreteLaplace, NoiseStream, partition_selection, survivors
+from synth.noise import DiscreteLaplace, NoiseStream, mechanism, survivors
 from synth.noise.geometric import BASE, BelowThreshold, Beyond, Digits, Geometric
 
 CELLS = 4
@@ -267,7 +267,7 @@ def test_partition_selection_keeps_its_delta(epsilon, records, relation, delta):
     """Every neighbour of every toy table: at most delta beyond exp(epsilon)."""
     sensitivity = records * (2 if relation == "replace-one" else 1)
     law, delta = law_of(epsilon, sensitivity), Fraction(delta)
-    threshold = partition_selection.threshold_of_delta(law, delta=delta)
+    threshold = mechanism.threshold_of_delta(law, delta=delta)
     loss = law.alpha**-sensitivity
     pairs = list(neighbours(2, records, relation))
     assert pairs
@@ -277,7 +277,7 @@ def test_partition_selection_keeps_its_delta(epsilon, records, relation, delta):
 def test_a_threshold_one_lower_is_too_low():
     """For records, where the bound is met: the delta of one more record is exactly its chance."""
     law, delta = law_of("1", 1), Fraction(1, 100)
-    threshold = partition_selection.threshold_of_delta(law, delta=delta)
+    threshold = mechanism.threshold_of_delta(law, delta=delta)
     loss = law.alpha**-1
     assert needed_delta(law, threshold, (1, 0), (0, 0), loss) == at_least(law, threshold - 1)
     assert needed_delta(law, threshold - 1, (1, 0), (0, 0), loss) > delta
@@ -287,15 +287,15 @@ def test_a_threshold_within_the_reach_of_one_unit_is_never_enough():
     """Whatever delta: at a threshold of one, a record is listed unless its noise is negative."""
     law = law_of("1/100", 1)
     assert at_least(law, 0) < Fraction(9, 10)
-    assert not partition_selection.is_private(law, threshold=1, delta=Fraction(9, 10))
+    assert not mechanism.is_private(law, threshold=1, delta=Fraction(9, 10))
 
 
 def test_many_cells_of_one_unit_are_paid_for():
     """Three records in three empty cells: more than one record's chance is needed."""
     law, delta = law_of("3", 3), Fraction(1, 1000)
-    threshold = partition_selection.threshold_of_delta(law, delta=delta)
+    threshold = mechanism.threshold_of_delta(law, delta=delta)
     loss = law.alpha**-3
     spread = needed_delta(law, threshold, (1, 1, 1), (0, 0, 0), loss)
     one_cell = needed_delta(law, threshold, (3, 0, 0), (0, 0, 0), loss)
     assert at_least(law, threshold - 1) < max(spread, one_cell) <= delta
-    assert not partition_selection.is_private(law, threshold=threshold - 1, delta=delta)
+    assert not mechanism.is_private(law, threshold=threshold - 1, delta=delta)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from synth.curator.sensitive import Sensitive
-from synth.noise import geometric, partition_selection, survivors
+from synth.noise import geometric, mechanism, survivors
 from synth.noise.geometric import BelowThreshold
 from synth.privacy import accounting
 
@@ -139,9 +139,9 @@ def one_cell_only(patch: pytest.MonkeyPatch) -> None:
     """Delta is paid for one cell of a unit, as if it had one record."""
 
     def is_private(law, *, threshold, delta):
-        return partition_selection._reaches(law, threshold - 1, delta)
+        return mechanism._reaches(law, threshold - 1, delta)
 
-    patch.setattr(partition_selection, "is_private", is_private)
+    patch.setattr(mechanism, "is_private", is_private)
 
 
 def delta_forgotten(patch: pytest.MonkeyPatch) -> None:

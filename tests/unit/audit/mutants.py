@@ -213,7 +213,7 @@ MUTANTS = {
     ),
     "delta 18.6 times as large": Mutant(
         alter(
-            "synth.noise.partition_selection:is_private",
+            "synth.noise.mechanism:is_private",
             (
                 "changed = law.sensitivity_l1\n",
                 "changed = law.sensitivity_l1; delta = min(delta * 93 / 5, 1 - law.alpha)\n",
@@ -225,7 +225,7 @@ MUTANTS = {
     "a threshold too low by one": Mutant(
         all_of(
             alter(
-                "synth.noise.partition_selection:threshold_of_delta",
+                "synth.noise.mechanism:threshold_of_delta",
                 ("return first_above(\n", "return -1 + first_above(\n"),
             ),
             alter(

@@ -13,7 +13,7 @@ from synth.measurements import (
     write_measurements,
 )
 from synth.noise import DiscreteGaussian, DiscreteLaplace, noise_variance
-from synth.noise.partition_selection import threshold_of_delta
+from synth.noise.mechanism import threshold_of_delta
 from synth.privacy import SelectionEvent, TableEvent
 
 HALVES = HierarchyLevel("halves", (0, 0, 1), ("low", "high"))

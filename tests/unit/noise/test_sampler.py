@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from synth.errors import BugError
 from synth.noise import DiscreteLaplace, NoiseStream, TableSampler, table_sampler
-from synth.noise.exponential import exponential_bounds
-from synth.noise.law import Part
+from synth.noise.law import Part, exponential_bounds
 from synth.noise.quantile_table import QuantileTable, quantile
 
 KEY = bytes(range(7, 39))

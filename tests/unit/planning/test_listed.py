@@ -9,7 +9,7 @@ import pytest
 from synth.config import PersonUnit
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.noise import DiscreteLaplace
-from synth.noise.partition_selection import is_private, threshold_of_delta
+from synth.noise.mechanism import is_private, threshold_of_delta
 from synth.planning import forecast, plan_events, plan_schedule
 from synth.planning.listed import (
     FALSE_CELLS,

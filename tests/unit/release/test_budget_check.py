@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from synth.noise import DiscreteLaplace
-from synth.noise.partition_selection import threshold_of_delta
+from synth.noise.mechanism import threshold_of_delta
 from tests.unit.release.budget_oracle import budget_findings, delta_bound, gaussian_variance
 
 DELTA = Fraction(1, 10**9)
