@@ -34,7 +34,7 @@ from tables import NAMES, table
 
 from synth.config import Config, Strategy
 from synth.curator.measuring import Counted, measure_after_look, measure_counted
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Margin
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.estimate.interactions import Interactions

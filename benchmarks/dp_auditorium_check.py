@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from synth.curator.boundary import measure_table
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.noise import NoiseStream
 from synth.privacy import TableEvent, rho_to_epsilon
 

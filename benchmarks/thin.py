@@ -35,7 +35,7 @@ from synth.config import (
 )
 from synth.curator.counting.tabulate import FilledCells
 from synth.curator.measuring import Counted
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Universe
 from synth.measurements import MeasuredTable, Measurements
 from synth.noise import noise_variance

@@ -20,7 +20,7 @@ from accuracy import as_a_run
 
 from synth import load_config
 from synth.config import Config, OutputConfig, RangeQueries, WorkloadConfig
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.estimate import estimate_whole, required_atoms, round_counts
 from synth.measurements import MeasuredTable, Measurements

@@ -70,7 +70,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("exact/test_continual.py",),
     ),
     *broken(
-        "synth/curator/continual.py",
+        "synth/curator/measuring.py",
         (
             "all nodes of a period have the same noise",
             "first = number * len(events)",

@@ -191,7 +191,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/curator/test_margins.py", "unit/curator/test_measuring.py"),
     ),
     *broken(
-        "synth/curator/sensitive.py",
+        "synth/curator/seal.py",
         (
             "a secret is given out twice",
             "return self.__value.pop()",
@@ -471,7 +471,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/curator/files/json_lines.py",
+        "synth/curator/files/text_tables.py",
         (
             "a line that is no JSON stops the run",
             "except (ValueError, RecursionError):",
@@ -488,7 +488,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/curator/files/json_lines.py",
+        "synth/curator/files/text_tables.py",
         (
             "an object that is nested deeply stops the run",
             "except (ValueError, RecursionError):",
@@ -530,7 +530,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("engines/test_office_files.py::test_what_cannot_be_read_is_refused_before_the_charge",),
     ),
     *broken(
-        "synth/curator/files/arrow_file.py",
+        "synth/curator/files/parquet_source.py",
         (
             "places outside of a text are read",
             "    array.validate(full=not is_any_number)",
@@ -539,7 +539,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("engines/test_office_files.py::test_places_of_an_arrow_file_are_checked",),
     ),
     *broken(
-        "synth/curator/files/arrow_file.py",
+        "synth/curator/files/parquet_source.py",
         (
             "a date with hours stops the run",
             "    array.validate(full=not is_any_number)",

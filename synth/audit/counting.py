@@ -33,7 +33,7 @@ from synth.curator.counting.tabulate import (
     tabulate,
 )
 from synth.curator.measuring import measure, needs_filled_cells
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.noise import NoiseStream
 from synth.noise.stream import KEY_BYTES
 from synth.planning import Look

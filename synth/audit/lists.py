@@ -25,7 +25,7 @@ from synth.audit.findings import Finding
 from synth.audit.tables import wanted_canaries
 from synth.curator.boundary import measure_list
 from synth.curator.counting.tabulate import FilledCells
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Attribute, Universe
 from synth.domain.cell_words import cell_order, cell_words
 from synth.domain.counts import is_possible

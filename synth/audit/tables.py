@@ -28,7 +28,7 @@ from synth.audit.claim import Claim, PureClaim, at_least, at_most, claim_of, gue
 from synth.audit.findings import Finding
 from synth.audit.reuse import NoiseSigns, Reuse
 from synth.curator.boundary import LOOK_NUMBER, measure_table
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.errors import BugError
 from synth.noise import NoiseStream
 from synth.privacy import TableEvent

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from synth.config.bins import MAX_LEVELS
 from synth.config.columns import Declared
+from synth.config.edges import MAX_LEVELS
 from synth.config.guarantee import PrivacyConfig
 from synth.config.labels import refuse_column, refuse_label
 from synth.config.release import OutputConfig
 from synth.config.schema.problems import Place, Report
-from synth.config.schema.scalars import Whole
+from synth.config.schema.scalars import Whole, label, prose
 from synth.config.schema.shapes import ListOf, MapOf, OneOrList, record
-from synth.config.schema.texts import label, prose
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Conjunction, PublicTotal, Universe
 from synth.domain.totals import check_public_totals, coarsen
 

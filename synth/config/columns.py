@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from synth.config.bins import (
+from synth.config.edges import (
     LARGEST,
     MAX_LEVELS,
     NUMBER_EDGE,
     WHOLE_EDGE,
     WHOLE_WIDTH,
+    checked_calendar,
     increasing_edges,
+    period_edges,
 )
-from synth.config.calendars import checked_calendar, period_edges
 from synth.config.hierarchy import (
     GroupedLevel,
     Hierarchy,
@@ -29,13 +30,21 @@ from synth.config.hierarchy import (
     levels_of,
     ordered_hierarchy,
 )
-from synth.config.labels import listed, meant
+from synth.config.labels import ValueLabels, checked_labels, listed, meant
 from synth.config.schema.problems import Place, Refused, Report
-from synth.config.schema.scalars import Choice, Whole
+from synth.config.schema.scalars import (
+    NOT_EMPTY,
+    ONE_LINE,
+    Choice,
+    Text,
+    Whole,
+    label,
+    line,
+    name,
+    prose,
+)
 from synth.config.schema.shapes import ListOf, Variants, record
-from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, Text, label, line, name, prose
 from synth.config.schema.yaml_tree import ListNode, Node
-from synth.config.value_labels import ValueLabels, checked_labels
 from synth.domain import CLAMP, DENSE_LIMIT_CELLS, MISSING, Attribute
 from synth.domain.attribute import TRUTH, with_halves
 from synth.domain.periods import RESOLUTIONS, Calendar, Resolution

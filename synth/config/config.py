@@ -23,12 +23,10 @@ from synth.config.guarantee import (
     check_part_and_neighbours,
     check_part_of_a_period,
 )
-from synth.config.release import OutputConfig, ReleaseConfig
-from synth.config.replicates import check_count_column, check_replicates
+from synth.config.release import OutputConfig, ReleaseConfig, check_count_column, check_replicates
 from synth.config.schema.problems import Report, quoted
-from synth.config.schema.scalars import Whole
+from synth.config.schema.scalars import PERIOD, Whole
 from synth.config.schema.shapes import record
-from synth.config.schema.texts import PERIOD
 from synth.config.series import PeriodSelection, Series, SeriesConfig, SeriesPart
 from synth.config.series_rules import (
     Surroundings,

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
 from synth.config.schema.problems import Place, Report, quoted
-from synth.config.schema.scalars import Choice, Exact, Whole
+from synth.config.schema.scalars import PERIOD, Choice, Exact, FilePath, Whole, name, people, prose
 from synth.config.schema.shapes import Either, Key, ListOf, record
-from synth.config.schema.texts import PERIOD, FilePath, name, people, prose
 from synth.config.source import PARQUET_FILES, Source
 from synth.domain import format_number
 from synth.errors import Problem

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from synth.config.bins import (
+from synth.config.edges import (
     MAX_LEVELS,
     NUMBER_EDGE,
     NUMBER_WIDTH,
@@ -20,9 +20,8 @@ from synth.config.bins import (
 )
 from synth.config.labels import refuse_label
 from synth.config.schema.problems import Place, Refused, Report, quoted
-from synth.config.schema.scalars import Choice, Shape, Whole
+from synth.config.schema.scalars import Choice, Shape, Whole, label, name
 from synth.config.schema.shapes import Either, ListOf, MapOf, OneOrList, record
-from synth.config.schema.texts import label, name
 from synth.domain import MISSING, Attribute, HierarchyLevel, format_number
 from synth.domain.attribute import (
     balanced_levels,

@@ -7,10 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from synth.config.schema.problems import Place, Report
-from synth.config.schema.scalars import Choice, Whole
+from synth.config.schema.problems import Place, Report, quoted
+from synth.config.schema.scalars import (
+    NOT_EMPTY,
+    ONE_LINE,
+    Choice,
+    FilePath,
+    Rule,
+    Text,
+    Whole,
+    line,
+    prose,
+)
 from synth.config.schema.shapes import Key, ListOf, WordOrWhole, record
-from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Rule, Text, line, prose
+from synth.config.strategy import Strategy, cells_in_words
+from synth.domain import DENSE_LIMIT_CELLS, Universe
 
 DataSourceType = Literal["Static", "Dynamic"]
 ReleaseType = Literal["One release", "Many releases"]
@@ -267,3 +278,72 @@ class OutputConfig:
         if len(set(self.formats)) < len(self.formats):
             report.add((*path, "formats"), expected="every format once")
         return replace(self, formats=tuple(sorted(self.formats)))
+
+
+COUNT = "release_count"
+"""The column with the published number of rows of a cell: in `replicates.parquet`, and of the
+release before in `previous.parquet`."""
+REPLICATE = "release_replicate_"
+"""How the columns of the replicates begin; from 1 on."""
+
+MOST_COUNTS = 1 << 31
+"""Of the release and all replicates together, in every cell of a universe that is passed over.
+Where rows are drawn, replicates have no more cells than the release has rows."""
+
+
+def count_columns(replicates: int) -> list[str]:
+    """The columns beside those of the table: the published count and that of every replicate."""
+    return [COUNT, *(f"{REPLICATE}{number}" for number in range(1, replicates + 1))]
+
+
+def check_count_column(universe: Universe, report: Report) -> None:
+    """Refuse a column of the name that the counts of the release before have in their file."""
+    _refuse_names(
+        universe,
+        re.compile(COUNT),
+        report,
+        expected=f"another name than {COUNT}",
+        why="previous.parquet holds the counts of the release before in a column of it",
+        fix="rename the column in the source",
+    )
+
+
+def _refuse_names(
+    universe: Universe, taken: re.Pattern[str], report: Report, *, expected: str, why: str, fix: str
+) -> None:
+    for position, name in enumerate(universe.names):
+        if taken.fullmatch(name):
+            here = ("domain", position, "name")
+            report.add(here, found=quoted(name), expected=expected, why=why, fix=fix)
+
+
+def check_replicates(
+    universe: Universe, strategy: Strategy, replicates: int, report: Report
+) -> None:
+    """Refuse columns whose names the file of replicates needs, and more replicates than it holds.
+
+    How many cells have rows is not known before the raw data are counted; that no more than all
+    have is.
+    """
+    if not replicates:
+        return
+    _refuse_names(
+        universe,
+        re.compile(rf"{COUNT}|{REPLICATE}[0-9]+"),
+        report,
+        expected=f"another name than {COUNT} and {REPLICATE}1, {REPLICATE}2, ...",
+        why="replicates.parquet holds the counts of the release in columns of these names",
+        fix="rename the column in the source, or leave output.replicates out",
+    )
+    most = MOST_COUNTS // universe.size - 1
+    is_drawn = universe.size > DENSE_LIMIT_CELLS or strategy == "sparse"
+    if replicates > most and not is_drawn:
+        some = f"replicates: {most}, or " if most > 0 else ""
+        report.add(
+            ("output", "replicates"),
+            found=f"{replicates} for {cells_in_words(universe)}",
+            expected=f"{f'at most {most}' if most > 0 else 'none'} for so many cells",
+            why=f"every replicate may fill every cell: with the release that is more than "
+            f"{MOST_COUNTS:,} counts",
+            fix=f"write {some}leave the key out; or merge levels and bins",
+        )

@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 from zoneinfo import ZoneInfo
 
 from synth.config.schema.problems import Place, Report, quoted
-from synth.config.schema.scalars import Choice, Whole
+from synth.config.schema.scalars import PERIOD, Choice, Whole, line, people, prose
 from synth.config.schema.shapes import Either, Key, record
-from synth.config.schema.texts import PERIOD, line, people, prose
 from synth.domain.periods import (
     DAY_SECONDS,
     FORMS,

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from synth.config.calendars import ZONED_YEARS, checked_calendar
 from synth.config.cells import KnownTotal
+from synth.config.edges import ZONED_YEARS, checked_calendar
 from synth.config.guarantee import (
     LedgerConfig,
     PersonUnit,
@@ -21,7 +21,7 @@ from synth.config.guarantee import (
 )
 from synth.config.release import OutputConfig
 from synth.config.schema.problems import Place, Report, quoted
-from synth.config.schema.texts import PERIOD
+from synth.config.schema.scalars import PERIOD
 from synth.config.series import RenewalConfig, SelectedBy, Series, SeriesConfig
 from synth.config.source import PARQUET_FILES, Source
 from synth.config.strategy import MeasuredTables, StrategyWord

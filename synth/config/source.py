@@ -15,9 +15,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from synth.config.schema.problems import Place, Refused, Report
-from synth.config.schema.scalars import Choice, Flag, named
+from synth.config.schema.scalars import (
+    NOT_EMPTY,
+    ONE_LINE,
+    Choice,
+    FilePath,
+    Flag,
+    Rule,
+    Text,
+    line,
+    named,
+    prose,
+)
 from synth.config.schema.shapes import Key, ListOf, record
-from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Rule, Text, line, prose
 from synth.config.schema.yaml_tree import from_json
 from synth.config.source_files import (
     ARROW,

@@ -9,9 +9,8 @@ from typing import Annotated, Literal, get_args
 from synth.config.columns import MAX_COLUMNS
 from synth.config.labels import refuse_column
 from synth.config.schema.problems import Place, Report, quoted
-from synth.config.schema.scalars import Choice
+from synth.config.schema.scalars import Choice, label, name
 from synth.config.schema.shapes import Either, ListOf, record
-from synth.config.schema.texts import label, name
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Margin, Universe
 from synth.domain.attribute import shorten
 

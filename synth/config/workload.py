@@ -12,9 +12,8 @@ from typing import Annotated, Literal, get_args
 from synth.config.columns import MAX_COLUMNS
 from synth.config.labels import refuse_column
 from synth.config.schema.problems import Place, Report
-from synth.config.schema.scalars import Choice, Exact, Flag, Whole
+from synth.config.schema.scalars import Choice, Exact, Flag, Whole, name
 from synth.config.schema.shapes import Either, Key, ListOf, record
-from synth.config.schema.texts import name
 from synth.domain import Attribute, PublicTotal
 
 MAX_MARGINALS = 10_000

@@ -4,9 +4,8 @@
 files and the process. They return nothing that was read.
 """
 
-from synth.curator.continual import measure_nodes
 from synth.curator.disposal import discard, record_measured_files, require_unchanged
-from synth.curator.measuring import measure, preflight
+from synth.curator.measuring import measure, measure_nodes, preflight
 from synth.curator.seal import remove_spilled, seal_process
 
 __all__ = [

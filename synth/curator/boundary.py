@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.curator.counting.tabulate import FilledCells
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Universe
 from synth.domain.cell_words import cell_order, cell_words, word_axes
 from synth.domain.counts import is_possible

@@ -2,7 +2,8 @@
 
 Two ways lead from one count, of filled cells where the universe cannot be held, to noisy tables:
 all at once, or in rounds where tables are chosen by what was measured before. Either may come after
-a look, by which it is planned.
+a look, by which it is planned. In counting that goes on each sum of periods is counted and noised
+once.
 """
 
 from __future__ import annotations
@@ -36,8 +37,7 @@ from synth.curator.counting.tabulate import (
     tabulate,
 )
 from synth.curator.engine import open_engine
-from synth.curator.seal import with_source_open
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Result, Sensitive, with_source_open
 from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
 from synth.errors import BugError
 from synth.measurements import MeasuredLook, MeasuredTable, Measurements
@@ -94,6 +94,48 @@ def measure(
             raise BugError("a look leads to nothing without a way to plan after it")
         return measure_after_look(config, plan, counted, stream, plan_after, fit=fit, seen=seen)
 
+    return _with_noise(stream, directory, work)
+
+
+def measure_nodes(
+    config: Config,
+    source: SourceConfig,
+    selections: Sequence[PeriodSelection],
+    events: Sequence[TableEvent],
+    *,
+    files: Sequence[Path],
+    stream: NoiseStream,
+    directory: Path,
+) -> tuple[tuple[MeasuredTable, ...], ...]:
+    """Count the records of every selection, and return its tables with noise; nothing else.
+
+    `events` are the tables of a node, with the noise of one node: the same for all of them.
+
+    Privacy: every table of every node costs its event for a unit that the selection counts with
+    weight 1 (`boundary.measure_table`), and no more than its charge over the horizon by the proof
+    of `synth.privacy.continual.Factorization`: no node is measured twice, and no two tables have
+    noise from the same place of the stream.
+    Requires: the charge for the horizon is reserved in the ledger; none of these nodes was
+    measured before.
+    Ensures: as `measuring.measure`. The source is read once for every node.
+    Raises: as `measuring.measure`.
+    """
+
+    def work(spill: Path) -> tuple[tuple[MeasuredTable, ...], ...]:
+        margins_of(events, config.universe)  # before anything is opened
+        filled, found = needs_filled_cells(config, events), []
+        for number, selection in enumerate(selections):
+            counted = count_once(config, source, files, spill, selection, filled=filled)
+            first = number * len(events)
+            measured = measure_at_once(config, events, counted, stream, told=True, first=first)
+            found.append(measured.tables)
+        return tuple(found)
+
+    return _with_noise(stream, directory, work)
+
+
+def _with_noise(stream: NoiseStream, directory: Path, work: Callable[[Path], Result]) -> Result:
+    """Do what opens the source; the key of the noise is forgotten when this returns or raises."""
     try:
         return with_source_open(directory, work)
     finally:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from synth.config.schema.texts import NO_FORMULA, NOT_EMPTY, ONE_LINE
+from synth.config.schema.scalars import NO_FORMULA, NOT_EMPTY, ONE_LINE
 from synth.config.schema.yaml_tree import TAG
 from synth.domain import CLAMP, MISSING
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from synth.config import FileSource, SourceConfig
-from synth.config.bins import FARTHEST, LARGEST, MAX_LEVELS
 from synth.config.columns import FALSE_TEXTS, TRUE_TEXTS
+from synth.config.edges import FARTHEST, LARGEST, MAX_LEVELS
 from synth.config.source_files import CSV
 from synth.curator.not_private.inference import (
     NEARLY_ALL,
@@ -19,8 +19,7 @@ from synth.curator.not_private.inference import (
     infer,
 )
 from synth.curator.not_private.misfits import keeps_bytes
-from synth.curator.not_private.missing_codes import MOST_CODES
-from synth.curator.not_private.persons import is_called_identifier
+from synth.curator.not_private.proposals import MOST_CODES, is_called_identifier
 from synth.domain import format_number
 from synth.drafting.bounds import (
     SINGLE_NUMBERS,

@@ -22,7 +22,7 @@ import numpy as np
 
 from synth.bookkeeping import RunLock
 from synth.config import Config, Dialect, FileSource, Given, config_from_public, load_config
-from synth.config.schema.texts import PERIOD
+from synth.config.schema.scalars import PERIOD
 from synth.config.source_files import MADE_UP
 from synth.errors import OutputError
 from synth.job import pipeline

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from synth.config import Config
-from synth.config.schema.texts import PERIOD
+from synth.config.schema.scalars import PERIOD
 from synth.errors import SynthError
 from synth.job.account import ledger_of
 from synth.measurements.durable import (

@@ -15,8 +15,8 @@ from synth.config import Config
 from synth.config.loader import read_tree
 from synth.config.release import RELEASE_ID
 from synth.config.schema.problems import Place, Refused, Report
+from synth.config.schema.scalars import Rule, Text
 from synth.config.schema.shapes import ListOf, record
-from synth.config.schema.texts import Rule, Text
 from synth.config.schema.yaml_tree import Node
 from synth.errors import ConfigError, OutputError, Problem
 from synth.signatures import PrivateKey, PublicKey, Purpose

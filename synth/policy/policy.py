@@ -13,9 +13,20 @@ from typing import Annotated, Any
 from synth.config.guarantee import MAX_DELTA
 from synth.config.loader import read_tree
 from synth.config.schema.problems import Place, Refused, Report
-from synth.config.schema.scalars import Choice, Exact, Flag, Shape, Whole
+from synth.config.schema.scalars import (
+    NOT_EMPTY,
+    ONE_LINE,
+    Choice,
+    Exact,
+    FilePath,
+    Flag,
+    Shape,
+    Text,
+    Whole,
+    label,
+    line,
+)
 from synth.config.schema.shapes import Key, ListOf, MapOf, record
-from synth.config.schema.texts import NOT_EMPTY, ONE_LINE, FilePath, Text, label, line
 from synth.config.schema.yaml_tree import Node
 from synth.config.series import MOST_PERIODS
 from synth.errors import ConfigError, Problem

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from synth.config.replicates import count_columns
+from synth.config.release import count_columns
 from synth.errors import QueryError
 from synth.measurements import MeasuredTable
 from synth.reading.weighted_table import Floats, WeightedTable

@@ -14,7 +14,7 @@ from synth.bookkeeping import Ledger, RunLock, RunState
 from synth.bookkeeping.run import PopulationPosition, RunRecord
 from synth.catalogue import listed
 from synth.config import Config, Given, Series, load_config
-from synth.config.schema.texts import PERIOD
+from synth.config.schema.scalars import PERIOD
 from synth.errors import ConfigError, Problem
 from synth.job.account import ledger_of
 from synth.job.afterwards import is_done

@@ -18,7 +18,7 @@ import pytest
 
 from synth.config import load_config
 from synth.config.source_files import source_files
-from synth.curator.files.json_lines import JsonLines
+from synth.curator.files.text_tables import JsonLines
 from synth.errors import SourceError
 from tests.command_line import synth
 from tests.engines.office_files import WRITERS, zipped, zipped_nothing

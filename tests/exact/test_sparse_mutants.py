@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.noise import geometric, mechanism, survivors
 from synth.noise.geometric import BelowThreshold
 from synth.privacy import accounting

@@ -25,7 +25,7 @@ from synth.config import Config, load_config
 from synth.config.source_files import source_files
 from synth.curator import boundary, measuring
 from synth.curator.boundary import measure_list
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.job import pipeline
 from synth.measurements import SelfTest
 from synth.noise import (

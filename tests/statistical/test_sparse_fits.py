@@ -14,7 +14,7 @@ import pytest
 
 from synth.curator.boundary import measure_list
 from synth.curator.counting.tabulate import FilledCells
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Attribute, Universe
 from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
 from synth.privacy import TableEvent

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from synth.config.schema.problems import Place, Refused, Report
-from synth.config.schema.scalars import TYPED_TEXT, Choice, Shape, Whole, text_of
-from synth.config.schema.texts import Text
+from synth.config.schema.scalars import TYPED_TEXT, Choice, Shape, Text, Whole, text_of
 from synth.config.schema.yaml_tree import Entry, ListNode, MapNode, Node, TextNode
 
 

@@ -18,7 +18,7 @@ from synth.curator.counting.encode import bound_contributions, split_into_words
 from synth.curator.counting.lookup import encode_records
 from synth.curator.counting.selection import period_attribute, select_records
 from synth.curator.engine import Engine, Records, open_engine
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
 from synth.domain.cell_words import code_type
 from synth.domain.counts import margin_cells

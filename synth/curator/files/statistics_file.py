@@ -16,9 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from synth.config.source_files import SAS, SPSS, STATA, file_kind
-from synth.curator.files.readable_texts import UNDECODABLE
+from synth.curator.files.readable_texts import UNDECODABLE, moment_text, number_text, texts
 from synth.curator.files.text_tables import FileCodebook
-from synth.curator.files.value_texts import moment_text, number_text, texts
 
 BATCH_VALUES = 1 << 20
 """So many values are held as objects at once."""

@@ -17,8 +17,8 @@ from zipfile import ZipFile
 
 import pyarrow as pa
 
+from synth.curator.files.readable_texts import text_of, texts
 from synth.curator.files.text_tables import FileCodebook
-from synth.curator.files.value_texts import text_of, texts
 from synth.errors import SourceError
 
 BATCH_ROWS = 1 << 13

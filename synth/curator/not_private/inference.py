@@ -28,8 +28,13 @@ from synth.curator.not_private.misfits import (
     MISSING_WORDS,
     looks_like_data,
 )
-from synth.curator.not_private.missing_codes import CODES, missing_codes
-from synth.curator.not_private.persons import RecordsOfPersons, persons, records_of_persons
+from synth.curator.not_private.proposals import (
+    CODES,
+    RecordsOfPersons,
+    missing_codes,
+    persons,
+    records_of_persons,
+)
 from synth.curator.not_private.source_texts import SourceTexts, open_texts
 from synth.curator.seal import with_source_open
 from synth.errors import SourceError

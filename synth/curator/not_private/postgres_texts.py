@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from synth.config import PostgresSource
-from synth.curator.files.text_tables import FileCodebook
-from synth.curator.not_private.source_texts import FoundColumns, LeftOut
-from synth.curator.postgres.columns import ColumnKind, column_kinds
+from synth.curator.not_private.source_texts import FoundColumns, SourceTexts
 from synth.curator.postgres.engine import PostgresEngine, postgres_engine
 from synth.curator.postgres.table import (
     FIND_COLUMNS,
+    ColumnKind,
     FoundTable,
+    column_kinds,
     find_table,
     has_columns,
     identify_table,
@@ -24,7 +24,7 @@ from synth.curator.postgres.table import (
 BATCH_ROWS = 1 << 14
 
 
-class PostgresTexts:
+class PostgresTexts(SourceTexts):
     """A table or view of a database, read in a snapshot of its own every time."""
 
     def __init__(self, source: PostgresSource, *, as_counted: bool = False) -> None:
@@ -43,15 +43,6 @@ class PostgresTexts:
                 column_kinds(found, [name], shown)
 
             return FoundColumns.judged([row[0] for row in rows], require)
-
-    def codebooks(self) -> dict[str, FileCodebook]:
-        """See `SourceTexts.codebooks`: comments of columns are not looked at."""
-        return {}
-
-    @property
-    def left_out(self) -> LeftOut:
-        """See `SourceTexts.left_out`: rows of a table have all fields."""
-        return LeftOut()
 
     @contextmanager
     def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:

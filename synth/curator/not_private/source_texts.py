@@ -70,7 +70,10 @@ def counted_kind(declared: pa.DataType) -> pa.DataType:
 
 
 class SourceTexts(Protocol):
-    """An open source whose columns can be read, as often as needed."""
+    """An open source whose columns can be read, as often as needed.
+
+    A table says nothing of its columns beside their types, and its rows have all fields.
+    """
 
     def find_columns(self) -> FoundColumns:
         """The names of the columns; no record is read.
@@ -80,10 +83,12 @@ class SourceTexts(Protocol):
 
     def codebooks(self) -> dict[str, FileCodebook]:
         """What the source says of its columns beside their types, by their names."""
+        return {}
 
     @property
     def left_out(self) -> LeftOut:
         """What the streams that were read last have left out."""
+        return LeftOut()
 
     def streams(
         self, names: Sequence[str]
@@ -208,10 +213,8 @@ class FileTexts:
         return True
 
 
-class FrameTexts:
+class FrameTexts(SourceTexts):
     """A table in memory."""
-
-    left_out = LeftOut()
 
     def __init__(self, source: FrameSource) -> None:
         """Nothing is read yet."""
@@ -230,7 +233,3 @@ class FrameTexts:
     def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:
         """See `SourceTexts.streams`."""
         yield [open_frame(self._shown, self._records, names, person_column=None).reader()]
-
-    def codebooks(self) -> dict[str, FileCodebook]:
-        """See `SourceTexts.codebooks`: a table in memory has none."""
-        return {}

@@ -9,14 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from synth.config import SparkSource
-from synth.curator.files.text_tables import FileCodebook
-from synth.curator.not_private.source_texts import FoundColumns, LeftOut
+from synth.curator.not_private.source_texts import FoundColumns, SourceTexts
 from synth.curator.spark.engine import arrow_batches, translated_failures
 from synth.curator.spark.session import SparkProcess, spark_process
 from synth.curator.spark.table import open_table
 
 
-class SparkTexts:
+class SparkTexts(SourceTexts):
     """A table in an open Spark session: the tables, columns and types that a run accepts."""
 
     def __init__(self, spark: SparkProcess, source: SparkSource) -> None:
@@ -31,15 +30,6 @@ class SparkTexts:
                 dict.fromkeys(opened.frame.columns),
                 lambda name: opened.kinds([name], person_column=None),
             )
-
-    def codebooks(self) -> dict[str, FileCodebook]:
-        """See `SourceTexts.codebooks`: a table of Spark has none."""
-        return {}
-
-    @property
-    def left_out(self) -> LeftOut:
-        """See `SourceTexts.left_out`: rows of a table have all fields."""
-        return LeftOut()
 
     @contextmanager
     def streams(self, names: Sequence[str]) -> Iterator[Sequence[pa.RecordBatchReader]]:

@@ -14,14 +14,17 @@ import sqlglot
 
 from synth.config import PostgresSource
 from synth.curator.engine import Key, Records, key_kind
-from synth.curator.postgres.columns import column_kinds, constant_rows, require_kinds, selected
 from synth.curator.postgres.table import (
     FoundColumn,
     FoundTable,
+    column_kinds,
+    constant_rows,
     find_table,
     has_columns,
     identify_table,
+    require_kinds,
     row_security_applies,
+    selected,
 )
 from synth.errors import BugError, SourceError, SynthError
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synth.config import Config
-from synth.config.replicates import count_columns
+from synth.config.release import count_columns
 from synth.domain.counts import Counts
 from synth.estimate import Replicates
 from synth.release.rows.blocks import BLOCK_ROWS, RowBlock

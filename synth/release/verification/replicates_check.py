@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from synth.config import Config
-from synth.config.replicates import count_columns
+from synth.config.release import count_columns
 from synth.domain.counts import Counts, difference
 from synth.estimate import Replicates
 from synth.estimate.rounding import MOST_MOVED

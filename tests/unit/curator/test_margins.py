@@ -10,7 +10,7 @@ from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.boundary import measure_table
 from synth.curator.counting.tabulate import margin_counts, margins_of
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.errors import BugError
 from synth.noise import NoiseStream, TableSampler, noise_law

@@ -22,7 +22,7 @@ from synth.curator.disposal import (
     discard,
     record_measured_files,
 )
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.errors import SourceError, SynthError
 from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
 from synth.planning import plan_events

@@ -4,10 +4,11 @@ import duckdb
 import pytest
 
 from synth.curator.not_private.inference import InferredColumn
-from synth.curator.not_private.missing_codes import CODES, missing_codes
-from synth.curator.not_private.persons import (
+from synth.curator.not_private.proposals import (
+    CODES,
     ROUND_BOUNDS,
     is_called_identifier,
+    missing_codes,
     persons,
     records_of_persons,
 )

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.curator.postgres.columns import column_kinds, selected
 from synth.curator.postgres.engine import BATCH_ROWS, _batches
-from synth.curator.postgres.table import FoundColumn
+from synth.curator.postgres.table import FoundColumn, column_kinds, selected
 from synth.errors import BugError, SourceError
 
 HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)

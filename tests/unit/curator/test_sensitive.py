@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 
 
 def test_printing_withholds():

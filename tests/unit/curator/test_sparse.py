@@ -12,7 +12,7 @@ from synth.config.source_files import source_files
 from synth.curator.boundary import measure_list
 from synth.curator.counting.tabulate import FilledCells
 from synth.curator.measuring import needs_filled_cells
-from synth.curator.sensitive import Sensitive
+from synth.curator.seal import Sensitive
 from synth.domain import Attribute, Conjunction, Universe
 from synth.errors import BugError
 from synth.measurements.sparse_table import ascends

@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta
 
 import pytest
 
-from synth.curator.files.value_texts import moment_text, number_text, text_of, texts
+from synth.curator.files.readable_texts import moment_text, number_text, text_of, texts
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from synth.config import load_config
-from synth.config.replicates import count_columns
+from synth.config.release import count_columns
 from synth.estimate import Replicates
 from synth.estimate.rounding import MOST_MOVED
 from synth.release.rows.replicates_file import cell_columns, write_replicates
