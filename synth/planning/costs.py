@@ -1,7 +1,7 @@
 """What a run will need: memory, disk and time by simple models with measured constants.
 
 Rough on purpose: within about a factor of two on a machine with two cores. `docs/planning.md`
-shows the runs that the constants come from.
+says how near whole runs came to them.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def test_costs_of_rows_are_those_of_their_text():
 
 
 def test_costs_are_near_a_measured_run():
-    """Six columns of ten levels: 6.2 processor seconds, 268 MB (docs/planning.md)."""
+    """Six columns of ten levels: 6.2 processor seconds, 268 MB."""
     costs = forecast_costs(
         columns(6, tuple(f"v{i}" for i in range(10))), formats=("csv", "parquet"), total=None
     )
@@ -124,7 +124,7 @@ def test_time_of_a_list_of_heavy_cells_is_that_of_measured_runs(count, records, 
     ],
 )
 def test_memory_of_a_list_of_heavy_cells_is_that_of_measured_runs(count, records, measured):
-    """Within a fifth: `Point("sparse", ...)` of benchmarks/scale.py, MB (docs/planning.md)."""
+    """Within a fifth: `Point("sparse", ...)` of benchmarks/scale.py, MB."""
     costs = listed_costs(count, total=records)
     assert 0.8 * measured < costs.memory_bytes / 1e6 < 1.2 * measured
 
