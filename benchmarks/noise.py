@@ -25,8 +25,8 @@ import numpy as np
 
 from synth.noise import DiscreteGaussian, DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise.law import Distribution
-from synth.noise.part_draw import CHUNK_CELLS
 from synth.noise.stream import WordMemory
+from synth.noise.table_sampler import CHUNK_CELLS
 
 Draw = Callable[[int], object]
 """Draws a number of values."""

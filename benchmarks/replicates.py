@@ -35,7 +35,7 @@ from synth.config import Config, WorkloadConfig
 from synth.config.workload import WeightedMarginal
 from synth.domain import Attribute, Universe
 from synth.domain.counts import Counts
-from synth.domain.margin import Margin
+from synth.domain.universe import Margin
 from synth.estimate.axis_basis import contrasts
 from synth.estimate.noise_again import draw_noise
 from synth.measurements import MeasuredTable, Measurements

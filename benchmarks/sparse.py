@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from synth.config import Config, OutputConfig, PrivacyConfig, ReleaseConfig, WorkloadConfig
 from synth.domain import Attribute, Universe
-from synth.domain.cell_words import cell_order, cell_words, new_cells
-from synth.domain.counts import Counts
+from synth.domain.counts import Counts, cell_order, cell_words, new_cells
 from synth.estimate import estimate_whole
 from synth.estimate.listed.estimate import estimate_listed
 from synth.measurements import MeasuredTable, Measurements

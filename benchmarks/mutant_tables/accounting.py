@@ -275,7 +275,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/audit/claim.py",
+        "synth/audit/canaries.py",
         (
             "a lower bound of one success more",
             "beta.ppf(miss, successes, trials - successes + 1)",
@@ -294,7 +294,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/audit/test_binomial_bounds.py",),
     ),
     *broken(
-        "synth/audit/claim.py",
+        "synth/audit/canaries.py",
         (
             "a Gaussian claim of twice the variance",
             "sigma_squared = self.sensitivity_l2_squared / (2 * rho)",

@@ -194,7 +194,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/bookkeeping/test_chain.py", "unit/bookkeeping/test_reservation.py"),
     ),
     *broken(
-        "synth/bookkeeping/event.py",
+        "synth/bookkeeping/file.py",
         (
             "a hash without the hash before",
             "canonical_json(list(fields)).encode",
@@ -568,7 +568,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("faults/test_lost_and_restored.py",),
     ),
     *broken(
-        "synth/bookkeeping/anchor.py",
+        "synth/bookkeeping/statement.py",
         (
             "any hash of a reservation",
             'if position.reservation_hash != published["reservation_hash"]:',

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.audit.canaries import Canaries, Tally, Trials
-from synth.audit.claim import PureClaim
+from synth.audit.canaries import Canaries, PureClaim, Tally, Trials
 from synth.audit.findings import Finding
 from synth.curator.boundary import choose_table
 from synth.planning import Schedule

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from synth.audit.canaries import Tally
-from synth.audit.claim import Claim, at_least
+from synth.audit.canaries import Claim, Tally, at_least
 from synth.audit.reuse import Reuse
 
 WIDTH = 96

@@ -17,18 +17,20 @@ from synth.audit.canaries import (
     OWN_COUNT,
     Bits,
     Canaries,
+    PureClaim,
     Tally,
     Trials,
+    at_least,
+    at_most,
+    guess,
 )
-from synth.audit.claim import PureClaim, at_least, at_most, guess
 from synth.audit.findings import Finding
 from synth.audit.tables import wanted_canaries
 from synth.curator.boundary import measure_list
 from synth.curator.counting.tabulate import FilledCells
 from synth.curator.seal import Sensitive
 from synth.domain import Attribute, Universe
-from synth.domain.cell_words import cell_order, cell_words
-from synth.domain.counts import is_possible
+from synth.domain.counts import cell_order, cell_words, is_possible
 from synth.measurements import MeasuredTable
 from synth.noise import DiscreteLaplace, noise_law
 from synth.noise.mechanism import threshold_of_delta

@@ -18,13 +18,18 @@ from synth.audit.canaries import (
     RULES,
     Bits,
     Canaries,
+    Claim,
+    PureClaim,
     Tally,
     Trials,
+    at_least,
+    at_most,
+    claim_of,
     gaussian_evidence,
+    guess,
     laplace_evidence,
     tally,
 )
-from synth.audit.claim import Claim, PureClaim, at_least, at_most, claim_of, guess
 from synth.audit.findings import Finding
 from synth.audit.reuse import NoiseSigns, Reuse
 from synth.curator.boundary import LOOK_NUMBER, measure_table

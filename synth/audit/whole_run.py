@@ -17,11 +17,11 @@ from synth.audit.canaries import (
     Canaries,
     Tally,
     Trials,
+    claim_of,
+    guess,
 )
-from synth.audit.claim import claim_of, guess
 from synth.audit.findings import Finding
-from synth.audit.made_up_dates import codes_of_periods, days_of
-from synth.audit.made_up_sources import MadeUpSource, Record, text_of
+from synth.audit.made_up_sources import MadeUpSource, Record, codes_of_periods, days_of, text_of
 from synth.audit.tables import wanted_canaries
 from synth.config import Config, PersonUnit
 from synth.curator.measuring import Fit, measure

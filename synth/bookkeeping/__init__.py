@@ -1,6 +1,6 @@
 """The budget ledger and run journal: charged first, measured once, published once."""
 
-from synth.bookkeeping.event import LedgerEvent
+from synth.bookkeeping.file import LedgerEvent
 from synth.bookkeeping.ledger import ChargeRequest, Ledger
 from synth.bookkeeping.run import PopulationPosition, RunRecord, RunState
 from synth.bookkeeping.run_directory import RunLock

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from synth.bookkeeping.event import GENESIS, LedgerEvent
 from synth.bookkeeping.file import (
     DIVIDED_SINCE,
+    GENESIS,
     LOOKED_SINCE,
     PROMISED_SINCE,
     SCHEMA_VERSIONS,
     SERIES_SINCE,
+    LedgerEvent,
     damaged,
 )
 from synth.bookkeeping.recount import recount

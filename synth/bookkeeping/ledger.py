@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
 from synth.bookkeeping.book import Book, check_totals, fold_all
-from synth.bookkeeping.event import LedgerEvent
 from synth.bookkeeping.file import (
     LOOKED_SINCE,
     PROMISED_SINCE,
     SERIES_SINCE,
+    LedgerEvent,
     LedgerFile,
     create_ledger_file,
     damaged,

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from synth.bookkeeping.event import LedgerEvent
+from synth.bookkeeping.file import LedgerEvent
 
 Ratio = tuple[int, int]
 SLACK = 1e-6

@@ -16,16 +16,19 @@ from synth.config.schema.problems import Place, Refused, Report, quoted
 from synth.config.schema.scalars import Exact, Whole
 from synth.domain import format_number
 from synth.domain.periods import (
+    DIRECTIVES,
     FORMS,
     RESOLUTIONS,
     Calendar,
+    Field,
     Resolution,
+    lacking,
     period_of_day,
     period_start,
+    read_format,
     read_period,
     write_period,
 )
-from synth.domain.time_format import DIRECTIVES, Field, lacking, read_format
 
 LARGEST = 2**53 - 1
 """The largest whole number that every common reader of numbers keeps exactly."""

@@ -20,8 +20,7 @@ from synth import progress
 from synth.curator.counting.tabulate import FilledCells
 from synth.curator.seal import Sensitive
 from synth.domain import Universe
-from synth.domain.cell_words import cell_order, cell_words, word_axes
-from synth.domain.counts import is_possible
+from synth.domain.counts import cell_order, cell_words, is_possible, word_axes
 from synth.errors import BugError
 from synth.measurements import MeasuredLook, MeasuredTable
 from synth.noise import (

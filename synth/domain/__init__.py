@@ -8,8 +8,7 @@ from synth.domain.attribute import (
     Kind,
     format_number,
 )
-from synth.domain.margin import Margin
-from synth.domain.universe import DENSE_LIMIT_CELLS, Conjunction, PublicTotal, Universe
+from synth.domain.universe import DENSE_LIMIT_CELLS, Conjunction, Margin, PublicTotal, Universe
 
 __all__ = [
     "CLAMP",

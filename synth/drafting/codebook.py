@@ -10,8 +10,7 @@ from typing import Any
 from synth.config.loader import MAX_BYTES
 from synth.config.schema.scalars import decimal
 from synth.domain import format_number
-from synth.drafting.bounds import number_edges
-from synth.drafting.column import DraftColumn, Entry, Number, Numbers, labels_of
+from synth.drafting.column import DraftColumn, Entry, Number, Numbers, labels_of, number_edges
 from synth.errors import ConfigError, Problem
 
 DATES = ("date", "datetime", "time", "yearmonth", "duration")

@@ -21,22 +21,20 @@ from synth.curator.not_private.inference import (
 from synth.curator.not_private.misfits import keeps_bytes
 from synth.curator.not_private.proposals import MOST_CODES, is_called_identifier
 from synth.domain import format_number
-from synth.drafting.bounds import (
-    SINGLE_NUMBERS,
-    are_crowded,
-    equal_edges,
-    integer_bounds,
-    ladder,
-    nearest_round,
-    number_edges,
-)
 from synth.drafting.column import (
+    SINGLE_NUMBERS,
     DraftColumn,
     DraftUnit,
     Entry,
     Number,
     Numbers,
+    are_crowded,
+    equal_edges,
+    integer_bounds,
     labels_of,
+    ladder,
+    nearest_round,
+    number_edges,
     publishable,
     yaml_text,
 )

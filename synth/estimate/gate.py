@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from synth.config import Config
 from synth.domain import Margin, PublicTotal, Universe
 from synth.domain.counts import Counts
-from synth.domain.margin import nested_sums, nested_sums_by_block
+from synth.domain.universe import nested_sums, nested_sums_by_block
 from synth.estimate.gate_limits import rounding_allowance, spread_limit, sum_limit, too_few
 from synth.estimate.rounding import required_totals
 from synth.measurements import MeasuredTable, Measurements

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from synth.config import Config
 from synth.domain import Universe
-from synth.domain.cell_words import cell_order, cell_words, new_cells
-from synth.domain.counts import Counts, is_possible, margin_cells
+from synth.domain.counts import Counts, cell_order, cell_words, is_possible, margin_cells, new_cells
 from synth.errors import ContradictionError
 from synth.estimate.any_size import Estimate
 from synth.estimate.gate import Sums, Verdict, constraints_contradict, judge

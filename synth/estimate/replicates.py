@@ -44,8 +44,7 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.config import Config
 from synth.domain import Margin, Universe
-from synth.domain.cell_words import cell_order, cell_words, find_cells
-from synth.domain.counts import Counts, is_possible
+from synth.domain.counts import Counts, cell_order, cell_words, find_cells, is_possible
 from synth.estimate.any_size import Estimate
 from synth.estimate.axis_basis import contrasts
 from synth.estimate.blocks.cells import default_threads

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Universe
-from synth.domain.cell_words import cell_order, cell_words, new_cells
-from synth.domain.counts import Counts
+from synth.domain.counts import Counts, cell_order, cell_words, new_cells
 
 HELD_CELLS = 1 << 22
 """Tables of sums up to this size are held with their empty cells."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from synth import curator
 from synth.bookkeeping import Ledger, RunLock, RunState
-from synth.bookkeeping.anchor import anchor_findings
 from synth.bookkeeping.run_directory import MEASUREMENTS, file_sha256, run_directory
+from synth.bookkeeping.statement import anchor_findings
 from synth.config import Config, LedgerConfig
 from synth.errors import BugError, SynthError, VerificationError
 from synth.release.verification.folder import published_manifest

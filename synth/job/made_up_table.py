@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from synth.audit.made_up_dates import codes_of_periods, days_of
-from synth.audit.made_up_sources import text_of
+from synth.audit.made_up_sources import codes_of_periods, days_of, text_of
 from synth.config import Config, PersonUnit
 from synth.config.series import PeriodSelection
 from synth.domain import Attribute, PublicTotal, Universe

@@ -4,10 +4,10 @@ from synth.policy.approval import (
     Approval,
     approval_file,
     approve,
+    in_plain_words,
     read_approvals,
     write_approvals,
 )
-from synth.policy.plain_words import in_plain_words
 from synth.policy.policy import Policy, load_policy, policy_schema
 from synth.policy.violations import require_allowed, require_signed_by
 

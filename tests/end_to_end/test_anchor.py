@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from synth.bookkeeping import Ledger
-from synth.bookkeeping.anchor import anchor_findings
 from synth.bookkeeping.run_directory import file_sha256
+from synth.bookkeeping.statement import anchor_findings
 from synth.config import load_config
 from synth.errors import BudgetRefusedError
 from synth.job import pipeline

@@ -14,7 +14,7 @@ from synth.config import load_config
 from synth.errors import BudgetRefusedError, VerificationError
 from synth.job import pipeline
 from synth.job.explanation import explain, render_explanation
-from synth.policy.plain_words import in_plain_words
+from synth.policy.approval import in_plain_words
 from synth.release import verify_release
 from tests.conftest import PEOPLE
 from tests.release_folder import seal

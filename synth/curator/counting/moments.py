@@ -27,8 +27,16 @@ import ibis.expr.types as ir
 
 from synth.curator.counting.encode import is_nan
 from synth.domain import Attribute
-from synth.domain.periods import DAY_SECONDS, Calendar, Resolution, period_start
-from synth.domain.time_format import FIRST_SHORT_YEAR, MONTH_NAMES, TimeFormat, read_format
+from synth.domain.periods import (
+    DAY_SECONDS,
+    FIRST_SHORT_YEAR,
+    MONTH_NAMES,
+    Calendar,
+    Resolution,
+    TimeFormat,
+    period_start,
+    read_format,
+)
 
 _YEAR = "(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 _LEAP_YEAR = "(([0-9]{2}(0[48]|[2468][048]|[13579][26]))|((0[48]|[2468][048]|[13579][26])00))"

@@ -20,8 +20,7 @@ from synth.curator.counting.selection import period_attribute, select_records
 from synth.curator.engine import Engine, Records, open_engine
 from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
-from synth.domain.cell_words import code_type
-from synth.domain.counts import margin_cells
+from synth.domain.counts import code_type, margin_cells
 from synth.errors import BugError
 from synth.privacy import TableEvent
 

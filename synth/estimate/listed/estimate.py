@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.config import Config
 from synth.domain import Margin, Universe
-from synth.domain.cell_words import cell_words, find_cells
-from synth.domain.counts import Counts, is_possible, margin_cells
+from synth.domain.counts import Counts, cell_words, find_cells, is_possible, margin_cells
 from synth.domain.totals import Atoms
 from synth.errors import BugError
 from synth.estimate.gate_limits import sum_limit

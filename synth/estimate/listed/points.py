@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.domain import Conjunction, Universe
-from synth.domain.cell_words import code_type
-from synth.domain.counts import inside
+from synth.domain.counts import code_type, inside
 from synth.estimate.listed.classes import ONE_BITS, Classes
 
 Ints = NDArray[np.int64]

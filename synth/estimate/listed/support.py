@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from synth.config import Config
 from synth.domain import PublicTotal, Universe
-from synth.domain.cell_words import cell_order, cell_words, code_type, new_cells
-from synth.domain.counts import Counts, is_possible
+from synth.domain.counts import Counts, cell_order, cell_words, code_type, is_possible, new_cells
 from synth.domain.totals import Atoms, atoms_of, coarsen, code_groups
 from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.points import drawn_points

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.domain.counts import margin_cells, margin_sums
-from synth.domain.margin import nested_sums, nested_sums_by_block
+from synth.domain.universe import nested_sums, nested_sums_by_block
 from synth.estimate.listed.levels import posterior_of_levels, simplex
 from synth.estimate.sums import LEAST_VARIANCE
 from synth.measurements import MeasuredTable

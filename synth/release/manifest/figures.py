@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.domain.counts import Counts, margin_cells
-from synth.domain.margin import nested_sums_by_block
+from synth.domain.universe import nested_sums_by_block
 from synth.measurements import MeasuredTable, Measurements
 from synth.planning import Forecast, QueryForecast
 

@@ -15,8 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 from synth.config import Config, config_from_public
-from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells
-from synth.domain.counts import Counts, difference, is_possible
+from synth.domain.counts import (
+    Counts,
+    cell_words,
+    code_type,
+    difference,
+    goes_back,
+    is_possible,
+    new_cells,
+)
 from synth.errors import ConfigError, OutputError, VerificationError
 from synth.release.contents import MANIFEST, PREVIOUS, data_files, file_sha256
 from synth.release.rows.replicates_file import write_counts

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from synth.config import Config
 from synth.domain import Universe
-from synth.domain.cell_words import cell_words, code_type, goes_back, new_cells, word_axes
-from synth.domain.counts import Counts
+from synth.domain.counts import Counts, cell_words, code_type, goes_back, new_cells, word_axes
 from synth.release.contents import CSV
 from synth.release.rows.blocks import BLOCK_ROWS
 from synth.release.rows.columns import Column, published_columns

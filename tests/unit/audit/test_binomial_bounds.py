@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from synth.audit.claim import at_least, at_most
+from synth.audit.canaries import at_least, at_most
 
 
 def upper_tail(successes, trials, share):

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from synth.audit.canaries import Canaries
-from synth.audit.claim import (
+from synth.audit.canaries import (
+    Canaries,
     GaussianClaim,
     PureClaim,
     difference_masses,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from synth.bookkeeping import Ledger, RunState
-from synth.bookkeeping.event import LedgerEvent
-from synth.bookkeeping.file import LedgerFile, create_ledger_file
+from synth.bookkeeping.file import LedgerEvent, LedgerFile, create_ledger_file
 from synth.bookkeeping.run import tables_to_plain
 from synth.bookkeeping.run_directory import new_token
 from synth.config import DisjointPart

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from synth.bookkeeping.event import LedgerEvent
+from synth.bookkeeping.file import LedgerEvent
 from synth.bookkeeping.recount import recount
 from synth.bookkeeping.run import tables_from_plain, tables_to_plain
 from synth.errors import BudgetRefusedError

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.bookkeeping import Ledger, RunState
-from synth.bookkeeping.event import LedgerEvent
+from synth.bookkeeping.file import LedgerEvent
 from synth.bookkeeping.recount import recount
 from synth.config import DisjointPart
 from synth.errors import BudgetRefusedError, LedgerError, PublishedDifferentlyError

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from synth.bookkeeping import Ledger, RunState
-from synth.bookkeeping.event import LedgerEvent
-from synth.bookkeeping.file import SERIES_SINCE
+from synth.bookkeeping.file import SERIES_SINCE, LedgerEvent
 from synth.bookkeeping.recount import recount
 from synth.bookkeeping.statement import ledger_report, render_ledger
 from synth.config import SeriesPart

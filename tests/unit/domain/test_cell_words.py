@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.domain.cell_words import (
+from synth.domain.counts import (
     LARGEST_WORD,
     cell_order,
     cell_words,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.drafting.bounds import (
+from synth.drafting.column import (
     MOST_BINS,
     SINGLE_NUMBERS,
     are_crowded,

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from synth.cli.confirm_command import Terminal
 from synth.config.loader import find_problems
-from synth.drafting.answers import shown_value, written
 from synth.drafting.column import DraftColumn, DraftUnit, Entry, Labels, Number
 from synth.drafting.marks import as_if_confirmed, marks, spots_under
-from synth.drafting.questions import confirm
+from synth.drafting.questions import confirm, shown_value, written
 from synth.drafting.render import Place, render
 from synth.drafting.wording import column_in_words
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from synth.domain import Attribute, HierarchyLevel, Margin, Universe, margin
+from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.domain.counts import Counts
 from synth.measurements import MeasuredTable
 from synth.privacy import TableEvent
@@ -57,7 +57,7 @@ def test_the_figures_are_those_of_the_difference(
     monkeypatch, kind, largest, block_cells, names, steps
 ):
     monkeypatch.setattr(figures, "BLOCK_CELLS", block_cells)
-    monkeypatch.setattr(margin, "BLOCK_CELLS", block_cells)
+    monkeypatch.setattr("synth.domain.universe.BLOCK_CELLS", block_cells)
     found, differences = made_up(3, names, steps, kind, largest)
     assert found.root_mean_square() == slow(differences)
     table = differences.reshape(found.shape)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from synth.domain import Conjunction
-from synth.domain.cell_words import code_type
-from synth.domain.counts import is_possible
+from synth.domain.counts import code_type, is_possible
 from synth.estimate.listed.classes import ONE, Classes, whole_shares
 from synth.estimate.listed.points import drawn_points, quotas_of, steady_steps
 from synth.estimate.listed.support import spread
