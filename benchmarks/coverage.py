@@ -109,7 +109,8 @@ def best_width(query: Query, config: Config, event: TableEvent) -> int:
         cells *= len(codes)
     epsilon = config.privacy.epsilon
     alone = TableEvent(query.columns, cells, event.sensitivity_l1, epsilon)
-    return 2 * CombinedNoise((summed_noise(alone, cells, 1),), 1).half_width(1 - LEVEL)
+    (width,) = CombinedNoise((summed_noise(alone, cells, 1),), 1).half_widths(1 - LEVEL)
+    return 2 * width
 
 
 def replicated(measurements: Measurements, config: Config, replicates: int) -> Made:

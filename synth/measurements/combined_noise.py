@@ -104,13 +104,15 @@ class CombinedNoise:
         """In records squared; exact up to floating point."""
         return sum(part.variance for part in self.parts) / self.divisor**2
 
-    def half_width(self, miss: float) -> int:
-        """The smallest whole h with P(P |Z| > h) <= miss, or a little more.
+    def half_widths(self, *misses: float) -> tuple[int, ...]:
+        """For every miss the smallest whole h with P(P |Z| > h) <= miss, or a little more.
+
+        The law is tabulated once for all of them.
 
         Shapes and units: P-th parts of a record.
         Rounding: upwards, so that the stated confidence holds.
         """
-        return _half_width(self, miss) if self.parts else 0
+        return _half_widths(self, misses) if self.parts else (0,) * len(misses)
 
     def _reach(self) -> int:
         """A whole number that P |Z| hardly ever exceeds, by Chernoff's bound over some tilts."""
@@ -136,7 +138,7 @@ class CombinedNoise:
 
 
 @lru_cache(maxsize=4096)
-def _half_width(noise: CombinedNoise, miss: float) -> int:
+def _half_widths(noise: CombinedNoise, misses: tuple[float, ...]) -> tuple[int, ...]:
     narrow = noise
     while (reach := narrow._reach()) > LARGEST_GRID // 2 - 1:
         narrow = narrow._narrower(max(1.1, 2.1 * reach / LARGEST_GRID))
@@ -144,10 +146,11 @@ def _half_width(noise: CombinedNoise, miss: float) -> int:
     pmf = np.fft.irfft(_characteristic(narrow, grid), grid)
     upper = np.maximum(pmf[: grid // 2], 0.0)
     beyond = 2 * (np.cumsum(upper[::-1])[::-1] - upper) + FFT_ERROR
-    found = int(np.argmax(beyond <= miss))
+    found = tuple(int(np.argmax(beyond <= miss)) for miss in misses)
     if narrow is noise:
         return found
-    return math.ceil((found + 1) * math.sqrt(noise.variance / narrow.variance))
+    wider = math.sqrt(noise.variance / narrow.variance)
+    return tuple(math.ceil((width + 1) * wider) for width in found)
 
 
 def _characteristic(noise: CombinedNoise, grid: int) -> NDArray[np.float64]:

@@ -56,8 +56,8 @@ class MeasuredCount:
         Requires: that the true one is whole; probabilities below one half.
         """
         divisor = self.noise.divisor
-        low = -((self.noise.half_width(2 * below) - self.total) // divisor)
-        return low, (self.total + self.noise.half_width(2 * above)) // divisor
+        lower, upper = self.noise.half_widths(2 * below, 2 * above)
+        return -((lower - self.total) // divisor), (self.total + upper) // divisor
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,8 @@ class MeasuredCells:
 
     def ends(self, below: float, above: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The ends of each: see `MeasuredCount.ends`."""
-        lower = np.array([noise.half_width(2 * below) for noise in self.noises])[self.which]
-        upper = np.array([noise.half_width(2 * above) for noise in self.noises])[self.which]
+        widths = np.array([noise.half_widths(2 * below, 2 * above) for noise in self.noises])
+        lower, upper = widths[self.which, 0], widths[self.which, 1]
         divisor = np.array([noise.divisor for noise in self.noises])[self.which]
         return -((lower - self.totals) // divisor), (self.totals + upper) // divisor
 

@@ -99,11 +99,11 @@ def test_parts_lie_inside_their_wholes(empty):
     """Random nests, tables with much noise, also such that are nearly empty."""
     generator, cut = np.random.default_rng(8), 0
     events = (TableEvent(UNIVERSE.names, 32, 1, Fraction(1, 9)), ROUGH, FINE)
-    for seed in range(20):
+    for seed in range(10):
         truth = generator.poisson(30, UNIVERSE.size) * (generator.random(UNIVERSE.size) > empty)
         total = PublicTotal(WHOLE, count_of(WHOLE, truth), "a register")
         known = intervals(seed, events=events, truth=truth, totals=[total] * (seed % 2))
-        for _ in range(40):
+        for _ in range(24):
             part, whole = random_nest(generator)
             for level in LEVELS:
                 inner, outer = (known.measured(w, level=level)[1] for w in (part, whole))
