@@ -22,23 +22,17 @@ IN_EVERY_OBJECT = {"basis", "fraction", "decimal"}
 
 
 def field_reference() -> str:
-    """Every section with its fields, in words those that hold others.
+    """Every section with its fields, those that hold others with theirs in brackets.
 
-    What a single value means stands in the schema, which lies beside every manifest.
+    What a field means stands in the schema, which lies beside every manifest.
     """
     lines: list[str] = []
     schema = manifest_schema(LOOK_AND_REPLICATES_VERSION)  # it has all fields of the others, too
     for name, section in _plainly(schema, schema["$defs"])["properties"].items():
         lines += [f"### `{name}`", "", section["description"], ""]
         fields = _fields(section) if name != "configuration" else {}
-        single = [f"`{field}`" for field, node in fields.items() if not _fields(node)]
-        lines += [f"{', '.join(single)}.", ""] if single else []
-        several = [
-            f"- `{field}`{_inner(node)} - {node['description']}"
-            for field, node in fields.items()
-            if _fields(node)
-        ]
-        lines += [*several, ""] if several else []
+        names = [f"`{field}`{_inner(node)}" for field, node in fields.items()]
+        lines += [f"{', '.join(names)}.", ""] if names else []
     lines += ["### `quality.parquet`", ""]
     lines += [f"- `{name}` - {words}" for name, (_, words) in COLUMNS.items()]
     return "\n".join([*lines, ""])
