@@ -80,7 +80,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/noise/test_survivors.py", "exact/test_sparse.py"),
     ),
     *broken(
-        "synth/noise/geometric.py",
+        "synth/noise/survivors.py",
         (
             "digits of a gap at the first place",
             "Part(BASE**place, Digit(self.ratio, self.first * BASE**place, BASE))",

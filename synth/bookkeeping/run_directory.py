@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 
 from synth.bookkeeping.run import RunRecord, RunState
 from synth.config import Config
@@ -172,12 +171,7 @@ class RunLock:
         self._descriptor = self._take()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.fileno())
         self._descriptor = None
 

@@ -15,6 +15,8 @@ from synth.config.edges import (
     NUMBER_EDGE,
     WHOLE_EDGE,
     WHOLE_WIDTH,
+    DateFormat,
+    TimeZone,
     checked_calendar,
     increasing_edges,
     period_edges,
@@ -181,12 +183,8 @@ class DateColumn:
     resolution: Annotated[
         Resolution, Choice("How long the periods are; hours for datetime alone", RESOLUTIONS)
     ]
-    format: Annotated[
-        str | None, line("How the source writes dates, such as %d.%m.%Y; if left out, ISO 8601")
-    ] = None
-    time_zone: Annotated[
-        str, line("Whose clock says in which period an instant of known time zone is")
-    ] = "UTC"
+    format: DateFormat = None
+    time_zone: TimeZone = "UTC"
     hierarchy: Annotated[
         tuple[PeriodsLevel, ...] | Literal["dyadic"] | Tree | None,
         ordered_hierarchy(PeriodsLevel),

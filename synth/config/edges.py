@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from functools import cache
+from typing import Annotated
 from zoneinfo import available_timezones
 
 from synth.config.schema.problems import Place, Refused, Report, quoted
-from synth.config.schema.scalars import Exact, Whole
+from synth.config.schema.scalars import Exact, Whole, line
 from synth.domain import format_number
 from synth.domain.periods import (
     DIRECTIVES,
@@ -78,6 +79,11 @@ def increasing_edges(
             )
     return tuple(Fraction(edge) for edge in edges)
 
+
+DateFormat = Annotated[
+    str | None, line("How the source writes dates, such as %d.%m.%Y; if left out, ISO 8601")
+]
+TimeZone = Annotated[str, line("Whose clock says in which period an instant of known time zone is")]
 
 NOT_ZONES = frozenset({"localtime", "posixrules", "Factory"})
 """Names that mean whatever a machine is set to, or nothing."""

@@ -221,13 +221,7 @@ def check_part_of_a_period(source: Source, report: Report) -> None:
             f"{{period}} where source.{key} names them",
         )
     elif is_address and may_overlap(place):
-        report.add(
-            (*_PART, "name"),
-            expected="periods whose files cannot overlap",
-            why="with * ? [ beside {period}, or with **, the files of one period can be among "
-            "those of another",
-            fix="give each period a folder of its own, as in {period}/*.csv",
-        )
+        refuse_overlap((*_PART, "name"), report)
 
 
 def place_of_records(source: Source) -> tuple[tuple[str, ...], bool]:
@@ -239,6 +233,17 @@ def place_of_records(source: Source) -> tuple[tuple[str, ...], bool]:
     if source.spark is not None:
         return ("spark", "table"), PARQUET_FILES.fullmatch(source.spark.table) is not None
     return ("table",), False
+
+
+def refuse_overlap(path: Place, report: Report, *, or_else: str = "") -> None:
+    """Report a pattern that may name a file for two periods."""
+    report.add(
+        path,
+        expected="periods whose files cannot overlap",
+        why="with * ? [ beside {period}, or with **, the files of one period can be among "
+        "those of another",
+        fix="give each period a folder of its own, as in {period}/*.csv" + or_else,
+    )
 
 
 def may_overlap(place: str) -> bool:

@@ -18,6 +18,7 @@ from synth.config.guarantee import (
     PrivacyConfig,
     may_overlap,
     place_of_records,
+    refuse_overlap,
 )
 from synth.config.release import OutputConfig
 from synth.config.schema.problems import Place, Report, quoted
@@ -180,13 +181,7 @@ def _check_selection(series: Series, source: Source, report: Report) -> None:
         )
     place = report.text_at(("source", *steps))
     if series.rows == "new" and series.selected_by == "path" and may_overlap(place):
-        report.add(
-            ("source", *steps),
-            expected="periods whose files cannot overlap",
-            why="with * ? [ beside {period}, or with **, the files of one period can be among "
-            "those of another",
-            fix="give each period a folder of its own, as in {period}/*.csv, or write source.where",
-        )
+        refuse_overlap(("source", *steps), report, or_else=", or write source.where")
     if source.where is None:
         return
     if source.disposal == "delete":

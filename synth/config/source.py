@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+from synth.config.edges import DateFormat, TimeZone
 from synth.config.schema.problems import Place, Refused, Report
 from synth.config.schema.scalars import (
     NOT_EMPTY,
@@ -190,12 +191,8 @@ class WhereConfig:
     within: Annotated[
         Literal["period"], Choice("The period of the series that the date lies in", ("period",))
     ]
-    format: Annotated[
-        str | None, line("How the source writes dates, such as %d.%m.%Y; if left out, ISO 8601")
-    ] = None
-    time_zone: Annotated[
-        str, line("Whose clock says in which period an instant of known time zone is")
-    ] = "UTC"
+    format: DateFormat = None
+    time_zone: TimeZone = "UTC"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,15 +123,20 @@ def scrubbed(error: BaseException) -> BaseException:
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt()
     if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
-        return SynthError(
-            "there was not enough memory or spill space to count the records",
-            fix="run on a larger machine, or declare fewer or coarser attributes",
-        )
+        return no_memory()
     if isinstance(error, OSError | duckdb.Error):
         return SourceError.cut_short()
     return BugError(
         f"measuring failed with an internal error ({type(error).__name__})",
         fix="report it with the configuration; nothing of the data was kept",
+    )
+
+
+def no_memory() -> SynthError:
+    """What a run says that has no room left to count in."""
+    return SynthError(
+        "there was not enough memory or spill space to count the records",
+        fix="run on a larger machine, or declare fewer or coarser attributes",
     )
 
 

@@ -7,7 +7,7 @@ publishes. It holds nothing that depends on the raw data.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from synth.privacy import Budget, Charge, Promise, left_of, population_total
@@ -144,14 +144,8 @@ class Receipt:
                 "added": self.ledger.added and self.ledger.added.to_plain(),
                 "reservation_hash": self.ledger.reservation_hash,
             },
-            "self_tests": [{"name": t.name, "passed": t.passed} for t in self.self_tests],
-            "disposal": None
-            if self.disposal is None
-            else {
-                "method": self.disposal.method,
-                "reason": self.disposal.reason,
-                "checks": list(self.disposal.checks),
-            },
+            "self_tests": [asdict(test) for test in self.self_tests],
+            "disposal": self.disposal and asdict(self.disposal),
         }
         return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from synth.noise.law import Part, exponential_bounds, first_above
+from synth.noise.law import Part, exponential_bounds, first_above, is_at_most
 
 LARGEST_SIGMA_SQUARED = Fraction(1 << 40)
 """Sigma 1,048,576: more noise than any table is measured with."""
@@ -101,15 +101,8 @@ class DiscreteGaussian:
         return first_above(-1, lambda k: self._tail_is_at_most(miss, k))
 
     def _tail_is_at_most(self, miss: Fraction, k: int) -> bool:
-        """Whether 2 P(X > k) <= miss, by bounds of as many bits as that takes."""
-        bits = 64
-        while True:
-            low, high = gaussian_tails(self.rate, bits).bounds(k + 1)
-            if 2 * high <= miss * (1 << bits):
-                return True
-            if 2 * low > miss * (1 << bits):
-                return False
-            bits *= 2  # a ratio of sums of exponentials is no fraction, so the bounds part from it
+        """Whether P(X > k) <= miss / 2: a ratio of sums of exponentials, so it is no fraction."""
+        return is_at_most(lambda bits: gaussian_tails(self.rate, bits).bounds(k + 1), miss / 2)
 
     @cached_property
     def variance(self) -> float:

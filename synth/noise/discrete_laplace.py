@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from synth.noise.law import Part, exponential_rounded_up, first_above, power_bounds
+from synth.noise.law import Part, exponential_rounded_up, first_above, is_at_most, power_bounds
 
 SMALLEST_RATE = Fraction(1, 10**12)
 """Below this epsilon per unit of sensitivity the noise would not fit 64 bits with certainty."""
@@ -99,14 +99,7 @@ class DiscreteLaplace:
     def _tail_is_at_most(self, miss: Fraction, k: int) -> bool:
         """Whether 2 alpha^(k+1) <= miss (1+alpha); with enough bits the power is exact."""
         limit = miss * (1 + self.alpha) / 2
-        bits = 64
-        while True:
-            low, high = power_bounds(self.alpha, k + 1, bits)
-            if high <= limit * (1 << bits):
-                return True
-            if low > limit * (1 << bits):
-                return False
-            bits *= 2
+        return is_at_most(lambda bits: power_bounds(self.alpha, k + 1, bits), limit)
 
     @cached_property
     def variance(self) -> float:

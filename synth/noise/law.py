@@ -59,6 +59,22 @@ def first_above(floor: int, holds: Callable[[int], bool]) -> int:
     return enough
 
 
+def is_at_most(
+    bounds: Callable[[int], tuple[int, int]], limit: Fraction, *, bits: int = 64
+) -> bool:
+    """Whether a number is at most a limit, decided by bounds of 2^bits times the number.
+
+    Requires: bounds that close in as `bits` grow, and are exact, or part from the limit, at some.
+    """
+    while True:
+        low, high = bounds(bits)
+        if high <= limit * (1 << bits):
+            return True
+        if low > limit * (1 << bits):
+            return False
+        bits *= 2
+
+
 SIGNIFICANT_BITS = 64
 """Bits of `exponential_rounded_up`, on top of those that keep it below 1."""
 

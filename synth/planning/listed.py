@@ -14,9 +14,8 @@ from typing import Final
 
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.noise import DiscreteLaplace
-from synth.noise.geometric import BelowThreshold
 from synth.noise.mechanism import threshold_of_delta
-from synth.noise.survivors import smallest_threshold
+from synth.noise.survivors import BelowThreshold, smallest_threshold
 from synth.planning.problem import Problem
 from synth.privacy import TableEvent, sensitivity_l1
 from synth.privacy.accounting import PARTITION_SELECTION

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from synth.noise import DiscreteLaplace, NoiseStream, mechanism, survivors
-from synth.noise.geometric import BASE, BelowThreshold, Beyond, Digits, Geometric
+from synth.noise.survivors import BASE, BelowThreshold, Beyond, Digits, Geometric
 
 CELLS = 4
 BITS = 400

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from synth.curator.seal import Sensitive
-from synth.noise import geometric, mechanism, survivors
-from synth.noise.geometric import BelowThreshold
+from synth.noise import mechanism, survivors
+from synth.noise.survivors import BelowThreshold
 from synth.privacy import accounting
 
 TESTS = Path(__file__).parents[1]
@@ -210,7 +210,7 @@ MUTANTS = {
 @pytest.fixture(autouse=True)
 def nothing_is_remembered():
     """Neither what a mutant tabulated, nor what was tabulated before it."""
-    caches = geometric._digit_cdf, MODULES["exact/test_sparse.py"].cell_probability
+    caches = survivors._digit_cdf, MODULES["exact/test_sparse.py"].cell_probability
     for cache in caches:
         cache.cache_clear()
     yield

@@ -21,7 +21,8 @@ from synth.curator.engine import NUMBER_CHARACTERS, Key, Records, key_kind
 from synth.curator.files.csv_source import open_csv, require_whole
 from synth.curator.files.parquet_source import ParquetStream, open_frame, open_parquet
 from synth.curator.files.text_tables import open_text_tables, require_whole_tables
-from synth.errors import BugError, SourceError, SynthError
+from synth.curator.seal import no_memory
+from synth.errors import BugError, SourceError
 
 MEMORY_LIMIT_BYTES = 4 << 30
 SPILL_LIMIT_BYTES = 64 << 30
@@ -71,7 +72,7 @@ class DuckDBEngine:
         """What is said of an error of DuckDB or Arrow."""
         if self._ended_by is KeyboardInterrupt:
             return KeyboardInterrupt()
-        return _no_memory() if self._ended_by is MemoryError else SourceError.cut_short()
+        return no_memory() if self._ended_by is MemoryError else SourceError.cut_short()
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None
@@ -191,7 +192,7 @@ def duckdb_engine(
         yield engine
         return
     except (duckdb.OutOfMemoryException, MemoryError):
-        failure = _no_memory()
+        failure = no_memory()
     except PermissionError:
         failure = SourceError.may_not_be_read(source.shown)
     except (OSError, duckdb.Error, pa.ArrowException):
@@ -199,13 +200,6 @@ def duckdb_engine(
     finally:
         connection.close()
     raise failure
-
-
-def _no_memory() -> SynthError:
-    return SynthError(
-        "there was not enough memory or spill space to count the records",
-        fix="run on a larger machine, or declare fewer or coarser attributes",
-    )
 
 
 def _private_connection(spill: Path) -> duckdb.DuckDBPyConnection:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from synth.config.source_files import SAS, SPSS, STATA, file_kind
 from synth.curator.files.readable_texts import UNDECODABLE, moment_text, number_text, texts
-from synth.curator.files.text_tables import FileCodebook
+from synth.curator.files.text_tables import FileCodebook, TextTable
 
 BATCH_VALUES = 1 << 20
 """So many values are held as objects at once."""
@@ -56,7 +56,7 @@ _SAS_MOMENTS = re.compile(r"(?:DATETIME|DATEAMPM|E8601D[TZN]|B8601D[TZN]|IS8601D
 
 
 @dataclass
-class StatisticsFile:
+class StatisticsFile(TextTable):
     """One file; see `text_tables.TextTable`.
 
     Privacy: whether a column holds numbers, texts or dates is declared for all of it. A number

@@ -50,13 +50,15 @@ class TextTable(Protocol):
         """The columns in their order; where a file does not state them, of its first records."""
 
     def uncountable(self) -> list[str]:
-        """Columns in a type of which a value could stop a run, by what the file says of them."""
+        """Columns in a type of which a value could stop a run; none where no types are declared."""
+        return []
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[pa.Array]]:
         """The named columns as large strings, in batches of bounded size, from the beginning."""
 
     def codebook(self) -> dict[str, FileCodebook]:
         """What the file says of its columns, by their names; empty where it says nothing."""
+        return {}
 
 
 @dataclass
@@ -158,7 +160,7 @@ LOOKED_AT = 1_000
 
 
 @dataclass
-class JsonLines:
+class JsonLines(TextTable):
     """One file; see `text_tables.TextTable`.
 
     Privacy: a line that is no object, or is longer than a record may be, is left out for what it
@@ -175,14 +177,6 @@ class JsonLines:
         for keys in islice(self._records(list), LOOKED_AT):
             found |= dict.fromkeys(keys)
         return list(found)
-
-    def uncountable(self) -> list[str]:
-        """See `TextTable.uncountable`: such a file declares no types."""
-        return []
-
-    def codebook(self) -> dict[str, FileCodebook]:
-        """See `TextTable.codebook`: such a file has none."""
-        return {}
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[pa.Array]]:
         """See `TextTable.batches`."""

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import pyarrow as pa
 
 from synth.curator.files.readable_texts import text_of, texts
-from synth.curator.files.text_tables import FileCodebook
+from synth.curator.files.text_tables import TextTable
 from synth.errors import SourceError
 
 BATCH_ROWS = 1 << 13
@@ -37,7 +37,7 @@ Row = Mapping[int, Any]
 
 
 @dataclass
-class Workbook:
+class Workbook(TextTable):
     """One file; see `text_tables.TextTable`.
 
     Privacy: a value is what its cell holds, formulas what was last computed of them; what cannot
@@ -56,14 +56,6 @@ class Workbook:
         """The texts of the first row, up to the last that is filled."""
         with self._rows() as rows:
             return _names(next(rows, {}))
-
-    def uncountable(self) -> list[str]:
-        """See `TextTable.uncountable`: such a file declares no types."""
-        return []
-
-    def codebook(self) -> dict[str, FileCodebook]:
-        """See `TextTable.codebook`: such a file has none."""
-        return {}
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[pa.Array]]:
         """See `TextTable.batches`."""

@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from synth.config import Dialect, FileSource, SourceConfig
+from synth.config import FileSource, SourceConfig
 from synth.config.source_files import CSV
 from synth.curator.files.csv_source import CsvFile, read_header
 from synth.curator.files.duckdb_engine import DuckDBEngine, duckdb_engine
@@ -35,13 +35,9 @@ from synth.curator.not_private.proposals import (
     persons,
     records_of_persons,
 )
-from synth.curator.not_private.source_texts import SourceTexts, open_texts
+from synth.curator.not_private.source_texts import ELSEWHERE, SourceTexts, open_texts
 from synth.curator.seal import with_source_open
 from synth.errors import SourceError
-
-ELSEWHERE = FileSource(Path("table"), Dialect(), "keep", "")
-"""For the DuckDB that only looks at what another engine sends."""
-
 
 NO_CODEBOOK = FileCodebook()
 

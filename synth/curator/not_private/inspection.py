@@ -27,11 +27,12 @@ from synth.curator.counting.lookup import record_codes
 from synth.curator.engine import Records
 from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_engine
 from synth.curator.files.readable_texts import CUT
-from synth.curator.not_private.inference import ELSEWHERE, counted_values
+from synth.curator.not_private.inference import counted_values
 from synth.curator.not_private.misfits import OUTSIDE, Misfits, Reason, looks_like_data
-from synth.curator.not_private.selected_texts import SelectedTexts
 from synth.curator.not_private.source_texts import (
+    ELSEWHERE,
     LeftOut,
+    SelectedTexts,
     SourceTexts,
     counted_kind,
     open_texts,

@@ -11,13 +11,13 @@ from synth.noise import (
     NoiseStream,
     TableSampler,
     block_table,
-    geometric,
     self_test,
     self_tests,
+    survivors,
 )
 from synth.noise.block_table import BlockTable
-from synth.noise.geometric import BelowThreshold
 from synth.noise.quantile_table import QuantileTable
+from synth.noise.survivors import BelowThreshold
 
 
 def failed():
@@ -147,10 +147,10 @@ def test_survivors_that_are_too_many_are_seen(monkeypatch):
         low, high = exact(self, bits)
         return 2 * low, 2 * high
 
-    geometric._digit_cdf.cache_clear()
+    survivors._digit_cdf.cache_clear()
     monkeypatch.setattr(BelowThreshold, "survival_bounds", doubled)
     assert failed() == {"a fixed key gives the recorded list"}
-    geometric._digit_cdf.cache_clear()
+    survivors._digit_cdf.cache_clear()
 
 
 @pytest.mark.parametrize("epsilon", list(self_tests.GOLDEN_DRAWS), ids=str)

@@ -9,7 +9,7 @@ import pytest
 
 from synth.errors import BugError
 from synth.noise import DiscreteLaplace, NoiseStream, survivors
-from synth.noise.geometric import (
+from synth.noise.survivors import (
     BASE,
     BelowThreshold,
     Beyond,
@@ -18,8 +18,6 @@ from synth.noise.geometric import (
     ExactRatio,
     Geometric,
     Rest,
-)
-from synth.noise.survivors import (
     cells_of_ranks,
     smallest_threshold,
     stream_table,
