@@ -29,11 +29,10 @@ def field_reference() -> str:
     lines: list[str] = []
     schema = manifest_schema(LOOK_AND_REPLICATES_VERSION)  # it has all fields of the others, too
     for name, section in _plainly(schema, schema["$defs"])["properties"].items():
-        lines += [f"### `{name}`", "", section["description"], ""]
         fields = _fields(section) if name != "configuration" else {}
-        names = [f"`{field}`{_inner(node)}" for field, node in fields.items()]
-        lines += [f"{', '.join(names)}.", ""] if names else []
-    lines += ["### `quality.parquet`", ""]
+        names = ", ".join(f"`{field}`{_inner(node)}" for field, node in fields.items())
+        lines += [f"- `{name}`: {names}" if names else f"- `{name}`"]
+    lines += ["", "### `quality.parquet`", ""]
     lines += [f"- `{name}` - {words}" for name, (_, words) in COLUMNS.items()]
     return "\n".join([*lines, ""])
 
