@@ -43,7 +43,7 @@ from synth.noise import noise_variance
 from synth.planning import plan_events
 from synth.release.derivation import derive
 from synth.release.manifest.processing import LARGEST_SHIFT
-from synth.release.rows.replicates_file import write_replicates
+from synth.release.rows.parquet_files import write_replicates
 
 QUERIES, MOST_COLUMNS = 60, 3
 MADE_UP = {"million": ((10,) * 6, 200_000), "wide": ((10,) * 30, 50_000)}

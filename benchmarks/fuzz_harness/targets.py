@@ -154,7 +154,7 @@ def _verify(place: Path) -> Callable[[bytes], str]:
 
 
 def _signature(_place: Path) -> Callable[[bytes], str]:
-    from synth.release.signing import parse_signature
+    from synth.release.contents import parse_signature
 
     def attempt(content: bytes) -> str:
         try:
@@ -289,7 +289,7 @@ def _key() -> Any:
 
 
 def _made_signature(_place: Path) -> list[bytes]:
-    from synth.release.signing import sign_manifest
+    from synth.release.contents import sign_manifest
 
     return [sign_manifest(b"{}", _key()), b"{}", b"[" * 200, b'{"public_key": 1}']
 

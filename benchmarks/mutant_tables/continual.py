@@ -98,7 +98,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/job/test_continual.py",),
     ),
     *broken(
-        "synth/release/verification/continual_check.py",
+        "synth/release/verification/measurements_check.py",
         (
             "nodes may cost what they like",
             "return max(lost.values()) * of_one > (charged.epsilon or 0)",

@@ -57,7 +57,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/release/test_planned.py",),
     ),
     *broken(
-        "synth/release/verification/authenticity.py",
+        "synth/release/verification/folder.py",
         (
             "files that are not listed",
             "extra, absent = sorted(present - listed.keys()), sorted(listed.keys() - present)",
@@ -157,7 +157,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/release/verification/comparison.py",
+        "synth/release/verification/findings.py",
         (
             "what comes after the last row",
             "        if not self._found and self._file.read(1):\n",
@@ -264,7 +264,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     *broken(
-        "synth/release/verification/comparison.py",
+        "synth/release/verification/findings.py",
         (
             "1 and true are equal",
             "return type(found) is type(expected) and repr(found) == repr(expected)",
@@ -312,7 +312,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/release/test_checked_content.py",),
     ),
     *broken(
-        "synth/release/verification/authenticity.py",
+        "synth/release/verification/folder.py",
         (
             "no signature where one was asked for",
             "        if trusted:\n",
@@ -388,7 +388,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/estimate/test_last_digits.py",),
     ),
     *broken(
-        "synth/release/verification/comparison.py",
+        "synth/release/verification/findings.py",
         (
             "other arithmetic is always assumed",
             "return self.is_other and self.differences != ()",
@@ -450,7 +450,7 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("faults/test_parquet_slack.py",),
     ),
     *broken(
-        "synth/release/verification/authenticity.py",
+        "synth/release/verification/folder.py",
         (
             "a key that the manifest does not name",
             "    elif promised != found.key.key_id:\n",

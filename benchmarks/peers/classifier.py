@@ -31,8 +31,7 @@ import wide
 from accuracy import budgeted
 
 from synth.domain import Universe
-from synth.evaluation.comparisons import NaiveBayes, features
-from synth.evaluation.table import Table
+from synth.evaluation.comparisons import NaiveBayes, Table, features
 from synth.release.derivation import derive
 
 Rows = NDArray[np.int64]

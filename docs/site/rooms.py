@@ -37,7 +37,6 @@ PLACES = {
     "planning": (3.3, 7, "what to measure"),
     "privacy": (2, 8, "sensitivity, budgets"),
     "config": (2.6, 9, "YAML to values"),
-    "signatures": (5.4, 9, "Ed25519 keys"),
     "domain": (2.6, 10, "the universe"),
 }
 """Column, row and words of every room; `synth` is its `__init__`."""

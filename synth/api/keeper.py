@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from synth.api.private_file import require_new, require_outside_releases, write_private
 from synth.config import Config, FrameSource, Given, SourceConfig, load_config
 from synth.config.source import parse_source
 from synth.config.source_files import source_files
@@ -30,7 +31,6 @@ from synth.evaluation.evaluate import evaluate as compare_with_raw_data
 from synth.evaluation.page import render_page
 from synth.job.log import StageLog
 from synth.job.measuring_process import with_table
-from synth.job.private_file import require_new, require_outside_releases, write_private
 
 DRAFT_WARNING = """\
 WARNING: this command reads raw data, without noise, ledger or guarantee. Everything that it infers

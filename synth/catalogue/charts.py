@@ -8,8 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from synth.catalogue.document import NUMBERS
-from synth.catalogue.grouping import Account, Series
+from synth.catalogue.document import NUMBERS, Account, Series
 
 MOST_PANELS = 12
 """Values of a column that are drawn; of others it is said how many there are."""

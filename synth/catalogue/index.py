@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from synth.catalogue.document import (
+    FEED_FILE,
     SERIES_FILE,
+    Release,
     build_document,
     earlier_document,
     new_feed_id,
+    render_feed,
     write_document,
 )
-from synth.catalogue.feed import FEED_FILE, render_feed
 from synth.catalogue.folders import (
     MALFORMED,
     Found,
@@ -30,12 +32,11 @@ from synth.catalogue.folders import (
     release_facts,
     release_folders,
 )
-from synth.catalogue.grouping import Release
 from synth.catalogue.page import PAGE_FILE, render_page
 from synth.catalogue.tables import UNREADABLE_NOW, one_way_tables
 from synth.errors import BusyError, OutputError
 from synth.measurements.durable import sync_directory, translate_write_errors
-from synth.release.publishing import FILE_MODE
+from synth.release.write import FILE_MODE
 
 INDEX_FILES = (PAGE_FILE, FEED_FILE, SERIES_FILE)
 """In the order in which they are written: the last one is what the next index starts from."""

@@ -22,8 +22,7 @@ from synth.catalogue.charts import (
     records_trend,
     spending,
 )
-from synth.catalogue.feed import FEED_FILE
-from synth.catalogue.grouping import Release, Series, accounts_of, grouped_series
+from synth.catalogue.document import FEED_FILE, Release, Series, accounts_of, grouped_series
 from synth.release.page.render import STYLE, is_address, printable, sentence, whole
 
 PAGE_FILE = "index.html"

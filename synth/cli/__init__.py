@@ -20,13 +20,10 @@ from synth.cli.configuration_commands import (
     plan,
     schema,
 )
-from synth.cli.confirm_command import confirm
-from synth.cli.draft_command import draft
-from synth.cli.exit_code import Interruption, exit_code_of
-from synth.cli.job_commands import measure, publish, rehearse, run
-from synth.cli.keeper_commands import evaluate, inspect
+from synth.cli.contract import Interruption, exit_code_of
+from synth.cli.job_commands import due, measure, publish, rehearse, run, status, tidy
+from synth.cli.keeper_commands import confirm, draft, evaluate, inspect
 from synth.cli.release_commands import errors, index, verify
-from synth.cli.series_commands import due, status, tidy
 from synth.errors import DISTRIBUTION
 
 app = typer.Typer(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synth.cli.exit_code import print_json
-from synth.cli.options import AsJson, ConfigPath, Period, PolicyPath
+from synth.cli.contract import AsJson, ConfigPath, Period, PolicyPath, print_json
 from synth.errors import VerificationError
 
 if TYPE_CHECKING:

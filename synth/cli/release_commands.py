@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synth.cli.exit_code import command_log, print_json, time_limit
-from synth.cli.options import AsJson, LogJson, Timeout
+from synth.cli.contract import AsJson, LogJson, Timeout, command_log, print_json, time_limit
 
 MOST_REASONS = 10
 """Of so many intervals the table says why they are not to be trusted."""

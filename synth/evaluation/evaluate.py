@@ -20,13 +20,14 @@ from synth.evaluation.comparisons import (
     Nearness,
     OrderDistances,
     Prediction,
+    Table,
     associations,
     default_targets,
     distances,
     nearness,
     predictions,
+    table_of,
 )
-from synth.evaluation.table import Table, table_of
 from synth.reading import Release
 
 ORDERS = (1, 2, 3)

@@ -26,13 +26,12 @@ from synth.reading.replicate_weights import Rule, Weights, no_replicates
 from synth.reading.weighted_table import DTYPES, WeightedTable
 from synth.release.contents import CSV, MANIFEST, PARQUET, REPLICATES, data_files
 from synth.release.rows.columns import published_columns
-from synth.release.verification.comparison import Arithmetic
-from synth.release.verification.findings import Findings
+from synth.release.verification.cell_counts_check import read_replicates
+from synth.release.verification.findings import Arithmetic, Findings
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import read_manifest
 from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.readback import ReadbackError, open_parquet, published_counts
-from synth.release.verification.replicates_check import read_replicates
 
 T = TypeVar("T")
 

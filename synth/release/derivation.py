@@ -30,7 +30,7 @@ from synth.planning import Forecast, forecast
 from synth.progress import Stage, stage
 from synth.release.manifest.figures import Figures, build_figures
 from synth.release.noisy_tables import NoisyTable, noisy_tables
-from synth.release.page.crosstabs import Crosstab, crosstabs
+from synth.release.page.accuracy import Crosstab, crosstabs
 from synth.release.page.group_bias import GroupBias, group_biases
 from synth.release.page.summary import Summary, summarise
 

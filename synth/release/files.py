@@ -35,8 +35,7 @@ from synth.release.page.assessment import render_assessment
 from synth.release.page.render import render_page
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
-from synth.release.rows.parquet_file import write_parquet
-from synth.release.rows.replicates_file import write_counts, write_replicates
+from synth.release.rows.parquet_files import write_counts, write_parquet, write_replicates
 
 MEASUREMENT_COLUMNS = 3
 

@@ -6,9 +6,10 @@ once, whatever stopped the start before, and a period that failed is tried by th
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -17,11 +18,11 @@ from synth.bookkeeping import RunLock
 from synth.config import Config, Given, load_config
 from synth.errors import BusyError, DeliveryError, OutputError, SynthError, told_as
 from synth.job.afterwards import after_publication, write_index
-from synth.job.log import Log, Record, StageLog
+from synth.job.log import JsonLog, Log, Record, StageLog
 from synth.job.pipeline import run
 from synth.job.remembered import Failure, changing, recall, state_file, without
-from synth.schedule.ending import ending
-from synth.schedule.outlook import Outlook, lock_of, series_config, utc_date
+from synth.measurements.durable import make_private_directory, translate_write_errors
+from synth.schedule.outlook import Outlook, ending, lock_of, series_config, utc_date
 
 STAGES_OF_SUCCESS = ("renewal",)
 """Said although nothing went wrong: a person has to decide something."""
@@ -195,3 +196,32 @@ class _Work:
         if warnings:
             with changing(self._file) as state:
                 state[0] = replace(state[0], warned=(*state[0].warned, release_id))
+
+
+class AlsoToFile(Log):
+    """Passes every line on, and appends it to a file as JSON.
+
+    A line that cannot be appended later, because the disk is full, say, stops no job.
+    """
+
+    def __init__(self, log: Log, command: str, path: Path) -> None:
+        """Open the file, mode 0600, and make its directory, mode 0700, if there is none.
+
+        Raises: OutputError if that fails.
+        """
+        self._log = log
+        with translate_write_errors(f"the log {path.name}"):
+            make_private_directory(path.absolute().parent)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            self._stream = os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8")
+        self._file = JsonLog(command, self._stream)
+
+    def write(self, record: Record) -> None:
+        """Write the line in both places."""
+        self._log.write(record)
+        with suppress(OSError):
+            self._file.write(record)
+
+    def doing(self, what: str) -> AbstractContextManager[None]:
+        """As the log does that is written to."""
+        return self._log.doing(what)

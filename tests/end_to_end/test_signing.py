@@ -162,7 +162,7 @@ def test_a_release_made_unsigned_is_said_to_be(signed, release):
 
 @pytest.mark.parametrize("named", [None, "0" * 32])
 def test_a_signature_by_a_key_that_the_manifest_does_not_name_is_found(signed, release, named):
-    from synth.release.signing import sign_manifest
+    from synth.release.contents import sign_manifest
     from synth.signatures import read_private_key
 
     manifest = json.loads((release / "manifest.json").read_text())
@@ -201,7 +201,7 @@ def test_forged_files_of_signatures_are_found(signed, release, forged):
 
 def test_an_approval_is_no_signature_of_a_release(signed, release):
     """Another purpose, another first line: what was signed for one never serves the other."""
-    from synth.release.signing import ManifestSignature
+    from synth.release.contents import ManifestSignature
     from synth.signatures import Purpose, read_private_key
 
     key = read_private_key(signed / "press.pem")

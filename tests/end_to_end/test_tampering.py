@@ -30,8 +30,8 @@ from synth.release.derivation import derive
 from synth.release.documents import metadata_documents
 from synth.release.documents.data_card import render_data_card
 from synth.release.manifest.figures import read_figures, write_figures
+from synth.release.page.accuracy import crosstabs
 from synth.release.page.assessment import render_assessment
-from synth.release.page.crosstabs import crosstabs
 from synth.release.page.group_bias import group_biases
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise

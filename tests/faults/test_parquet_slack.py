@@ -11,17 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.release.verification.compact_thrift import (
+from synth.release.verification.parquet_layout import (
     BINARY,
+    FOOTER_KINDS,
     LIST,
     LONG,
+    PAGE_KINDS,
     STRUCT,
     TRUE,
     CompactReader,
-)
-from synth.release.verification.parquet_layout import (
-    FOOTER_KINDS,
-    PAGE_KINDS,
     LayoutError,
     read_layout,
     rewriting_findings,

@@ -12,7 +12,7 @@ DOORS = {
     "synth.curator.not_private": {
         "api/keeper.py", "drafting/records.py", "evaluation/evaluate.py",
     },
-    "synth.drafting.records": {"api/keeper.py", "cli/draft_command.py"},
+    "synth.drafting.records": {"api/keeper.py", "cli/keeper_commands.py"},
     "synth.evaluation.evaluate": {
         "api/keeper.py", "evaluation/page.py"
     },

@@ -16,8 +16,7 @@ from synth.privacy.concentrated import decimal
 from synth.privacy.meaning import significant_up
 from synth.release.documents.facts import labelled_columns, labelled_tables, series_sentences
 from synth.release.documents.snippets import load_snippets, replicate_snippets, table_snippets
-from synth.release.manifest.quality import gate_sentence
-from synth.release.manifest.usefulness import useful_sentences
+from synth.release.manifest.quality import gate_sentence, useful_sentences
 
 TEMPLATE = "data_card.md.jinja"
 SHOWN_LABELS = 8

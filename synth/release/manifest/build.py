@@ -10,7 +10,7 @@ from synth.config import Config
 from synth.config.config import CONFIGURATION as EVERY_KEY
 from synth.measurements import Disposal, Measurements, Receipt, SelfTest
 from synth.release.derivation import Derivation
-from synth.release.manifest import accounting, deployment, guarantee, identity
+from synth.release.manifest import accounting, guarantee, publication
 from synth.release.manifest.domain import DOMAIN, build_domain
 from synth.release.manifest.implementation import (
     IMPLEMENTATION,
@@ -98,24 +98,24 @@ def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
             ("series",),
             manifest_version=text("The version of this schema.", pattern=f"^{manifest_version}$"),
             schema_url=text("The schema's file beside the manifest."),
-            identity=identity.IDENTITY,
-            people=identity.PEOPLE,
-            purpose=identity.PURPOSE,
-            source=identity.SOURCE,
+            identity=publication.IDENTITY,
+            people=publication.PEOPLE,
+            purpose=publication.PURPOSE,
+            source=publication.SOURCE,
             guarantee=guarantee.GUARANTEE,
             what_it_means=guarantee.MEANING,
-            deployment_model=deployment.DEPLOYMENT_MODEL,
+            deployment_model=publication.DEPLOYMENT_MODEL,
             series=SERIES,
             accounting=accounting.ACCOUNTING_WITH_LOOK if looked else accounting.ACCOUNTING,
             domain=DOMAIN,
             implementation=IMPLEMENTATION,
             post_processing=WITH_REPLICATES if replicated else POST_PROCESSING,
             quality=QUALITY,
-            security_and_disposal=deployment.SECURITY,
-            life_cycle=deployment.LIFE_CYCLE,
-            conforms_to=deployment.CONFORMS_TO,
+            security_and_disposal=publication.SECURITY,
+            life_cycle=publication.LIFE_CYCLE,
+            conforms_to=publication.CONFORMS_TO,
             configuration=configuration_schema(),
-            files=deployment.FILES,
+            files=publication.FILES,
         ),
         "$defs": DEFINITIONS | QUALITY_DEFINITIONS,
     }
@@ -139,17 +139,17 @@ def build_manifest(
     return {
         "manifest_version": _version(config, measurements),
         "schema_url": SCHEMA_FILE,
-        "identity": identity.build_identity(
+        "identity": publication.build_identity(
             config,
             date_published=attested.date_published,
             signature_key_id=attested.signature_key_id,
         ),
-        "people": identity.build_people(config),
-        "purpose": identity.build_purpose(config, measurements),
-        "source": identity.build_source(config),
+        "people": publication.build_people(config),
+        "purpose": publication.build_purpose(config, measurements),
+        "source": publication.build_source(config),
         "guarantee": guarantee.build_guarantee(config, measurements),
         "what_it_means": guarantee.build_meaning(guarantee.promised_budget(config, measurements)),
-        "deployment_model": deployment.build_deployment(
+        "deployment_model": publication.build_deployment(
             config.release, in_series=config.series is not None
         ),
         **_series(config, measurements, derivation, attested),
@@ -180,8 +180,10 @@ def build_manifest(
             derivation.gate,
             derivation.figures,
         ),
-        "security_and_disposal": deployment.build_security(config.release, attested.disposal),
-        "life_cycle": deployment.build_life_cycle(config.release, measured_on=attested.measured_on),
+        "security_and_disposal": publication.build_security(config.release, attested.disposal),
+        "life_cycle": publication.build_life_cycle(
+            config.release, measured_on=attested.measured_on
+        ),
         "conforms_to": [
             "JSON Schema draft 2020-12",
             "RFC 4180 (CSV)",

@@ -21,7 +21,7 @@ from synth.privacy.meaning import (
     significant_up,
 )
 from synth.release.manifest.figures import Figures
-from synth.release.manifest.usefulness import useful_sentences
+from synth.release.manifest.quality import useful_sentences
 from synth.release.page.accuracy import errors_by_order, table_errors
 from synth.release.page.group_bias import GroupBias
 from synth.release.page.render import page_template

@@ -26,17 +26,19 @@ from synth.release.documents.facts import (
 )
 from synth.release.documents.linked_data import linked_data
 from synth.release.manifest.figures import Figures
-from synth.release.manifest.quality import gate_sentence
-from synth.release.manifest.usefulness import is_warning, useful_sentences
+from synth.release.manifest.quality import gate_sentence, is_warning, useful_sentences
 from synth.release.page.accuracy import (
+    CLEAR,
     MOST_TABLES,
+    Crosstab,
+    compared_pairs,
+    each_pair,
     errors_by_order,
     single_half_widths,
+    states,
     table_errors,
 )
 from synth.release.page.column_plot import plot_column, shorten, shown_labels
-from synth.release.page.crosstabs import Crosstab
-from synth.release.page.pairs import CLEAR, compared_pairs, each_pair, states
 from synth.release.page.summary import Summary
 
 TEMPLATE = "index.html.jinja"

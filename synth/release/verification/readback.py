@@ -19,7 +19,7 @@ from synth.release.contents import CSV
 from synth.release.rows.blocks import BLOCK_ROWS
 from synth.release.rows.columns import Column, published_columns
 from synth.release.rows.csv_file import csv_header
-from synth.release.rows.parquet_file import parquet_schema, stored_values
+from synth.release.rows.parquet_files import parquet_schema, stored_values
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.trial_reading import Limits, TrialError, require_readable
 

@@ -32,14 +32,13 @@ from synth.release.manifest.build import build_manifest
 from synth.release.manifest.figures import COLUMNS as FIGURE_COLUMNS
 from synth.release.manifest.figures import Figures, read_figures, write_figures
 from synth.release.noisy_tables import TABLES
-from synth.release.rows.replicates_file import write_replicates
-from synth.release.verification.comparison import Arithmetic, Compared, differences, same
-from synth.release.verification.findings import Findings
+from synth.release.rows.parquet_files import write_replicates
+from synth.release.verification.cell_counts_check import nearly_the_same
+from synth.release.verification.findings import Arithmetic, Compared, Findings, differences, same
 from synth.release.verification.folder import Folder
 from synth.release.verification.manifest_check import ATTESTED_NOTE, read_attested
 from synth.release.verification.parquet_layout import rewriting_findings
 from synth.release.verification.readback import published_counts
-from synth.release.verification.replicates_check import nearly_the_same
 from synth.release.verification.trial_reading import Limits, require_readable
 
 REAL_TOLERANCE = 1e-6

@@ -14,14 +14,12 @@ from synth.measurements import Measurements
 from synth.progress import Stage, stage
 from synth.release.contents import MANIFEST
 from synth.release.derivation import Derivation, Derive, derive
-from synth.release.verification.authenticity import check_files, check_signature
-from synth.release.verification.comparison import Arithmetic
-from synth.release.verification.findings import Findings, VerificationReport
-from synth.release.verification.folder import Folder, FolderError
+from synth.release.verification.cell_counts_check import check_previous
+from synth.release.verification.findings import Arithmetic, Findings, VerificationReport
+from synth.release.verification.folder import Folder, FolderError, check_files, check_signature
 from synth.release.verification.manifest_check import attested_findings, read_manifest
 from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.other_version import findings_without_rebuild, other_version
-from synth.release.verification.previous_check import check_previous
 from synth.release.verification.rebuild import Rebuild
 from synth.signatures import PublicKey
 from synth.strict_json import parse_json

@@ -16,7 +16,7 @@ from synth.catalogue.charts import (
     spending,
     trend,
 )
-from synth.catalogue.grouping import Account, Series, accounts_of, grouped_series
+from synth.catalogue.document import Account, Series, accounts_of, grouped_series
 from synth.catalogue.page import shown_number
 from synth.catalogue.tables import MOST_CODES, MOST_GROUPS, MOST_LEVELS, _told_apart, grouped
 from synth.domain import Attribute

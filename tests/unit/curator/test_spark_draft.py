@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.cli import app
-from synth.cli.exit_code import Interruption, exit_code_of
+from synth.cli.contract import Interruption, exit_code_of
 from synth.config import SparkSource, load_config
 from synth.config.source_files import source_files
 from synth.curator.counting.tabulate import tabulate

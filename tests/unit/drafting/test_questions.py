@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.cli.confirm_command import Terminal
+from synth.cli.keeper_commands import Terminal
 from synth.config.loader import find_problems
 from synth.drafting.column import DraftColumn, DraftUnit, Entry, Labels, Number
 from synth.drafting.marks import as_if_confirmed, marks, spots_under

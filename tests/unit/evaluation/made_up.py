@@ -3,7 +3,7 @@
 import numpy as np
 
 from synth.domain import Attribute, Universe
-from synth.evaluation.table import Table
+from synth.evaluation.comparisons import Table
 
 
 def universe(*sizes):

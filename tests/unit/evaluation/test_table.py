@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from synth.domain.counts import Counts
-from synth.evaluation import table as tables
-from synth.evaluation.table import same_cells, shares, table_of
+from synth.evaluation import comparisons as tables
+from synth.evaluation.comparisons import same_cells, shares, table_of
 from tests.unit.evaluation.made_up import made_up, table, universe
 
 OVER = universe(3, 4, 2)

@@ -11,9 +11,8 @@ import pytest
 from synth.config import load_config
 from synth.config.release import DeliverConfig
 from synth.errors import ConfigError, DeliveryError
-from synth.job import afterwards, delivery
-from synth.job.afterwards import after_publication
-from synth.job.delivery import deliver_release, delivery_words
+from synth.job import afterwards
+from synth.job.afterwards import after_publication, deliver_release, delivery_words
 from synth.job.remembered import recall, state_file
 
 PYTHON = sys.executable
@@ -46,7 +45,7 @@ def test_the_command_gets_little_of_the_environment_and_no_input(folder, monkeyp
     seen = tmp_path / "seen"
     deliver_release(DeliverConfig((PYTHON, "-c", program, str(seen))), folder)
     names, given, place = eval(seen.read_text())
-    assert set(names) <= {*delivery.PASSED_ON, "LC_CTYPE"}
+    assert set(names) <= {*afterwards.PASSED_ON, "LC_CTYPE"}
     assert "PATH" in names
     assert (given, place) == ("", str(folder.parent))
 
@@ -72,14 +71,14 @@ def test_what_the_command_says_can_do_nothing_to_a_terminal(folder):
             DeliverConfig(("/bin/sh", "-c", r"printf '\033[2J%5000d' 7; exit 1")), folder
         )
     assert "\x1b" not in str(caught.value)
-    assert len(caught.value.why) < 2 * delivery.MOST_CHARACTERS
+    assert len(caught.value.why) < 2 * afterwards.MOST_CHARACTERS
 
 
 @pytest.mark.parametrize("ignores", ["", "trap '' TERM; "])
 def test_a_command_that_hangs_is_ended_with_all_that_it_started(
     folder, tmp_path, monkeypatch, ignores
 ):
-    monkeypatch.setattr(delivery, "SECONDS_TO_END", 0.3)
+    monkeypatch.setattr(afterwards, "SECONDS_TO_END", 0.3)
     child = tmp_path / "child"
     script = f"{ignores}sleep 600 & echo $! > {child}; wait; wait; sleep 600"
     began = time.monotonic()
@@ -95,7 +94,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(
 def test_an_interruption_ends_the_command_too(folder, tmp_path):
     child = tmp_path / "child"
     program = (
-        "import sys; from pathlib import Path; from synth.job.delivery import deliver_release;"
+        "import sys; from pathlib import Path; from synth.job.afterwards import deliver_release;"
         "from synth.config.release import DeliverConfig;"
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "script = f'echo $$ > {sys.argv[1]}; exec sleep 600';"

@@ -11,8 +11,12 @@ import pytest
 from synth.config import load_config
 from synth.errors import BudgetRefusedError, BugError, SynthError
 from synth.job import measuring_process
-from synth.job.measuring_process import given_configuration, measure_in_own_process
-from synth.job.messages import MeasuringProcessError, told_error
+from synth.job.measuring_process import (
+    MeasuringProcessError,
+    given_configuration,
+    measure_in_own_process,
+    told_error,
+)
 from tests.conftest import SMALL
 
 LINES = """#!/bin/sh

@@ -19,7 +19,7 @@ from rich.progress import Task
 from synth import progress
 from synth.job.live_line import LiveLine, figures
 from synth.job.log import StageLog, is_notebook
-from synth.job.messages import ToldParent, pass_on
+from synth.job.measuring_process import ToldParent, pass_on
 from synth.progress import Stage, Step, advance, stage, watched_by, while_raw_data_are_open
 from tests.command_line import synth, words_of_synth
 from tests.conftest import RecordedLog

@@ -10,8 +10,7 @@ from synth.domain.counts import Counts
 from synth.measurements import write_measurements
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
-from synth.release.verification.comparison import Compared
-from synth.release.verification.findings import Findings
+from synth.release.verification.findings import Compared, Findings
 from synth.release.verification.folder import Folder
 from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.rebuild import rule_findings

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synth.release.verification.compact_thrift import CompactReader, ThriftError
-from synth.release.verification.parquet_layout import LayoutError, read_layout
+from synth.release.verification.parquet_layout import (
+    CompactReader,
+    LayoutError,
+    ThriftError,
+    read_layout,
+)
 
 
 def test_the_footer_of_a_real_file_is_read():

@@ -12,7 +12,7 @@ from synth.noise import noise_variance
 from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 from synth.privacy.continual import Toeplitz, Tree
-from synth.release.verification.continual_check import continual_findings
+from synth.release.verification.measurements_check import continual_findings
 
 HORIZON = 3
 """Of which two periods are in two nodes of a binary tree, and one in one."""

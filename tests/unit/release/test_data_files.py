@@ -13,7 +13,7 @@ from synth.domain.counts import Counts
 from synth.release.rows.blocks import grid_values, row_blocks
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks, quote_field
-from synth.release.rows.parquet_file import write_parquet
+from synth.release.rows.parquet_files import write_parquet
 from synth.release.verification import readback
 from synth.release.verification.readback import counts_of_csv, counts_of_parquet
 

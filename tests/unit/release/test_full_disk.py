@@ -16,7 +16,7 @@ from synth.errors import OutputError
 from synth.measurements.durable import translate_write_errors
 from synth.release.rows.columns import published_columns
 from synth.release.rows.csv_file import csv_chunks
-from synth.release.rows.parquet_file import write_parquet
+from synth.release.rows.parquet_files import write_parquet
 from synth.release.write import _create
 from fractions import Fraction
 

@@ -28,7 +28,6 @@ from synth.privacy.meaning import (
     smallest_false_negative_rate,
 )
 from synth.release.manifest.build import manifest_schema
-from synth.release.manifest.deployment import build_security
 from synth.release.manifest.figures import read_figures
 from synth.release.manifest.guarantee import build_meaning, rare
 from synth.release.manifest.implementation import (
@@ -37,6 +36,7 @@ from synth.release.manifest.implementation import (
     current_versions,
     source_commit,
 )
+from synth.release.manifest.publication import build_security
 from tests.release_folder import contents_of, files_of
 
 

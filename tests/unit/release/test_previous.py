@@ -18,7 +18,7 @@ from synth.estimate import records_taken_back
 from synth.release import release_before, verify_release, write_release
 from synth.release.contents import checksum_lines, file_sha256
 from synth.release.derivation import derive
-from synth.release.rows.replicates_file import write_counts
+from synth.release.rows.parquet_files import write_counts
 from synth.release.verification.folder import Folder
 from synth.release.verification.other_version import _charge_findings
 from synth.release.verification.readback import published_counts

@@ -11,8 +11,8 @@ from synth.config import load_config
 from synth.config.release import count_columns
 from synth.estimate import Replicates
 from synth.estimate.rounding import MOST_MOVED
-from synth.release.rows.replicates_file import cell_columns, write_replicates
-from synth.release.verification.replicates_check import nearly_the_same
+from synth.release.rows.parquet_files import cell_columns, write_replicates
+from synth.release.verification.cell_counts_check import nearly_the_same
 
 
 @pytest.fixture

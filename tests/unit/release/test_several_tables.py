@@ -31,10 +31,10 @@ from synth.release.manifest.accounting import Account, build_accounting
 from synth.release.manifest.build import manifest_schema
 from synth.release.manifest.figures import build_figures, read_figures
 from synth.release.manifest.guarantee import promised_budget
-from synth.release.manifest.identity import build_purpose
+from synth.release.manifest.publication import build_purpose
 from synth.release.manifest.quality import build_prediction
+from synth.release.page.accuracy import crosstabs
 from synth.release.page.assessment import render_assessment
-from synth.release.page.crosstabs import crosstabs
 from synth.release.page.group_bias import group_biases
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise

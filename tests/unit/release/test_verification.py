@@ -19,9 +19,8 @@ from synth.measurements.receipt import (
 )
 from synth.noise import DiscreteLaplace
 from synth.release.contents import checksum_lines, parse_checksums
-from synth.release.verification import comparison, verify_folder
-from synth.release.verification.comparison import differences
-from synth.release.verification.findings import SHOWN, Findings
+from synth.release.verification import findings, verify_folder
+from synth.release.verification.findings import SHOWN, Findings, differences
 from synth.release.verification.manifest_check import (
     ATTESTED_NOTE,
     ATTESTED_ONLY,
@@ -55,8 +54,8 @@ def moved(made, records):
 @pytest.fixture
 def other_arithmetic(monkeypatch):
     """The verifier's fingerprint and processor are not those of the release."""
-    monkeypatch.setattr(comparison, "arithmetic_fingerprint", lambda: "0" * 64)
-    monkeypatch.setattr(comparison, "processor", lambda: "another")
+    monkeypatch.setattr(findings, "arithmetic_fingerprint", lambda: "0" * 64)
+    monkeypatch.setattr(findings, "processor", lambda: "another")
 
 
 def test_another_row_is_a_finding_under_the_same_arithmetic(released):
@@ -79,7 +78,7 @@ def test_another_fingerprint_by_the_same_libraries_is_a_finding_where_rows_diffe
     released, monkeypatch
 ):
     made = released()
-    monkeypatch.setattr(comparison, "arithmetic_fingerprint", lambda: "0" * 64)
+    monkeypatch.setattr(findings, "arithmetic_fingerprint", lambda: "0" * 64)
     with pytest.raises(VerificationError) as caught:
         verify_folder(made.folder, derivation=moved(made, 1))
     assert "arithmetic_fingerprint: is not that of the libraries" in str(caught.value)

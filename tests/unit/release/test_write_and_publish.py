@@ -17,7 +17,6 @@ from synth.job.pipeline import run
 from synth.release import (
     publish_release,
     published_configuration_hash,
-    publishing,
     verify_release,
 )
 from synth.release.verification import verify_folder
@@ -242,7 +241,7 @@ def test_nothing_is_replaced_in_a_race(released, tmp_path, monkeypatch, occupy):
     made = released()
     final = tmp_path / "final"
     occupy(final)
-    monkeypatch.setattr(publishing.os.path, "lexists", lambda _: False)
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)
     with pytest.raises(OutputError, match="already there"):
         publish_release(made.folder, final)
     assert made.folder.exists()

@@ -10,8 +10,7 @@ import pytest
 import synth
 from synth.job.remembered import state_file
 from synth.schedule.outlook import lock_of, series_config
-from synth.schedule.status import status
-from synth.schedule.status_text import metrics, status_lines
+from synth.schedule.status import metrics, status, status_lines
 from tests.command_line import synth as command
 from tests.unit.schedule.conftest import SERIES
 

@@ -9,8 +9,7 @@ import subprocess
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from synth.signatures import PrivateKey, PublicKey, Purpose, write_key_pair
-from synth.signatures.key import FIELD, SMALL_ORDER
+from synth.signatures import FIELD, SMALL_ORDER, PrivateKey, PublicKey, Purpose, write_key_pair
 
 SECRET = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
 PUBLIC = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from synth.release.contents import checksum_lines
-from synth.release.signing import sign_manifest
+from synth.release.contents import checksum_lines, sign_manifest
 from synth.signatures import PrivateKey
 from tests.unit.release.conftest import BUSY, released_in
 

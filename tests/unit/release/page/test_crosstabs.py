@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from synth.reading import Release, intervals
-from synth.release.page import crosstabs as module
-from synth.release.page.crosstabs import CountWithInterval, crosstabs
+from synth.release.page import accuracy as module
+from synth.release.page.accuracy import CountWithInterval, crosstabs
 from synth.release.page.render import render_page
 
 HTML = "{http://www.w3.org/1999/xhtml}"

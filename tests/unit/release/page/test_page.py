@@ -15,7 +15,7 @@ from synth.domain.counts import Counts
 from synth.errors import VerificationError
 from synth.privacy.meaning import at_least, at_most
 from synth.release.contents import checksum_lines
-from synth.release.page.crosstabs import crosstabs
+from synth.release.page.accuracy import crosstabs
 from synth.release.page.render import MOST_COLUMNS, is_address, render_page, size, whole
 from synth.release.page.summary import MOST_COMPARED, summarise
 from synth.release.verification import verify_folder

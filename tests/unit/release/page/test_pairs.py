@@ -3,7 +3,7 @@
 import pytest
 
 from synth.release.manifest.figures import Figures
-from synth.release.page.pairs import (
+from synth.release.page.accuracy import (
     CLEAR,
     ComparedPair,
     compared_pairs,

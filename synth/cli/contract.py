@@ -1,8 +1,9 @@
-"""From what went wrong to an exit code of the contract, and a message that shows no data.
+"""What all commands have in common: the options that several share, the voice, the exit codes.
 
-0 done, 1 expected failure, 2 configuration, 3 bug, 4 budget refused, 5 verification failed,
-130 interrupted. Whatever fails after a signal is an interruption; after the alarm of a time limit
-it is the expected failure that the limit stands for.
+From what went wrong to an exit code of the contract, and a message that shows no data: 0 done,
+1 expected failure, 2 configuration, 3 bug, 4 budget refused, 5 verification failed, 130
+interrupted. Whatever fails after a signal is an interruption; after the alarm of a time limit it
+is the expected failure that the limit stands for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -147,3 +149,42 @@ def _report(error: SynthError) -> int:
     if voice.as_json:
         print_json({"error": error.to_plain()})
     return error.exit_code
+
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.")]
+Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and the source.")]
+
+
+def _say_as_json(value: bool) -> bool:
+    voice.as_json = value
+    return value
+
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", callback=_say_as_json, help="Print JSON for a program to read."),
+]
+PolicyPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy", help="A policy that must allow it, besides the one that SYNTH_POLICY names."
+    ),
+]
+SignKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign-key", help="The private key that signs the release, for `output.signing_key`."
+    ),
+]
+LogJson = Annotated[
+    bool, typer.Option("--log-json", help="Log one JSON object a line on standard error.")
+]
+Timeout = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=10**7,
+        metavar="SECONDS",
+        help="Stop cleanly after so long, with exit code 1; the same command continues.",
+    ),
+]
