@@ -29,6 +29,7 @@ from synth.release import verify_release
 from synth.release.verification.folder import Folder
 from synth.release.verification.other_version import findings_without_rebuild
 from tests.command_line import synth
+from tests.conftest import merged
 from tests.unit.release.budget_oracle import budget_findings
 
 pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
@@ -38,7 +39,7 @@ GUESS, CODES = 60, 30
 """The smallest universe with a look for this guess has 1,201 cells; this one has 1,350."""
 FILLER = {"name": "code", "type": "integer", "minimum": 0, "maximum": CODES - 1, "bin_width": 1}
 FILLER |= {"out_of_domain": "clamp", "source": "test"}
-WIDER = [FILLER | {"name": f"code-{number}", "maximum": 39} for number in range(5)]
+WIDER = [FILLER | {"name": f"code-{number}", "maximum": 9} for number in range(8)]
 TOTAL = [{"where": {}, "total": GUESS, "source": "a register"}]
 PERSON = {"column": "person", "max_records": 2}
 
@@ -46,12 +47,12 @@ PERSON = {"column": "person", "max_records": 2}
 def source(records: int, *, alone: bool) -> str:
     """People of two records each; alone in their cells, or many in one."""
     chance = random.Random(7)
-    lines = ["person,age,sex,town,code,code-0,code-1,code-2,code-3,code-4"]
+    lines = ["person,age,sex,town,code," + ",".join(column["name"] for column in WIDER)]
     for number in range(records):
         code = chance.randrange(CODES) if alone else chance.randrange(3)
         sex = chance.choice(["Female", "Male"])
         town = chance.choice(["Nord", "Süd"])
-        codes = f"{code},{code},7,{code % 3},7,{code % 3}"
+        codes = f"{code},{code % 3},7,{code % 3},7,{code % 3},7,7,7"
         lines.append(f"p{number // 2},{20 * (code % 5)},{sex},{town},{codes}")
     return "\n".join(lines) + "\n"
 
@@ -71,32 +72,18 @@ def configured(project):
     return write
 
 
+FULL = {"records": 8_000, "alone": False}
+DELTA = {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}}
+PEOPLE = {"privacy": {"unit": PERSON}}
 CASES = {
     "small tables": ({}, False),
-    "small tables, delta": ({"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}}, False),
-    "universe": ({"records": 6_000, "alone": False}, True),
-    "universe, delta": (
-        {"records": 6_000, "alone": False}
-        | {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}},
-        True,
-    ),
-    "people, small tables": ({"privacy": {"unit": PERSON}}, False),
-    "people, universe, delta": (
-        {"records": 8_000, "alone": False}
-        | {"privacy": {"unit": PERSON, "delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}},
-        True,
-    ),
-    "a list": ({"records": 6_000, "alone": False, "wider": True}, True),
-    "a list, delta": (
-        {"records": 6_000, "alone": False, "wider": True}
-        | {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}},
-        True,
-    ),
-    "people, a list": (
-        {"records": 6_000, "alone": False, "wider": True, "privacy": {"unit": PERSON}},
-        True,
-    ),
+    "people, small tables, delta": (merged(PEOPLE, DELTA), False),
+    "universe, delta": (FULL | DELTA, True),
+    "people, universe": (FULL | PEOPLE, True),
+    "a list, delta": (FULL | {"wider": True} | DELTA, True),
+    "people, a list": (FULL | {"wider": True} | PEOPLE, True),
 }
+"""What a look leads to, unit and delta: any two of them meet."""
 
 
 @pytest.mark.parametrize("name", CASES)
