@@ -117,8 +117,8 @@ def test_names_are_text_in_the_report_and_one_target_can_be_chosen(project):
 
 
 def test_a_universe_too_large_to_hold_is_evaluated(project):
-    columns = [f"c{n}" for n in range(40)]
-    rows = "\n".join(",".join(str((n * (c + 3)) % 5) for c in range(40)) for n in range(300))
+    columns = [f"c{n}" for n in range(25)]
+    rows = "\n".join(",".join(str((n * (c + 3)) % 5) for c in range(25)) for n in range(300))
     config = project(
         people=",".join(columns) + "\n" + rows + "\n",
         privacy={"epsilon": 20},
@@ -136,7 +136,7 @@ def test_a_universe_too_large_to_hold_is_evaluated(project):
     done = synth("evaluate", config, release, cwd=config.parent)
     assert done.returncode == 0, done.stderr
     text = (config.parent / "evaluation.html").read_text()
-    assert "of 9,880 tables of 3 columns: they were not compared" in text
+    assert "of 2,300 tables of 3 columns: they were not compared" in text
 
 
 def test_a_column_that_did_not_arrive_is_said_first_and_not_praised(project):

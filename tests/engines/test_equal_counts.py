@@ -95,8 +95,8 @@ def test_awkward_text(project, tmp_path, server):
     assert np.count_nonzero(counts["csv"]) > 15
 
 
-@given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=40))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=100))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text(project, tmp_path, server, rows):
     kinds = {"number": (pa.string(), "text"), "word": (pa.string(), "varchar")}
     counts = on_every_engine(

@@ -152,7 +152,7 @@ def test_ids_that_look_alike_as_text_are_two_persons(project, tmp_path, kind):
 @pytest.fixture(scope="module")
 def packed_rows() -> bytes:
     """More than is read at once behind the header, in one gzip file."""
-    towns = np.random.default_rng(5).bytes(5_000_000).hex().encode()
+    towns = np.random.default_rng(5).bytes(1_750_000).hex().encode()
     rows = b"".join(
         b"34,Female,%s\n" % towns[start : start + 1000] for start in range(0, len(towns), 1000)
     )
