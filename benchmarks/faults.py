@@ -48,13 +48,19 @@ TARGETS = ("group", "group", "group", "measuring process", "parent")
 STRATEGIES = ("identity",) * 9 + ("adaptive",)
 
 
-def steps(place: Path, action: str, every: int) -> dict[str, object]:
-    """Strike before every step once; for kills, alone and with the whole group in turn."""
+def steps(place: Path, actions: list[str], every: int) -> dict[str, object]:
+    """Strike before every step once by each action; what was found, by action if there are more."""
     rehearsal = Trial(place / "rehearsal", "delete")
     if forked_job.end_of(rehearsal.start(Plan("record"))):
         raise SystemExit("the job does not run without faults")
     written = (rehearsal.place / "steps.txt").read_text().splitlines()
     require_inside(written, rehearsal.place)
+    found = {action: struck(place / action, action, every, written) for action in actions}
+    return found if len(actions) > 1 else found[actions[0]]
+
+
+def struck(place: Path, action: str, every: int, written: list[str]) -> dict[str, object]:
+    """Strike before every written step; for kills, alone and with the whole group in turn."""
     found: Counter[str] = Counter()
     exits: Counter[int] = Counter()
     for role in ("run", "measure"):
@@ -239,7 +245,8 @@ def settle_on(trial: Trial, size: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sweep", choices=["steps", "random", "disk"])
-    parser.add_argument("--action", default="kill", choices=["kill", "terminate", *FAILURES])
+    actions = ["kill", "terminate", *FAILURES]
+    parser.add_argument("--action", default=["kill"], choices=actions, nargs="+")
     parser.add_argument("--every", type=int, default=1, help="of the steps, strike every so many")
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)

@@ -278,6 +278,7 @@ def test_the_cron_line_runs_with_an_empty_environment(place):
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", ""), "cron mails nothing"
     require_published(place)
     (place / "sales.yaml").write_text("schema_version: 2\n")
+    write_program(place / "synth")  # forked: it was executed above
     ran = subprocess.run(["/bin/sh", "-c", here(command, place)], check=False, **given)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "sales.yaml" in ran.stderr, "cron mails what went wrong"
