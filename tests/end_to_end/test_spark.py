@@ -1,6 +1,7 @@
-"""Whole runs on a Spark table: one fails in the middle, the next ends with a verified release."""
+"""Runs on a Spark table: one fails in the middle, the next leads to a verified release."""
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -18,20 +19,32 @@ from tests.command_line import synth
 
 CANARY = "CANARY7391"
 
-# Ends the process of Java when the first counted cells are asked for. That the source is looked at
-# before, with a Spark of its own, is left to the run that follows.
+# Ends the process of Java when the first counted cells are asked for, and starts the same command
+# again, in the same process and with the given variables. That the source is looked at before, on
+# Spark, is tested in tests/unit/curator/test_spark_table.py.
 KILLER = """
-import sys
+import json, os, sys
+from pathlib import Path
 from synth import curator
+from synth.bookkeeping import Ledger
+from synth.cli import main
 from synth.curator.spark.engine import SparkEngine
 curator.preflight = lambda *_, **__: None
 count = SparkEngine.batches
 def dies(engine, expression):
     engine._session.sparkContext._gateway.proc.kill()
     return count(engine, expression)
+_, configuration, state, later = sys.argv
+sys.argv = ["synth", "measure", configuration]
 SparkEngine.batches = dies
-sys.argv = ["synth", "measure", sys.argv[1]]
-from synth.cli import main
+try:
+    main()
+except SystemExit as ended:
+    with Ledger.open_existing(Path(state) / "ledger.sqlite") as ledger:
+        found = ledger.state("small").state, ledger.position("nobody").spent.epsilon
+    print("ended", ended.code, *found, [*Path(state).rglob("scratch-*")], flush=True)
+os.environ.update(json.loads(later))
+SparkEngine.batches = count
 main()
 """
 
@@ -99,7 +112,7 @@ def spark_project(project, place: Path, table: str) -> Path:
     )
 
 
-def reserved(path: Path) -> RunState:
+def state_of(path: Path) -> RunState:
     config = load_config(path)
     with Ledger.open_existing(config.ledger.path) as ledger:
         assert ledger.position("nobody").spent.epsilon == Fraction(1)
@@ -116,25 +129,25 @@ def leaks(place: Path, finished: subprocess.CompletedProcess[str]) -> list[str]:
 @needs_spark
 def test_a_run_whose_spark_dies_is_taken_up_again_and_leaves_a_release_alone(project, tmp_path):
     path = spark_project(project, tmp_path, f"parquet.`{tmp_path}/people`")
-
-    finished = start(tmp_path, path, program=KILLER, **FAST)
-    assert finished.returncode == 1, finished.stderr
-    assert "Spark could not count the records of parquet." in finished.stderr
-    assert "Traceback" not in finished.stderr
-    assert reserved(path) is RunState.RESERVED
-    assert leaks(tmp_path, finished) == []
-    assert not list((tmp_path / "state").rglob("scratch-*"))
-
     (tmp_path / "conf").mkdir()
     for name, text in {"spark-defaults.conf": TALKATIVE, "log4j2.properties": LOG_TO_FILE}.items():
         (tmp_path / "conf" / name).write_text(text.format(place=tmp_path))
     (tmp_path / "events").mkdir()
     talkative = {"SPARK_CONF_DIR": str(tmp_path / "conf"), "SPARK_LOCAL_DIRS": str(tmp_path / "s")}
-    finished = start(tmp_path, "run", path, **FAST, **talkative)
+    words = (path, tmp_path / "state", json.dumps(talkative))
+    finished = start(tmp_path, *words, program=KILLER, **FAST)
     assert finished.returncode == 0, finished.stderr
-    assert reserved(path) is RunState.PUBLISHED
-    verify_release(tmp_path / "outputs" / "small")
+    assert f"ended 1 {RunState.RESERVED} 1 []" in finished.stdout, "charged, and nothing is left"
+    assert "Spark could not count the records of parquet." in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert state_of(path) is RunState.DISCARDED
     assert leaks(tmp_path, finished) == []
+
+    published = start(tmp_path, "run", path)
+    assert published.returncode == 0, published.stderr
+    assert state_of(path) is RunState.PUBLISHED
+    verify_release(tmp_path / "outputs" / "small")
+    assert leaks(tmp_path, published) == []
     said = finished.stdout + finished.stderr
     assert not [word for word in ("log4j", "WARN", "Stage", "Picked up", "JVM") if word in said]
     assert {entry.name for entry in tmp_path.iterdir()} == {
