@@ -52,7 +52,7 @@ def test_any_bytes(content: bytes) -> None:
     check(load(content), content)
 
 
-@settings(DETERMINISTIC, max_examples=80)
+@settings(DETERMINISTIC, max_examples=50)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
@@ -179,7 +179,7 @@ def test_any_tree(tree: Any) -> None:
     check(load(content), content)
 
 
-@settings(DETERMINISTIC, max_examples=120)
+@settings(DETERMINISTIC, max_examples=80)
 @given(st.sampled_from(TEXTS), st.integers(0, 2**32), TREES)
 def test_a_good_tree_with_a_branch_exchanged(text: str, seed: int, branch: Any) -> None:
     tree = yaml.load(text, Loader=yaml.BaseLoader)
@@ -263,7 +263,7 @@ def whole_files(draw: st.DrawFn) -> dict[str, Any]:
     return tree
 
 
-@settings(DETERMINISTIC, max_examples=80)
+@settings(DETERMINISTIC, max_examples=50)
 @given(whole_files())
 def test_every_valid_file_is_accepted(tree: dict[str, Any]) -> None:
     content = yaml.safe_dump(tree, allow_unicode=True).encode()

@@ -188,7 +188,7 @@ def test_the_threshold_ignores_the_records():
     for filled in (1, 15, 29):
         cells = [(a, b) for a in range(3) for b in range(10)][:filled]
         smallest = set()
-        for number in range(40):
+        for number in range(20):
             table = measure_list(
                 Sensitive(cells_with(SMALL, dict.fromkeys(cells, 1))),
                 event,

@@ -110,14 +110,14 @@ def test_full_cells_vary_by_the_noise_of_their_law():
     truth = np.array([4000, 9000, 2500, 7000, 5100, 3300])
     measurements = make_measurements(config, truth, epsilon=Fraction(1, 5))
     fitted = estimate(measurements, config, drawn_seed=1)
-    found = replicates_of(fitted, fitted.round(5), measurements, config, seeds=range(200))
+    found = replicates_of(fitted, fitted.round(5), measurements, config, seeds=range(100))
     apart = np.stack([c.astype(int) for c in found.counts]) - found.published
     variance = measurements.tables[0].variance
-    # 1,200 squares of a Laplace law, whose relative variance is 5: six standard errors
+    # 600 squares of a Laplace law, whose relative variance is 5: six standard errors
     assert (apart**2).mean() == pytest.approx(variance, rel=6 * (5 / apart.size) ** 0.5)
     assert abs(apart.mean()) < 6 * (variance / apart.size) ** 0.5
     together = np.corrcoef(apart.T)[np.triu_indices(6, 1)]
-    assert np.abs(together).max() < 6 / 200**0.5
+    assert np.abs(together).max() < 6 / 100**0.5
 
 
 def test_without_noise_replicates_are_the_release():

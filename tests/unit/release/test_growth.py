@@ -12,12 +12,17 @@ from synth.config.workload import WeightedMarginal
 from synth.domain import Margin
 from synth.domain.counts import Counts
 from synth.estimate import judge, records_taken_back
+from synth.estimate.any_size import rows_are_drawn
+from synth.estimate.blocks.cells import BLOCK_CELLS
 from synth.measurements import Measurements
+from synth.planning import costs
 from synth.release.derivation import ADDED, derive
 from tests.unit.estimate.conftest import draw_table, make_config, measure
 
 SHAPE = (4, 3, 5)
-NO_CELLS = {shape: np.zeros(np.prod(shape), dtype=np.int64) for shape in ((10,) * 6, (90, 90, 90))}
+DRAWN, BLOCKS = (10,) * 6, (40, 41, 42)
+"""Universes of which rows are drawn, and that are passed over in two blocks."""
+NO_CELLS = {shape: np.zeros(np.prod(shape), dtype=np.int64) for shape in (DRAWN, BLOCKS)}
 
 
 def of_pairs(config, truth, *, seed=0):
@@ -92,8 +97,9 @@ def test_replicates_are_those_of_the_counts_that_are_published():
     assert len(second.replicates.counts) == 10
 
 
-@pytest.mark.parametrize(("sizes", "records"), [((10,) * 6, 3_000), ((90, 90, 90), 4_000)])
-def test_rows_that_are_drawn_and_universes_passed_over_block_by_block(sizes, records):
+@pytest.mark.parametrize(("sizes", "records"), [(DRAWN, 3_000), (BLOCKS, 4_000)])
+def test_rows_that_are_drawn_and_universes_passed_over_block_by_block(monkeypatch, sizes, records):
+    monkeypatch.setattr(costs, "HELD_CELLS", BLOCK_CELLS)
     config = configured(sizes, 1)
     universe = config.universe
     generator = np.random.default_rng(3)
@@ -114,6 +120,8 @@ def test_rows_that_are_drawn_and_universes_passed_over_block_by_block(sizes, rec
         return Measurements("t", "0" * 64, tuple(tables))
 
     first = derive(measured(counts(records // 2), 1), config)
+    assert rows_are_drawn(measured(counts(records), 2), config) == (sizes == DRAWN)
+    assert not costs.is_held(universe)
     second = derive(measured(counts(records), 2), config, first.counts)
     assert second.growth.taken_back == 0
     assert records_taken_back(first.counts, second.counts, sizes) == 0

@@ -297,7 +297,7 @@ def test_the_same_bytes_with_any_number_of_threads(digest_of_estimates: Callable
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(Path(__file__).parents[1])],
-        env={**os.environ, **dict.fromkeys(names, "4")},
+        env={**os.environ, **dict.fromkeys(names, "2")},
         capture_output=True,
         text=True,
         check=True,
