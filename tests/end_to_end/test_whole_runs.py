@@ -161,7 +161,7 @@ def configured(project, place, case) -> Path:
         ledger={"delta_cap": delta},
         public_totals=totals,
         strategy=STRATEGIES[strategy],
-        output={"replicates": 2},
+        output={"replicates": 1 if size == "list" or strategy in LISTED else 2},
         **({"domain": [*SMALL["domain"], *FILLER]} if size == "list" else {}),
     )
 
