@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Any
 
+LINE = 100
+"""Characters of a line that is folded."""
 MAX_DEPTH = 40
 MAX_DIGITS = 1000
 """The cells of a universe of hundreds of columns are a number of hundreds of digits."""
@@ -34,8 +36,49 @@ def canonical_hash(value: Any) -> str:
 
 
 def write_json(value: Any, *, indent: int = 2) -> bytes:
-    """The value as a JSON file for people: a line for each, keys in the order given."""
+    """The value as a JSON file: every entry in a line of its own, keys in the order given."""
     return (json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def write_folded_json(value: Any) -> bytes:
+    """The value as a JSON file for people: what fits into a line of `LINE` characters stands in it.
+
+    Keys are in the order given; the items of a list of texts or numbers fill their lines.
+    """
+    return (_folded(value, indent=0, beside=0) + "\n").encode()
+
+
+def _folded(value: Any, *, indent: int, beside: int) -> str:
+    """`beside`: so many characters stand in the first line before or behind the value."""
+    if not isinstance(value, dict | list) or not value:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, dict):
+        names = [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
+        values, (first, last) = list(value.values()), "{}"
+    else:
+        names, values, (first, last) = [""] * len(value), value, "[]"
+    items = [
+        name + _folded(each, indent=indent + 1, beside=len(name) + 1)
+        for name, each in zip(names, values, strict=True)
+    ]
+    flat = f"{first}{', '.join(items)}{last}"
+    if "\n" not in flat and indent + beside + len(flat) <= LINE:
+        return flat
+    if isinstance(value, list) and not any(isinstance(each, dict | list) for each in value):
+        items = _filled(items, LINE - indent - 1)
+    margin = "\n" + " " * (indent + 1)
+    return f"{first}{margin}{f',{margin}'.join(items)}{margin[:-1]}{last}"
+
+
+def _filled(items: list[str], width: int) -> list[str]:
+    """Side by side in lines of this width, with the comma behind each."""
+    lines = items[:1]
+    for item in items[1:]:
+        if len(lines[-1]) + len(item) + 3 <= width:
+            lines[-1] += f", {item}"
+        else:
+            lines.append(item)
+    return lines
 
 
 def parse_json(content: bytes, *, most_digits: int = MAX_DIGITS, only_whole: bool = False) -> Any:

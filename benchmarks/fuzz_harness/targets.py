@@ -13,6 +13,7 @@ from typing import Any
 
 from fuzz_harness import seeds
 from fuzz_harness.tables import drawn_parquet
+from synth.strict_json import write_folded_json
 
 ENCODINGS = ("utf-8", "latin-1", "windows-1252", "iso-8859-5")
 SOURCE_SENTENCES = (
@@ -232,7 +233,7 @@ def changed_manifest(content: bytes, recipe: bytes) -> bytes:
                 parent[key] = {"again": parent[key]} if choice % 2 else [parent[key]] * 3
             else:
                 parent[key] = values[choice % len(values)]
-    return (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode()
+    return write_folded_json(manifest)
 
 
 def walk(value: Any, places: list[tuple[Any, Any]]) -> None:
@@ -251,9 +252,9 @@ def reseal(files: dict[str, bytes], changed: str) -> None:
         for entry in manifest["files"]:
             entry["bytes"] = len(files[entry["path"]])
             entry["sha256"] = digests[entry["path"]]
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        files["manifest.json"] = text.encode()
-        digests["manifest.json"] = hashlib.sha256(text.encode()).hexdigest()
+        text = write_folded_json(manifest)
+        files["manifest.json"] = text
+        digests["manifest.json"] = hashlib.sha256(text).hexdigest()
     if changed != "SHA256SUMS":
         lines = [f"{digests[name]}  {name}\n" for name in sorted(digests) if name != "SHA256SUMS"]
         files["SHA256SUMS"] = "".join(lines).encode()

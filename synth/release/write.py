@@ -39,13 +39,12 @@ from synth.release.contents import (
 )
 from synth.release.derivation import Derivation, Derive, derive
 from synth.release.files import FileFacts, data_writers, documents, table_writers
-from synth.release.manifest.build import attest, build_manifest
+from synth.release.manifest.build import attest, build_manifest, manifest_file
 from synth.release.manifest.guarantee import charged_budget
 from synth.release.noisy_tables import TABLES
 from synth.release.verification import verify_folder
 from synth.release.verification.cell_counts_check import Previous
 from synth.signatures import PrivateKey
-from synth.strict_json import write_json
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def _write_files(
     )
     manifest = build_manifest(config, measurements, derived, attested)
     made, listing = documents(manifest, derived, facts, figures=derived.figures)
-    made[MANIFEST] = write_json(listing)
+    made[MANIFEST] = manifest_file(listing)
     for name, content in made.items():
         _write_bytes(staging / name, content)
         facts[name] = FileFacts.of(content)

@@ -16,6 +16,7 @@ from synth.job import pipeline
 from synth.job.explanation import explain, render_explanation
 from synth.policy.approval import in_plain_words
 from synth.release import verify_release
+from synth.strict_json import write_folded_json
 from tests.conftest import PEOPLE
 from tests.release_folder import seal
 
@@ -166,7 +167,7 @@ def test_a_false_account_in_the_manifest_is_found(project, log, tmp_path, change
         ledger["disjoint_part"]["name"] = "south"
     else:
         ledger["cap"]["epsilon"] = {"fraction": "9/1", "decimal": "9"}
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    text = write_folded_json(manifest).decode()
     (forged / "manifest.json").write_text(text)
     seal(forged)
     with pytest.raises(VerificationError, match=r"accounting\.ledger"):

@@ -113,7 +113,7 @@ def test_a_run_looks_plans_and_is_verified(configured, log, name):
     parameters = manifest["guarantee"]["privacy_parameters"]
     assert Fraction(parameters["epsilon"]["fraction"]) == promised.epsilon
     assert Fraction(parameters["delta"]["fraction"]) == promised.delta
-    assert manifest["manifest_version"] == "3"
+    assert manifest["manifest_version"] == "7"
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert f"{seen['noisy_counts'][0]:,} records in places 1 to" in card
     assert "a noisy look" in card
@@ -136,7 +136,7 @@ def test_a_number_of_records_that_is_public_is_not_looked_for(configured, log):
         pipeline.measure(config, log=log)
         folder = pipeline.publish(config, log=log).path
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        assert manifest["manifest_version"] == "2"
+        assert manifest["manifest_version"] == "6"
         assert "look" not in manifest["accounting"]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from synth.strict_json import write_folded_json
 from tests.end_to_end.test_policy_and_approval import POLICY, keys_in, synth, written
 from tests.release_folder import contents_of, files_of, seal
 
@@ -117,7 +118,7 @@ def test_an_attested_field_that_nothing_can_rebuild_is_protected_by_the_signatur
     """With new checksums it passes in an unsigned release; never in a signed one."""
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["implementation"]["self_tests"][0]["name"] = "a test that never ran"
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    text = write_folded_json(manifest).decode()
     (release / "manifest.json").write_text(text)
     seal(release)
     for options in ([], ["--key", signed / "press.pub.pem"]):
@@ -131,7 +132,7 @@ def test_an_attested_field_that_nothing_can_rebuild_is_protected_by_the_signatur
 
 def make_unsigned(release: Path, manifest: dict) -> None:
     """Write the manifest anew, and no signature."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    text = write_folded_json(manifest).decode()
     (release / "manifest.json").write_text(text)
     (release / "manifest.sig").unlink(missing_ok=True)
     seal(release)

@@ -37,6 +37,7 @@ from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import ATTESTED_NOTE, ATTESTED_ONLY
+from synth.strict_json import write_folded_json
 from tests.command_line import synth
 from tests.release_folder import seal
 
@@ -202,8 +203,7 @@ def reseal(folder, manifest, *, card=True):
                     (folder / "index.html").write_bytes(page)
             content = (folder / entry["path"]).read_bytes()
             entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    (folder / "manifest.json").write_text(text, encoding="utf-8")
+    (folder / "manifest.json").write_bytes(write_folded_json(manifest))
     seal(folder)
 
 

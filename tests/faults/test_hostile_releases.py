@@ -18,6 +18,7 @@ from synth.release import verify_release
 from synth.release.verification import folder as folder_module
 from synth.release.verification import trial_reading
 from synth.release.verification.trial_reading import Limits, TrialError, require_readable
+from synth.strict_json import write_folded_json
 from tests.command_line import synth
 from tests.release_folder import seal
 
@@ -95,8 +96,7 @@ def reseal(folder: Path) -> None:
         for entry in manifest["files"]:
             content = (folder / entry["path"]).read_bytes()
             entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
-        text = (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode()
-        (folder / "manifest.json").write_bytes(text)
+        (folder / "manifest.json").write_bytes(write_folded_json(manifest))
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     seal(folder)

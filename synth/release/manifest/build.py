@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -28,20 +29,22 @@ from synth.release.manifest.quality import QUALITY, QUALITY_DEFINITIONS, build_q
 from synth.release.manifest.schema_terms import DEFINITIONS, Schema, record, text
 from synth.release.manifest.series import SERIES, build_series
 from synth.release.rows.columns import published_columns
-from synth.strict_json import write_json
+from synth.strict_json import write_folded_json, write_json
 
-MANIFEST_VERSION = "2"
-LOOK_VERSION = "3"
+MANIFEST_VERSION = "6"
+LOOK_VERSION = "7"
 """That of a release whose tables were planned by a look; it has one section more, and any other is
 as it was before there were looks."""
-REPLICATES_VERSION, LOOK_AND_REPLICATES_VERSION = "4", "5"
+REPLICATES_VERSION, LOOK_AND_REPLICATES_VERSION = "8", "9"
 """Those of the same two with replicates."""
-MANIFEST_VERSIONS = (
-    MANIFEST_VERSION,
-    LOOK_VERSION,
-    REPLICATES_VERSION,
-    LOOK_AND_REPLICATES_VERSION,
-)
+LINE_BY_LINE = {
+    "2": MANIFEST_VERSION,
+    "3": LOOK_VERSION,
+    "4": REPLICATES_VERSION,
+    "5": LOOK_AND_REPLICATES_VERSION,
+}
+"""The same before lines were folded: manifest and schema have a line for every entry."""
+MANIFEST_VERSIONS = (*LINE_BY_LINE, *LINE_BY_LINE.values())
 SCHEMA_FILE = "manifest.schema.json"
 
 
@@ -88,8 +91,9 @@ def attest(
 
 def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
     """The JSON Schema (draft 2020-12) of the manifest; `manifest_version` is one of those here."""
-    looked = manifest_version in (LOOK_VERSION, LOOK_AND_REPLICATES_VERSION)
-    replicated = manifest_version in (REPLICATES_VERSION, LOOK_AND_REPLICATES_VERSION)
+    told = LINE_BY_LINE.get(manifest_version, manifest_version)
+    looked = told in (LOOK_VERSION, LOOK_AND_REPLICATES_VERSION)
+    replicated = told in (REPLICATES_VERSION, LOOK_AND_REPLICATES_VERSION)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Privacy manifest of a synthetic data release",
@@ -124,7 +128,16 @@ def manifest_schema(manifest_version: str = MANIFEST_VERSION) -> Schema:
 @cache
 def schema_file(manifest_version: str = MANIFEST_VERSION) -> bytes:
     """The bytes of the schema's file beside every manifest of that version."""
-    return write_json(manifest_schema(manifest_version), indent=1)
+    schema = manifest_schema(manifest_version)
+    if manifest_version in LINE_BY_LINE:
+        return write_json(schema, indent=1)
+    return write_folded_json(schema)
+
+
+def manifest_file(manifest: Mapping[str, Any]) -> bytes:
+    """The bytes of a whole manifest, as its version spells it."""
+    write = write_json if manifest["manifest_version"] in LINE_BY_LINE else write_folded_json
+    return write(manifest)
 
 
 def build_manifest(

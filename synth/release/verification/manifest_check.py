@@ -26,12 +26,13 @@ from synth.release.manifest.build import (
     MANIFEST_VERSIONS,
     SCHEMA_FILE,
     Attested,
+    manifest_file,
     schema_file,
 )
 from synth.release.manifest.implementation import COMMIT, LIBRARIES, Software
 from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder
-from synth.strict_json import JsonError, parse_json, write_json
+from synth.strict_json import JsonError, parse_json
 
 MOST_FINDINGS = 1_000
 
@@ -89,7 +90,9 @@ def read_manifest(folder: Folder, findings: Findings) -> dict[str, Any] | None:
         return None
     findings.conclude(
         "the manifest is spelled as it was written",
-        [] if write_json(manifest) == content else [f"{MANIFEST}: spaces or escapes were changed"],
+        []
+        if manifest_file(manifest) == content
+        else [f"{MANIFEST}: spaces or escapes were changed"],
     )
     assured: dict[str, Any] = manifest
     return assured

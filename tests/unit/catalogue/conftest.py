@@ -12,6 +12,7 @@ import pytest
 from synth.config import config_from_public
 from synth.measurements import read_measurements, write_measurements
 from synth.release.contents import file_sha256
+from synth.strict_json import write_folded_json
 from tests.chromium import Chromium, chromium
 from tests.release_folder import seal
 from tests.unit.release.conftest import released_in
@@ -25,8 +26,8 @@ def rewrite(
     """Change the manifest of a release, and its list of hashes with it."""
     manifest = json.loads((folder / MANIFEST).read_bytes())
     change(manifest)
-    content = json.dumps(manifest, indent=2, ensure_ascii=escaped) + "\n"
-    (folder / MANIFEST).write_text(content, encoding="utf-8")
+    content = json.dumps(manifest).encode() if escaped else write_folded_json(manifest)
+    (folder / MANIFEST).write_bytes(content)
     seal(folder)
 
 

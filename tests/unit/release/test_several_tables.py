@@ -40,7 +40,7 @@ from synth.release.page.group_bias import group_biases
 from synth.release.page.render import render_page
 from synth.release.page.summary import summarise
 from synth.release.verification import verify_folder
-from synth.strict_json import write_json
+from synth.strict_json import write_folded_json
 from tests.release_folder import seal
 from tests.unit.release.budget_oracle import delta_bound
 
@@ -72,7 +72,7 @@ def reseal(made, manifest, derived=None):
             )
         content = (made.folder / entry["path"]).read_bytes()
         entry["bytes"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
-    (made.folder / "manifest.json").write_bytes(write_json(manifest))
+    (made.folder / "manifest.json").write_bytes(write_folded_json(manifest))
     seal(made.folder)
 
 
@@ -308,7 +308,7 @@ def unnamed_of(made, derived, original, paths):
     try:
         reseal(made, manifest, derived)
     except (LookupError, ValueError, ArithmeticError):  # no card or page of such a manifest
-        (made.folder / "manifest.json").write_bytes(write_json(manifest))
+        (made.folder / "manifest.json").write_bytes(write_folded_json(manifest))
     found = findings_of(made, lambda *_: derived)
     left = [path for path in paths if f"manifest.json: {dotted(path)}: " not in found]
     if len(paths) == 1 or not left:

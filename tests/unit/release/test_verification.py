@@ -19,6 +19,7 @@ from synth.measurements.receipt import (
 )
 from synth.noise import DiscreteLaplace
 from synth.release.contents import checksum_lines, parse_checksums
+from synth.release.manifest import build
 from synth.release.verification import findings, verify_folder
 from synth.release.verification.findings import SHOWN, Findings, differences
 from synth.release.verification.manifest_check import (
@@ -27,7 +28,7 @@ from synth.release.verification.manifest_check import (
     attested_findings,
 )
 from synth.release.write import write_release
-from synth.strict_json import write_json
+from synth.strict_json import write_folded_json
 from tests.release_folder import seal
 from tests.unit.release.budget_oracle import budget_findings
 
@@ -218,7 +219,7 @@ def test_a_disposal_states_only_what_its_method_allows(released, checks):
 
 
 def reseal(made, manifest):
-    (made.folder / "manifest.json").write_bytes(write_json(manifest))
+    (made.folder / "manifest.json").write_bytes(write_folded_json(manifest))
     seal(made.folder)
 
 
@@ -244,8 +245,23 @@ def by_an_older_manifest(made, **changes):
     schema |= changes
     manifest["manifest_version"] = "1"
     manifest["implementation"]["versions"]["synth-publisher"] = "0.0.9"
-    (folder / "manifest.schema.json").write_bytes(write_json(schema, indent=1))
+    (folder / "manifest.schema.json").write_bytes(write_folded_json(schema))
     relist(made, manifest)
+
+
+def test_a_release_from_before_lines_were_folded_verifies_in_its_own_spelling_alone(
+    released, monkeypatch
+):
+    with monkeypatch.context() as before:
+        before.setattr(build, "MANIFEST_VERSION", "2")
+        made = released(release={"id": "before-lines-were-folded"})
+    content = (made.folder / "manifest.json").read_bytes()
+    assert content.startswith(b'{\n  "manifest_version": "2",\n')
+    assert verify_folder(made.folder, derivation=made.derive).is_bit_for_bit
+    reseal(made, manifest_of(made))
+    with pytest.raises(VerificationError) as caught:
+        verify_folder(made.folder, derivation=made.derive)
+    assert list(caught.value.findings) == ["manifest.json: spaces or escapes were changed"]
 
 
 def relist(made, manifest):
@@ -375,7 +391,7 @@ def test_definitions_that_refer_to_one_another_end(released):
     schema = json.loads((made.folder / "manifest.schema.json").read_bytes())
     schema["$defs"]["round"] = {"$ref": "#/$defs/round"}
     schema["properties"]["people"] = {"$ref": "#/$defs/round"}
-    (made.folder / "manifest.schema.json").write_bytes(write_json(schema, indent=1))
+    (made.folder / "manifest.schema.json").write_bytes(write_folded_json(schema))
     relist(made, manifest_of(made))
     assert_refuted(made, "malformed")
 

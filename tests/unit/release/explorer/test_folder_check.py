@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from synth.release.contents import checksum_lines, sign_manifest
 from synth.signatures import PrivateKey
+from synth.strict_json import write_folded_json
 from tests.unit.release.conftest import BUSY, released_in
 
 pytestmark = pytest.mark.xdist_group("chromium")
@@ -66,7 +67,7 @@ def reseal(folder, manifest=None):
             if (folder / entry["path"]).exists():
                 content = (folder / entry["path"]).read_bytes()
                 entry |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        text = write_folded_json(manifest).decode()
         (folder / "manifest.json").write_text(text, "utf-8")
     hashes = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
