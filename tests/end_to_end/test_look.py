@@ -1,11 +1,13 @@
 """Whole runs that look before they plan: what is charged, measured, published and verified."""
 
 import errno
+import itertools
 import json
 import random
 import shutil
 from fractions import Fraction
 from functools import partial
+from operator import itemgetter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,7 +31,7 @@ from synth.release import verify_release
 from synth.release.verification.folder import Folder
 from synth.release.verification.other_version import findings_without_rebuild
 from tests.command_line import synth
-from tests.conftest import merged
+from tests.end_to_end.test_whole_runs import DELTAS, UNITS
 from tests.unit.release.budget_oracle import budget_findings
 
 pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
@@ -41,7 +43,6 @@ FILLER = {"name": "code", "type": "integer", "minimum": 0, "maximum": CODES - 1,
 FILLER |= {"out_of_domain": "clamp", "source": "test"}
 WIDER = [FILLER | {"name": f"code-{number}", "maximum": 9} for number in range(8)]
 TOTAL = [{"where": {}, "total": GUESS, "source": "a register"}]
-PERSON = {"column": "person", "max_records": 2}
 
 
 def source(records: int, *, alone: bool) -> str:
@@ -73,23 +74,36 @@ def configured(project):
 
 
 FULL = {"records": 8_000, "alone": False}
-DELTA = {"privacy": {"delta": "1e-6"}, "ledger": {"delta_cap": "1e-6"}}
-PEOPLE = {"privacy": {"unit": PERSON}}
-CASES = {
+LEADS_TO = {
     "small tables": ({}, False),
-    "people, small tables, delta": (merged(PEOPLE, DELTA), False),
-    "universe, delta": (FULL | DELTA, True),
-    "people, universe": (FULL | PEOPLE, True),
-    "a list, delta": (FULL | {"wider": True} | DELTA, True),
-    "people, a list": (FULL | {"wider": True} | PEOPLE, True),
+    "the universe": (FULL, True),
+    "a list": (FULL | {"wider": True}, True),
 }
-"""What a look leads to, unit and delta: any two of them meet."""
+"""What a look leads to: of which source, and whether cells of the universe are measured."""
+CASES = [
+    ("small tables", "record", "0"),
+    ("small tables", "person", "1e-6"),
+    ("the universe", "record", "1e-6"),
+    ("the universe", "person", "0"),
+    ("a list", "record", "1e-6"),
+    ("a list", "person", "0"),
+]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_run_looks_plans_and_is_verified(configured, log, name):
-    changes, measures_universe = CASES[name]
-    path = configured(**changes)
+def test_what_a_look_leads_to_meets_both_units_and_deltas():
+    every = list(itertools.product(LEADS_TO, UNITS, DELTAS))
+    for two in itertools.combinations(range(3), 2):
+        chosen = itemgetter(*two)
+        assert set(map(chosen, CASES)) == set(map(chosen, every))
+
+
+@pytest.mark.parametrize("case", CASES, ids=", ".join)
+def test_a_run_looks_plans_and_is_verified(configured, log, case):
+    leads_to, unit, delta = case
+    changes, measures_universe = LEADS_TO[leads_to]
+    path = configured(
+        **changes, privacy={"unit": UNITS[unit], "delta": delta}, ledger={"delta_cap": delta}
+    )
     config, look = load_config(path), plan_look(load_config(path))
     pipeline.measure(config, log=log, stream=NoiseStream(key=KEY))
     folder = pipeline.publish(config, log=log).path
