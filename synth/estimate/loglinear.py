@@ -52,6 +52,9 @@ class Schedule:
 class LogLinear(ABC):
     """The algorithm; a backend answers for the sums over its cells."""
 
+    shortening = 0.5
+    """How much of a step that goes too far is kept at least; see `solve`."""
+
     def __init__(self) -> None:
         """Nothing is fitted yet."""
         self.steps: list[dict[str, Any]] = []
@@ -120,6 +123,7 @@ class LogLinear(ABC):
             curvature,
             max_iterations=iterations,
             tolerance=_TOLERANCE,
+            shortening=self.shortening,
         )
         self.steps.append(
             {

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
 _MEMORY = 30
-_REFRESH = 20
+REFRESH = 20
 _SMALLEST_STEP = 1e-8
 
 
@@ -43,15 +43,19 @@ def solve(
     max_iterations: int,
     tolerance: float,
     overshoot: float = 0.5,
+    shortening: float = 0.5,
+    refresh: int = REFRESH,
 ) -> Solution:
     """Follow a field, the slope of a log posterior or nearly so, to where it vanishes.
 
     Steps are those of limited-memory BFGS (Nocedal 1980). Only slopes are used: a step is halved
     while the field at its end points back by more than `overshoot` of what it pointed forward at
-    the start; with 0, every step up a concave function gains. `curvature` gives a positive diagonal
-    or a positive definite matrix near the negative derivative of the field; it is renewed now and
-    then. The search stops when the inner product of field and step, twice the gain that the
-    quadratic model promises, is below `tolerance`.
+    the start; with 0, every step up a concave function gains. With a `shortening` below one half a
+    step is cut, at most by that factor, to where a line through the slopes at its ends vanishes.
+    `curvature` gives a positive diagonal or a positive definite matrix near the negative derivative
+    of the field; it is renewed twice in the beginning, then after every `refresh` steps. The search
+    stops when the inner product of field and step, twice the gain that the quadratic model
+    promises, is below `tolerance`.
     """
     progress.advance(0, max_iterations, "iterations")
     point, over = start, _divider(curvature(start))
@@ -62,7 +66,7 @@ def solve(
     for iteration in range(max_iterations):
         if iteration:
             progress.advance(iteration, max_iterations, "iterations")
-        if 0 < iteration < 3 or (iteration and iteration % _REFRESH == 0):
+        if 0 < iteration < 3 or (iteration and iteration % refresh == 0):
             over = _divider(curvature(point))
             slope = field(point)
         direction = _direction(slope, over, moves, bends)
@@ -78,9 +82,10 @@ def solve(
         while True:
             trial = point + step * direction
             trial_slope = field(trial)
-            if dot(trial_slope, direction) >= -overshoot * promise:
+            ahead = dot(trial_slope, direction)
+            if ahead >= -overshoot * promise:
                 break
-            step *= 0.5
+            step *= min(0.5, max(shortening, promise / (promise - ahead)))
             if step < _SMALLEST_STEP:
                 return Solution(point, iteration, "no step without overshoot", promise)
         move, bend = trial - point, slope - trial_slope

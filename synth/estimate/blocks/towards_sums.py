@@ -15,7 +15,7 @@ from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
 from synth.estimate.blocks.scores import Score, Term, Tilt
 from synth.estimate.blocks.sums import PairSums
 from synth.estimate.loglinear import SHAPE
-from synth.estimate.solver import solve
+from synth.estimate.solver import REFRESH, solve
 from synth.estimate.sums import sandwich
 from synth.estimate.whole.towards_sums import (
     FALSE_ALARM_TABLES,
@@ -135,11 +135,14 @@ def _raked(groups: Groups, term: Term, logs: dict[int, Floats], scale: float) ->
 
 
 _ITERATIONS = 60
+_SHORTENING = 0.25
 _TOLERANCE = 1e-2
 _PASSES = 2
 _LARGEST_MATRIX = 1000
 """Up to this many coefficients of one-way tables their common variance is a full matrix. Without it
 a column of a hundred codes, most of them empty, takes a hundred passes over the cells."""
+_QUICK_MATRIX = 400
+"""Up to this many it is renewed, and inverted, at every step: that takes less than a pass."""
 
 
 def tilt(
@@ -160,18 +163,17 @@ def tilt(
     gaps = sums.gaps(expected)
     powers: list[Floats | None] = [None if gap is None else np.zeros(gap.size) for gap in gaps]
     iterations, stop, promise = 0, "", 0.0
-    firm = sums
+    firm, tilted = sums, _Tilted(cells, sums, term, noise_variance, _joined(powers), expected)
     for _ in range(1 if noise_variance is None else _PASSES):
         firm = sums if noise_variance is None else sums.trusted(gaps, spreads)
         units = [None if each is None else np.sqrt(each.precision) for each in firm.coefficients]
         unit = _joined(units)
 
         def field(point: Floats, firm: PairSums = firm, unit: Floats = unit) -> Floats:
-            tilted = _tilted(term, firm, point * unit, noise_variance)
-            return np.asarray(unit * _joined(firm.gaps(cells.sums([tilted]))) - point)
+            return np.asarray(unit * _joined(firm.gaps(tilted.sums(point * unit))) - point)
 
-        def curvature(point: Floats, firm: PairSums = firm, unit: Floats = unit) -> Floats:
-            now = cells.sums([_tilted(term, firm, point * unit, noise_variance)])
+        def curvature(point: Floats, unit: Floats = unit) -> Floats:
+            now = tilted.sums(point * unit)
             if noise_variance is not None:  # a variance moves about as its count does
                 now = variances.with_each(now.with_each(expected, _ratio), np.multiply)
             common = common_variance(sums, now)
@@ -187,11 +189,13 @@ def tilt(
                 max_iterations=_ITERATIONS,
                 tolerance=_TOLERANCE,
                 overshoot=0.0,
+                shortening=_SHORTENING,
+                refresh=1 if unit.size <= _QUICK_MATRIX else REFRESH,
             )
         iterations += solution.iterations
         stop, promise = solution.stop, solution.promise
         powers = firm.split(solution.point * unit)
-        left = sums.gaps(cells.sums([_tilted(term, firm, _joined(powers), noise_variance)]))
+        left = sums.gaps(tilted.sums(_joined(powers)))
         gaps = [
             None
             if gap is None or each is None or own is None
@@ -205,7 +209,35 @@ def tilt(
         "stop": stop,
         "promised_gain_nats": promise,
     }
-    return _tilted(term, firm, _joined(powers), noise_variance), report
+    return tilted.at(_joined(powers)), report
+
+
+class _Tilted:
+    """The term moved by powers; the sums at the last ones are remembered."""
+
+    def __init__(
+        self,
+        cells: Cells,
+        sums: PairSums,
+        term: Term,
+        noise_variance: float | None,
+        powers: Floats,
+        expected: PairTables,
+    ) -> None:
+        """`expected` are the sums of the term itself, at powers of zero."""
+        self._cells, self._sums, self._term = cells, sums, term
+        self._noise_variance = noise_variance
+        self._last = powers, expected
+
+    def at(self, powers: Floats) -> Term:
+        """The term with these powers."""
+        return _tilted(self._term, self._sums, powers, self._noise_variance)
+
+    def sums(self, powers: Floats) -> PairTables:
+        """Its sums over the cells of every pair of groups."""
+        if not np.array_equal(powers, self._last[0]):
+            self._last = powers, self._cells.sums([self.at(powers)])
+        return self._last[1]
 
 
 def common_variance(sums: PairSums, variances: PairTables) -> Floats | None:

@@ -32,6 +32,49 @@ def test_backtracks_where_a_full_step_overshoots() -> None:
     assert abs(solution.point[0] - np.log(2.0)) < 1e-6
 
 
+def test_a_step_much_too_far_is_found_out_in_few_trials() -> None:
+    def trials(shortening: float) -> int:
+        tried = []
+
+        def field(point: np.ndarray) -> np.ndarray:
+            tried.append(point[0])
+            return 1e4 * (1.0 - point)
+
+        solution = solve(
+            field,
+            np.zeros(1),
+            lambda _: np.ones(1),
+            max_iterations=20,
+            tolerance=1e-12,
+            shortening=shortening,
+        )
+        assert abs(solution.point[0] - 1.0) < 1e-6
+        return len(tried)
+
+    assert trials(0.25) < 0.75 * trials(0.5)
+
+
+def test_a_curvature_is_renewed_as_often_as_asked() -> None:
+    def renewed(refresh: int) -> int:
+        asked = []
+
+        def curvature(point: np.ndarray) -> np.ndarray:
+            asked.append(point)
+            return np.ones(1)
+
+        solve(
+            lambda point: 1.0 - np.exp(0.1 * point),
+            np.full(1, -5.0),
+            curvature,
+            max_iterations=5,
+            tolerance=0.0,
+            refresh=refresh,
+        )
+        return len(asked)
+
+    assert (renewed(1), renewed(20)) == (5, 3)
+
+
 def test_says_that_it_ran_out_of_iterations() -> None:
     solution = solve(
         lambda point: 1.0 - np.exp(point),

@@ -20,9 +20,11 @@ from synth.estimate.blocks.estimate import (
     round_blocks,
 )
 from synth.estimate.blocks.groups import PAIRS, CellRules, Groups, PairTables
+from synth.estimate.blocks.model import BlocksModel
 from synth.estimate.blocks.scores import LOWEST, ROWS, STEP, NoisyCells, Term, mean_score, on_grid
 from synth.estimate.blocks.sums import PairSums, parts_of
 from synth.estimate.blocks.towards_sums import common_variance
+from synth.estimate.loglinear import first_spreads
 from synth.estimate.posterior import CellPosterior
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
@@ -239,6 +241,36 @@ def test_tables_of_sums_are_met_beside_cells_and_without(
         wanted = truth.reshape(SHAPE)
         for rest in ((1, 2, 3, 4), (0, 2, 3), (0, 1, 3, 4), (0, 1, 2, 4)):
             assert table.sum(axis=rest) == pytest.approx(wanted.sum(axis=rest), rel=0.02, abs=6.0)
+
+
+def test_sums_that_are_remembered_are_those_of_the_same_coefficients(
+    make_config: Make, measure: Make, draw_table: Make
+) -> None:
+    universe = make_config(SHAPE).universe
+    truth = draw_table(SHAPE, 3000, 1)
+    table = measure(universe, ("a1",), truth, epsilon=Fraction(5), seed=2)
+    groups = Groups.of(universe)
+    parts = parts_of(groups)
+    sums = PairSums.of([table], groups, parts)
+    noisy = NoisyCells.of(truth, decay=1.0, block_cells=7)
+    cells = Cells(groups, noisy, CellRules(groups, ()), threads=1)
+
+    def model() -> BlocksModel:
+        return BlocksModel(cells, parts, sums, base=1.0, noise_variance=2.0)
+
+    spreads = [first_spreads(part.interactions, part.components) for part in parts]
+    size = sum(part.places.size for part in parts)
+    points = 0.1 * np.random.default_rng(4).normal(size=(2, size))
+    kept = model()
+    kept.information(points[0])
+    before = [kept.pull(points[place]).tobytes() for place in (0, 1, 0, 0)]
+    assert before[0] == before[2] == before[3] != before[1]
+    kept.weigh_evidence(points[0], spreads)
+    fresh = model()
+    fresh.weigh_evidence(points[0], spreads)
+    found = [each.information(points[0]).tobytes() for each in (kept, fresh)]
+    assert found[0] == found[1]
+    assert kept.pull(points[0]).tobytes() == fresh.pull(points[0]).tobytes() != before[0]
 
 
 @pytest.mark.parametrize("tables", [[("a0",), ("a3",), ("a4",)], [("a1",), ()], [("a0", "a1")]])
