@@ -80,8 +80,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "rows of the release before that were changed",
-            '        if file_sha256(file) != stated["sha256"]:\n',
-            '        if not file_sha256(file) or not stated["sha256"]:\n',
+            '    if folder.sha256(name) != stated["sha256"]:\n',
+            '    if not folder.sha256(name) or not stated["sha256"]:\n',
         ),
         (
             "the release of another period",

@@ -7,8 +7,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from synth.catalogue.charts import (
     INCREMENT,
@@ -23,7 +22,7 @@ from synth.catalogue.charts import (
     spending,
 )
 from synth.catalogue.document import FEED_FILE, Release, Series, accounts_of, grouped_series
-from synth.release.page.render import STYLE, is_address, printable, sentence, whole
+from synth.release.page.render import page_environment
 
 PAGE_FILE = "index.html"
 PACKAGE = "synth.catalogue"
@@ -109,23 +108,10 @@ def _without_tables(series: Series) -> list[tuple[str, str]]:
 
 @cache
 def _environment() -> Environment:
-    loader = PackageLoader(PACKAGE, "templates")
-    environment = Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    environment = page_environment(PACKAGE, OWN_STYLE)
+    environment.filters.update(
+        exact=shown_number, interval=interval, address=address, heading=heading
     )
-    shared = PackageLoader("synth.release.page", "templates").get_source(environment, STYLE)[0]
-    style = shared + loader.get_source(environment, OWN_STYLE)[0]
-    environment.globals.update(style=Markup(style))  # noqa: S704 (our own)
-    environment.filters.update(whole=whole, exact=shown_number, interval=interval, address=address)
-    environment.filters["sentence"] = sentence
-    environment.filters["heading"] = heading
-    environment.tests.update(address=is_address)
     return environment
 
 

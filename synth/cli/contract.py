@@ -90,8 +90,9 @@ voice = Voice()
 """That of this process; set as soon as the options are parsed."""
 
 
-def command_log(command: str, *, log_json: bool) -> Log:
-    """The log of a command, which also hears what went wrong."""
+def command_log(command: str, *, log_json: bool, timeout: int | None = None) -> Log:
+    """The log of a command, which also hears what went wrong; its time begins to run."""
+    time_limit.start(timeout)
     voice.log = JsonLog(command) if log_json else StageLog()
     return voice.log
 
@@ -152,6 +153,7 @@ def _report(error: SynthError) -> int:
 
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.")]
+ReleasePath = Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")]
 Period = Annotated[str | None, typer.Option(help="Fills {period} in release.id and the source.")]
 
 

@@ -39,8 +39,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Do the whole job: measure in a process of its own, discard, publish."""
-    log = command_log("run", log_json=log_json)
-    time_limit.start(timeout)
+    log = command_log("run", log_json=log_json, timeout=timeout)
     from synth.job import pipeline
 
     outcome = pipeline.run(config, period=period, log=log, policy=policy, sign_key=sign_key)
@@ -64,8 +63,7 @@ def rehearse(
     as_json: AsJson = False,
 ) -> None:
     """Do the whole job on made-up rows; opens no data, spends nothing, publishes nothing."""
-    log = command_log("rehearse", log_json=log_json)
-    time_limit.start(timeout)
+    log = command_log("rehearse", log_json=log_json, timeout=timeout)
     from synth.job.rehearsal import rehearsal_lines
     from synth.job.rehearsal import rehearse as rehearsed
 
@@ -122,8 +120,7 @@ def publish(
     as_json: AsJson = False,
 ) -> None:
     """Write the release from the measurements; opens no data."""
-    log = command_log("publish", log_json=log_json)
-    time_limit.start(timeout)
+    log = command_log("publish", log_json=log_json, timeout=timeout)
     from synth.config import load_config
     from synth.job import pipeline
 

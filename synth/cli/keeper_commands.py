@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from synth.cli.contract import AsJson, ConfigPath, Period
+from synth.cli.contract import AsJson, ConfigPath, Period, ReleasePath
 
 if TYPE_CHECKING:
     from synth.config import SourceConfig
@@ -275,7 +275,7 @@ def inspect(
 
 def evaluate(
     config: ConfigPath,
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    release: ReleasePath,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The report: a new file, mode 0600.")
     ] = Path("evaluation.html"),

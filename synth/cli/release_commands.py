@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from synth.cli.contract import AsJson, LogJson, Timeout, command_log, print_json, time_limit
+from synth.cli.contract import (
+    AsJson,
+    LogJson,
+    ReleasePath,
+    Timeout,
+    command_log,
+    print_json,
+)
 
 MOST_REASONS = 10
 """Of so many intervals the table says why they are not to be trusted."""
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def verify(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    release: ReleasePath,
     key: Annotated[
         list[Path] | None,
         typer.Option(
@@ -29,8 +36,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check a release: rebuild its rows from its measurements. Needs no source, no ledger."""
-    log = command_log("verify", log_json=log_json)
-    time_limit.start(timeout)
+    log = command_log("verify", log_json=log_json, timeout=timeout)
     from synth.job import pipeline
 
     with log.doing("verifying"):
@@ -53,8 +59,7 @@ def index(
     as_json: AsJson = False,
 ) -> None:
     """Write the public index of all releases: index.html, feed.xml, series.json. Opens no data."""
-    log = command_log("index", log_json=log_json)
-    time_limit.start(timeout)
+    log = command_log("index", log_json=log_json, timeout=timeout)
     from synth.catalogue import rebuild
 
     with log.doing("making the index"):
@@ -68,7 +73,7 @@ def index(
 
 
 def errors(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    release: ReleasePath,
     query: Annotated[
         list[str] | None,
         typer.Option(help='A count, as "sex=Female, age in [20, 40)"; may be given repeatedly.'),

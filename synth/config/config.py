@@ -122,6 +122,11 @@ class Config:
         return None if self.series is None else series_hash(self.public)
 
     @property
+    def is_added_up(self) -> bool:
+        """Whether the counts of the release are put together from those of all periods so far."""
+        return self.series is not None and self.series.is_continual
+
+    @property
     def counted_hash(self) -> str | None:
         """The hash of what decides the counts of a series, the same for all its periods."""
         return None if self.series is None else counted_hash(self.public)

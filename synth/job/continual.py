@@ -22,16 +22,11 @@ from synth.privacy.continual import Factorization, factorization_of
 START_WITH_DUE = "start `synth due` with this configuration: it publishes every period that is due"
 
 
-def is_added_up(config: Config) -> bool:
-    """Whether the counts of the release are put together from those of all periods so far."""
-    return config.series is not None and config.series.is_continual
-
-
 def plan_of_series(config: Config) -> ContinualPlan:
     """What the series measures: as its first period was planned, if there was one.
 
     Privacy: a function of public configurations alone; of the first period's, where it was charged.
-    Requires: `is_added_up`.
+    Requires: `Config.is_added_up`.
     Raises: OutputError, as `measured_before`.
     """
     if (before := measured_before(config)) is not None:

@@ -206,8 +206,7 @@ def given_configuration(pipe: BinaryIO) -> Config:
         case Config() as config, bool() as has_table:
             if not has_table:
                 return config
-            is_added_up = config.series is not None and config.series.is_continual
-            return with_table(config, ArrivingTable(pipe, is_kept=is_added_up))
+            return with_table(config, ArrivingTable(pipe, is_kept=config.is_added_up))
     raise BugError("--within-run is for the processes that synth run starts")
 
 

@@ -37,7 +37,7 @@ from synth.estimate.maximum_entropy import quick_guess
 from synth.job.account import ledger_of, mark_published, remove_spilled, state_of
 from synth.job.afterwards import after_publication
 from synth.job.authorisation import require_authorised, require_signed_as_asked, signing_key
-from synth.job.continual import is_added_up, measured_before, plan_of_series, with_nodes
+from synth.job.continual import measured_before, plan_of_series, with_nodes
 from synth.job.log import Log, StageLog
 from synth.job.measuring_process import measure_in_own_process
 from synth.job.preconditions import (
@@ -166,7 +166,7 @@ def _require_room(config: Config, log: Log) -> None:
     One line, from public numbers alone, if something is asked for that noise will drown.
     """
     state_of(config)  # a ledger that cannot be read stops the run here
-    if is_added_up(config):
+    if config.is_added_up:
         measured_before(config, published=True)
     folder, planned = release_folder(config), forecast(config)
     require_disk(planned.costs, folder.parent, "the output directory")
@@ -198,7 +198,7 @@ class _Planned:
         if config.source is None:
             raise BugError("a configuration without a source cannot be measured")
         directory, ledger = run_directory(config), ledger_of(config)
-        if is_added_up(config):
+        if config.is_added_up:
             added = plan_of_series(config)
             tables = added.charged
             return cls(config, config.source, ledger, directory, tables, None, None, tables, added)

@@ -169,8 +169,7 @@ def derive(
     if not rows_are_drawn(measurements, config) and not passed.drawn:
         del seeds[DRAWN]
     look = measurements.look
-    is_cumulative = config.series is not None and config.series.is_continual
-    chosen = measurements.selections != () or look is not None or is_cumulative
+    chosen = measurements.selections != () or look is not None or config.is_added_up
     events = measurements.table_events if chosen else None
     noisy_counts = None if look is None else look.noisy_counts
     planned = forecast(config, events=events, noisy_counts=noisy_counts)

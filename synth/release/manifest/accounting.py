@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -90,6 +91,11 @@ def build_disjoint_part(declared: dict[str, Any]) -> dict[str, Any]:
         "name": declared["name"],
         "parts": declared["parts"],
     }
+
+
+def stated_budget(plain: Mapping[str, Any]) -> Budget:
+    """A budget as the manifest states it, from its exact fractions."""
+    return Budget(Fraction(plain["epsilon"]["fraction"]), Fraction(plain["delta"]["fraction"]))
 
 
 @dataclass(frozen=True)

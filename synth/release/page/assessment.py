@@ -12,7 +12,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from synth.privacy import Budget
 from synth.privacy.meaning import (
     group_delta,
     largest_advantage,
@@ -20,6 +19,7 @@ from synth.privacy.meaning import (
     posteriors,
     significant_up,
 )
+from synth.release.manifest.accounting import stated_budget
 from synth.release.manifest.figures import Figures
 from synth.release.manifest.quality import useful_sentences
 from synth.release.page.accuracy import errors_by_order, table_errors
@@ -43,7 +43,7 @@ def render_assessment(
     of the configuration can become markup; nothing is loaded from anywhere, no program is in it.
     """
     guarantee, ledger = manifest["guarantee"], manifest["accounting"]["ledger"]
-    budget, cap = _budget(guarantee["privacy_parameters"]), _budget(ledger["cap"])
+    budget, cap = stated_budget(guarantee["privacy_parameters"]), stated_budget(ledger["cap"])
     # Another value is one replaced record, or one removed and another added.
     changes = 2 if guarantee["neighbours"] == "add-remove" else 1
     advantage = largest_advantage(budget)
@@ -111,8 +111,3 @@ def _few(number: float) -> str:
         if number < limit:
             return f"{number:.{decimals}f}"
     return f"{number:,.0f}"
-
-
-def _budget(parameters: dict[str, Any]) -> Budget:
-    """The exact budget of a section of the manifest."""
-    return Budget(*(Fraction(parameters[each]["fraction"]) for each in ("epsilon", "delta")))

@@ -138,10 +138,22 @@ def _tables(manifest: dict[str, Any]) -> list[tuple[str, int]]:
 
 @cache
 def page_template(name: str) -> Template:
-    """A page that is ready to be filled: every text is escaped, and the style stands in it."""
-    loader = PackageLoader("synth.release.page", "templates")
+    """A page that is ready to be filled."""
+    environment = page_environment("synth.release.page")
+    environment.globals.update(data_block=_data_block)
+    environment.filters.update(
+        size=size, exact=exact, at_most=at_most, at_least=at_least, shorten=shorten
+    )
+    return environment.get_template(name)
+
+
+def page_environment(package: str, *styles: str) -> Environment:
+    """The templates of a package as pages: every text is escaped, and the style stands in them.
+
+    That is the style of the release page, then those of the package itself.
+    """
     environment = Environment(
-        loader=loader,
+        loader=PackageLoader(package, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=printable,
@@ -149,14 +161,15 @@ def page_template(name: str) -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    style = loader.get_source(environment, STYLE)[0]
-    environment.globals.update(style=Markup(style), data_block=_data_block)  # noqa: S704 (our own)
-    environment.filters.update(
-        whole=whole, size=size, exact=exact, at_most=at_most, at_least=at_least, shorten=shorten
+    sources = [("synth.release.page", STYLE), *((package, own) for own in styles)]
+    style = "".join(
+        PackageLoader(place, "templates").get_source(environment, name)[0]
+        for place, name in sources
     )
-    environment.filters["sentence"] = sentence
+    environment.globals.update(style=Markup(style))  # noqa: S704 (our own)
+    environment.filters.update(whole=whole, sentence=sentence)
     environment.tests.update(address=is_address)
-    return environment.get_template(name)
+    return environment
 
 
 def _data_block(value: Any) -> Any:

@@ -69,6 +69,11 @@ class Column:
         return self.published_type in ("integer", "number")
 
     @property
+    def longest_text_bytes(self) -> int:
+        """What the longest of its texts takes in UTF-8; 0 for numbers."""
+        return max((len(text.encode()) for text in self.texts), default=0)
+
+    @property
     def is_random(self) -> bool:
         """Whether some bin offers more than one value, so that the public stream decides."""
         return self.first != self.last

@@ -31,7 +31,7 @@ from synth.domain.counts import (
 from synth.errors import ConfigError, OutputError, VerificationError
 from synth.estimate import Replicates
 from synth.estimate.rounding import MOST_MOVED
-from synth.release.contents import MANIFEST, PREVIOUS, data_files, file_sha256
+from synth.release.contents import MANIFEST, PREVIOUS, data_files
 from synth.release.rows.blocks import BLOCK_ROWS
 from synth.release.rows.parquet_files import cell_columns, write_counts
 from synth.release.verification.findings import Findings
@@ -94,7 +94,7 @@ def read_replicates(
     """
     columns = cell_columns(config)
     names = count_columns(replicates)
-    widest = sum(max((len(t.encode()) for t in column.texts), default=0) for column in columns)
+    widest = sum(column.longest_text_bytes for column in columns)
     require_readable(file, Limits(least, most, BLOCK_ROWS, len(columns) + len(names), widest))
     texts = [column.name for column in columns if column.published_type == "text"]
     opened = pq.ParquetFile(file, read_dictionary=texts)
@@ -180,9 +180,8 @@ def _published(folder: Folder, config: Config, records: int | None) -> Previous:
     stated = {entry["path"]: entry for entry in manifest["files"]}[name]
     if records is not None and stated["rows"] != records:
         raise FolderError(f"it has {stated['rows']} rows, and {PREVIOUS} has {records}")
-    with folder.open(name) as file:
-        if file_sha256(file) != stated["sha256"]:
-            raise FolderError(f"{name} is not the file that its manifest lists")
+    if folder.sha256(name) != stated["sha256"]:
+        raise FolderError(f"{name} is not the file that its manifest lists")
     counts, problems = published_counts(folder, name, theirs, rows=stated["rows"])
     if counts is None:
         raise FolderError("; ".join(problems))

@@ -107,6 +107,11 @@ class Folder:
             raise FolderError(f"{name}: is no plain file")
         return os.fdopen(descriptor, "rb")
 
+    def sha256(self, name: str) -> str:
+        """The hash of a file as large as it was; a byte more makes it another one."""
+        with self.open(name) as file:
+            return file_sha256(file, most_bytes=self.sizes[name] + 1)
+
     def read(self, name: str, *, limit: int = MAX_TEXT_BYTES) -> bytes:
         """The bytes of a small file. Raises: FolderError, also if it is larger than `limit`."""
         with self.open(name) as file:
@@ -121,12 +126,7 @@ def published_configuration_hash(folder: Path) -> str | None:
 
     Ensures: None just if `folder` is not a release, such as a file or an empty directory.
     """
-    try:
-        manifest = parse_json(Folder(folder).read(MANIFEST))
-    except (FolderError, JsonError):
-        return None
-    if not isinstance(manifest, dict) or "manifest_version" not in manifest:
-        return None
+    manifest = _unverified(folder) or {}
     if not isinstance(manifest.get("configuration"), dict):
         return None
     return canonical_hash(manifest["configuration"])
@@ -137,15 +137,21 @@ def published_manifest(folder: Path) -> dict[str, Any]:
 
     Raises: VerificationError if `folder` is not a release.
     """
-    try:
-        manifest = parse_json(Folder(folder).read(MANIFEST))
-    except (FolderError, JsonError):
-        manifest = None
-    if not isinstance(manifest, dict) or "manifest_version" not in manifest:
+    manifest = _unverified(folder)
+    if manifest is None:
         raise VerificationError(
             folder.name, ["there is no release here"], fix=VerificationError.NO_RELEASE
         )
     return manifest
+
+
+def _unverified(folder: Path) -> dict[str, Any] | None:
+    try:
+        manifest = parse_json(Folder(folder).read(MANIFEST))
+    except (FolderError, JsonError):
+        return None
+    is_one = isinstance(manifest, dict) and "manifest_version" in manifest
+    return manifest if is_one else None
 
 
 def published_signer(folder: Path) -> PublicKey | None:
@@ -191,9 +197,7 @@ def check_files(folder: Folder, findings: Findings) -> None:
                 f"{name}: has {folder.sizes[name]} bytes, {MANIFEST} says {sizes[name]}"
             )
     for name in sorted(present & listed.keys()):
-        size = folder.sizes[name]
-        with folder.open(name) as file:  # one byte more, so that a file that grows is another one
-            digest = file_sha256(file, most_bytes=size + 1)
+        digest = folder.sha256(name)
         if digest == stated.get(name) != listed[name]:
             wrong.append(
                 f"{CHECKSUMS}: the line of {name} was changed: found {listed[name]}, expected "

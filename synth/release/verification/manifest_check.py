@@ -11,16 +11,14 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import date
-from fractions import Fraction
 from itertools import islice
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
 from synth.measurements import Disposal, SelfTest
-from synth.privacy import Budget
 from synth.release.contents import MANIFEST
-from synth.release.manifest.accounting import Account
+from synth.release.manifest.accounting import Account, stated_budget
 from synth.release.manifest.build import (
     MANIFEST_VERSION,
     MANIFEST_VERSIONS,
@@ -139,10 +137,10 @@ def read_attested(manifest: dict[str, Any]) -> Attested:
         ),
         arithmetic_fingerprint=implementation["arithmetic_fingerprint"],
         account=Account(
-            exact_budget(account["spent_before"]),
+            stated_budget(account["spent_before"]),
             tuple(account["earlier_release_ids"]),
             account["reservation_hash"],
-            exact_budget(account["added"]) if "added" in account else None,
+            stated_budget(account["added"]) if "added" in account else None,
         ),
         signature_key_id=manifest["identity"].get("signature_key_id"),
         previous_manifest_sha256=manifest.get("series", {})
@@ -210,9 +208,9 @@ def ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterato
         yield f"{place}.earlier_release_ids: this release is not earlier than itself"
     try:
         cap, before, now = (
-            exact_budget(ledger[key]) for key in ("cap", "spent_before", "spent_now")
+            stated_budget(ledger[key]) for key in ("cap", "spent_before", "spent_now")
         )
-        added = exact_budget(ledger["added"]) if "added" in ledger else now
+        added = stated_budget(ledger["added"]) if "added" in ledger else now
     except (ValueError, ZeroDivisionError):
         yield f"{place}: holds budgets that are not exact fractions"
         return
@@ -232,8 +230,3 @@ def ledger_findings(ledger: dict[str, Any], manifest: dict[str, Any]) -> Iterato
         yield f"{place}: more epsilon was spent than the cap allows"
     if before.delta + added.delta > cap.delta:
         yield f"{place}: more delta was spent than the cap allows"
-
-
-def exact_budget(plain: dict[str, Any]) -> Budget:
-    """A budget as the manifest states it, from its fractions."""
-    return Budget(Fraction(plain["epsilon"]["fraction"]), Fraction(plain["delta"]["fraction"]))

@@ -154,10 +154,7 @@ def is_bound(measurements: Measurements) -> bool:
 
 def _most_nodes(config: Config) -> int:
     """How many nodes there can be: no factorization has more than two for every period."""
-    series = config.series
-    if series is None or not series.is_continual:
-        return 1
-    return 2 * (config.period_index or 1)
+    return 2 * (config.period_index or 1) if config.is_added_up else 1
 
 
 def _limits(possible: Sequence[Spending], size_bytes: int, most_nodes: int) -> Limits:
@@ -276,9 +273,8 @@ NEAR = 1e-5
 def continual_findings(config: Config, measurements: Measurements) -> Iterator[str]:
     """What is wrong with the nodes: others than the series asks for, or noise that is too small."""
     series, added = config.series, measurements.continual
-    is_added_up = series is not None and series.is_continual
-    if series is None or added is None or not is_added_up:
-        if is_added_up or added is not None:
+    if series is None or added is None or not config.is_added_up:
+        if config.is_added_up or added is not None:
             yield "adds up periods, and the series does not" if added else "adds up no periods"
         return
     if added.index != config.period_index:

@@ -30,7 +30,8 @@ from synth.privacy import (
     sensitivity_l2_squared,
     total_budget,
 )
-from synth.release.contents import CHECKSUMS, MANIFEST, SIGNATURE, data_files, file_sha256
+from synth.release.contents import CHECKSUMS, MANIFEST, SIGNATURE, data_files
+from synth.release.manifest.accounting import stated_budget
 from synth.release.manifest.build import (
     MANIFEST_VERSIONS,
     SCHEMA_FILE,
@@ -38,7 +39,7 @@ from synth.release.manifest.build import (
     schema_file,
 )
 from synth.release.verification.folder import Folder, FolderError
-from synth.release.verification.manifest_check import exact_budget, ledger_findings, schema_findings
+from synth.release.verification.manifest_check import ledger_findings, schema_findings
 from synth.release.verification.readback import published_counts
 from synth.release.verification.rebuild import rule_findings
 from synth.strict_json import JsonError, parse_json
@@ -102,8 +103,7 @@ def _document_findings(folder: Folder, manifest: dict[str, Any]) -> Iterator[str
     for name in sorted(listed.keys() ^ (folder.sizes.keys() - {MANIFEST, CHECKSUMS, SIGNATURE})):
         yield f"{name}: is in the folder or in {MANIFEST}, and not in both"
     for name in sorted(listed.keys() & folder.sizes.keys()):
-        with folder.open(name) as file:
-            digest = file_sha256(file, most_bytes=folder.sizes[name] + 1)
+        digest = folder.sha256(name)
         if (listed[name]["bytes"], listed[name]["sha256"]) != (folder.sizes[name], digest):
             yield f"{name}: is not the file that {MANIFEST} lists"
 
@@ -156,7 +156,7 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
     if "look" in accounting:
         look = _look(config, accounting["look"])
         measured = total_budget((*events, look), delta=config.privacy.delta)
-        after = exact_budget(accounting["look"]["reserved"])
+        after = stated_budget(accounting["look"]["reserved"])
         reserved = AfterLookEvent(after.epsilon, after.delta)
         tables = total_budget(tuple(events), delta=after.delta)
         if tables.epsilon > after.epsilon or tables.delta > after.delta:
@@ -168,7 +168,7 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
         ("accounting.ledger.spent_now", accounting["ledger"]["spent_now"], total),
         ("guarantee.privacy_parameters", parameters, promised),
     ):
-        if exact_budget(stated) != computed:
+        if stated_budget(stated) != computed:
             yield f"{MANIFEST}: {place}: is not what the listed events and configuration give"
     if any(
         each.epsilon > promised.epsilon or each.delta > promised.delta for each in (total, measured)

@@ -74,10 +74,7 @@ def _block_bytes(columns: Sequence[Column]) -> int:
 
     A line of the declared columns fits; of a column of numbers every field is short.
     """
-    line = sum(
-        3 + max((2 * len(text.encode()) for text in column.texts), default=0) + NUMBER_BYTES
-        for column in columns
-    )
+    line = sum(3 + 2 * column.longest_text_bytes + NUMBER_BYTES for column in columns)
     return max(BLOCK_BYTES, line)
 
 
@@ -108,9 +105,7 @@ def open_parquet(file: IO[bytes], columns: Sequence[Column], *, rows: int) -> pq
     Raises: ReadbackError for another schema, number of rows or size than such rows can have.
     """
     try:
-        widest = (
-            max((len(text.encode()) for text in column.texts), default=0) for column in columns
-        )
+        widest = (column.longest_text_bytes for column in columns)
         require_readable(file, Limits(rows, rows, BLOCK_ROWS, len(columns), sum(widest)))
         schema = pq.ParquetFile(file).schema_arrow
         if schema.metadata or not schema.equals(parquet_schema(columns)):

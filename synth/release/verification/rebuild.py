@@ -24,7 +24,6 @@ from synth.release.contents import (
     all_files,
     data_files,
     described_files,
-    file_sha256,
 )
 from synth.release.derivation import Derivation, moved_records
 from synth.release.files import FileFacts, data_writers, documents, table_writers
@@ -221,7 +220,9 @@ class Rebuild:
     def _check_documents(self, manifest: dict[str, Any], figures: list[Figures]) -> None:
         """Write the documents again, and compare their bytes; of the manifest its list of files."""
         described = described_files(self.config, table_writers(self.derived))
-        facts = {name: self._facts(name) for name in described}
+        facts = {
+            name: FileFacts(self.folder.sizes[name], self.folder.sha256(name)) for name in described
+        }
         made, listing = documents(manifest, self.derived, facts, figures=figures)
         for name, content in made.items():
             if name in self.folder.sizes:
@@ -268,11 +269,6 @@ class Rebuild:
             return ours, [str(error)]
         lines = ([each.to_plain() for each in figures] for figures in (theirs, ours))
         return theirs, list(differences(*lines, path=QUALITY, equal=_nearly))
-
-    def _facts(self, name: str) -> FileFacts:
-        with self.folder.open(name) as file:
-            digest = file_sha256(file, most_bytes=self.folder.sizes[name] + 1)
-            return FileFacts(file.tell(), digest)
 
 
 def rule_findings(counts: Counts, config: Config) -> Iterator[str]:
