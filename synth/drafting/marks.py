@@ -148,7 +148,7 @@ def without_private_comments(text: str) -> str:
 def _root(text: str) -> yaml.Node | None:
     """The nodes of the text, which nobody changes; the next question is about the same text."""
     loader: Any = getattr(yaml, "CBaseLoader", None)
-    if loader is not None and not any(character in text for character in READ_IN_TWO_WAYS):
+    if loader is not None and not READ_IN_TWO_WAYS.search(text):
         with suppress(yaml.YAMLError):  # which the parser in Python may still read
             return yaml.compose(text, Loader=loader)
     return yaml.compose(text, Loader=yaml.BaseLoader)
