@@ -16,6 +16,7 @@ from synth.domain import DENSE_LIMIT_CELLS, Universe
 from synth.planning.after_nonnegativity import THIN
 from synth.planning.listed import stored_cells
 from synth.planning.problem import ASSUMED_RECORDS
+from synth.planning.rounds import Schedule
 from synth.privacy import TableEvent
 
 MEMORY_BASE_BYTES = 230_000_000
@@ -34,6 +35,13 @@ LARGER_TABLES_OF_A_STEP = 16
 """Of more tables of three columns each step of the fit looks at so many."""
 FITS_WITH_A_LIST = 1.75
 """Beside a list it is fitted four times, from the second time on in a quarter of the steps."""
+SECONDS_PER_CELL_AND_TABLE, SECONDS_PER_CELL_AND_CANDIDATE = 1e-7, 4e-9
+"""In a round that learns from those before: a model of all cells is fitted to every table so far,
+and added up to every candidate."""
+SECONDS_PER_MODELLED_CELL = 1e-7
+"""Where cells are too many for that: one cell of a candidate by one model of all columns."""
+SECONDS_PER_SCORED_CELL, MEMORY_BYTES_PER_SCORED_CELL = 1e-8, 16
+"""In every round: a candidate's counts, which are held, are compared with what the model says."""
 SECONDS_PER_TABLE = 2e-3
 """There are thousands of tables: each is counted, drawn, written, compared and verified."""
 SECONDS_PER_LEVEL = 1e-4
@@ -129,8 +137,12 @@ def forecast_costs(
     total: int | None,
     expected: int | None = None,
     replicates: int = 0,
+    schedule: Schedule | None = None,
 ) -> Costs:
     """The needs of a run; rows count only if their number is publicly known.
+
+    `events` are all tables that it measures; with a `schedule`, what it takes to choose some of
+    them comes to it.
 
     A universe that is small enough is held in memory cell by cell; otherwise only the measured
     tables are, and as many cells as records are declared or expected. Without a declared total
@@ -166,6 +178,11 @@ def forecast_costs(
         seconds += fit * FITS_WITH_A_LIST if lists else fit
     quick = SECONDS_OF_A_REPLICATE if drawn or not is_held(universe) else SECONDS_OF_A_HELD_ONE
     seconds += replicates * quick * (seconds - SECONDS_BASE)
+    if schedule is not None:
+        seconds += _seconds_of_rounds(universe, schedule)
+        scored = MEMORY_BYTES_PER_SCORED_CELL * sum(each.cells for each in schedule.candidates)
+        counted = 0 if universe.size > DENSE_LIMIT_CELLS else COUNTED_BYTES_PER_CELL * universe.size
+        memory = max(memory, MEMORY_BASE_BYTES + counted + scored)
     seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
     seconds += SECONDS_PER_VALUE * (total or 0) * columns
     row_bytes = 0.0
@@ -176,6 +193,27 @@ def forecast_costs(
     disk = DISK_BASE_BYTES + DISK_BYTES_PER_CELL * measured + row_bytes * (total or 0)
     disk += DISK_BYTES_PER_REPLICATED_LINE * replicates * min(records, universe.size)
     return Costs(memory_bytes=memory, disk_bytes=int(disk), seconds=seconds)
+
+
+def _seconds_of_rounds(universe: Universe, schedule: Schedule) -> float:
+    """How long tables are chosen: in every round what the model says of every candidate.
+
+    A model is fitted to the tables before, where these are more than single columns: in every
+    round that learns, else once. Those of a round are taken to be the largest that can be chosen.
+    """
+    cells = sum(each.cells for each in schedule.candidates)
+    seconds = SECONDS_PER_SCORED_CELL * cells * len(schedule.rounds)
+    first, tables = len(schedule.first), schedule.largest
+    for number in range(first, first + (len(schedule.rounds) if schedule.learns else 1)):
+        if all(len(event.table) < 2 for event in tables[:number]):
+            continue
+        if universe.size <= HELD_CELLS:
+            seconds += SECONDS_PER_CELL_AND_TABLE * universe.size * number
+            seconds += SECONDS_PER_CELL_AND_CANDIDATE * universe.size * len(schedule.candidates)
+        else:
+            seconds += _seconds_of_fit(universe, tables[:number])
+            seconds += SECONDS_PER_MODELLED_CELL * cells
+    return seconds
 
 
 def _seconds_of_fit(universe: Universe, events: Sequence[TableEvent]) -> float:

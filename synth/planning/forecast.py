@@ -20,6 +20,7 @@ from synth.planning.noise_sums import NoiseSum, laplace_rate, noise_variance
 from synth.planning.problem import CONSIDERED_RECORDS, Problem, Seen, problem_of, unsuitable
 from synth.planning.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.planning.rounds import Schedule
+from synth.planning.spending import Spending
 from synth.planning.usefulness import Proposal, Usefulness, proposals, usefulness
 from synth.planning.weighing import (
     Alternative,
@@ -167,11 +168,11 @@ def forecast(
     way = planned_way(config, noisy_counts)
     if events is None:
         likely, events = way.events, way.first
-        costs = _costs(config, [each.dearest for each in possible_plans(config)])
-        of_tables = _costs(config, [way.dearest])
+        costs = _costs(config, possible_plans(config))
+        of_tables = _costs(config, [way])
     else:
         likely = events = tuple(events)
-        costs = of_tables = _costs(config, [events])
+        costs = of_tables = _costs(config, [Spending("as measured", events)])
     useful = usefulness(problem, likely, problem.records, way.schedule)
     marginals, ranges, unanswered, single_cell = _queries(problem, events)
     possible = config.universe.possible_cells()
@@ -215,19 +216,20 @@ def forecast(
     )
 
 
-def _costs(config: Config, plans: Sequence[Sequence[TableEvent]]) -> Costs:
+def _costs(config: Config, plans: Sequence[Spending]) -> Costs:
     """What the dearest of some plans needs, in every respect."""
     problem = problem_of(config)
     found = [
         forecast_costs(
             config.universe,
-            events,
+            way.dearest,
             formats=config.output.formats,
             total=problem.total,
             expected=problem.workload.expected_records,
             replicates=config.output.replicates,
+            schedule=way.schedule,
         )
-        for events in plans
+        for way in plans
     ]
     return Costs(
         memory_bytes=max(each.memory_bytes for each in found),

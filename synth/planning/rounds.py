@@ -73,7 +73,7 @@ class Schedule:
     """
 
     first: tuple[TableEvent, ...]
-    """Measured before anything is chosen: all 1-way tables."""
+    """Measured before anything is chosen: all 1-way tables, at least."""
     candidates: tuple[Candidate, ...]
     rounds: tuple[Round, ...]
     rule: str

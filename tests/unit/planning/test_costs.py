@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from synth.domain import Attribute, Universe
+from synth.domain import Attribute, Margin, Universe
 from synth.estimate.listed.class_fit import TRIPLES_OF_A_STEP
 from synth.planning.costs import (
     LARGER_TABLES_OF_A_STEP,
@@ -16,7 +16,8 @@ from synth.planning.costs import (
     draws_cells,
 )
 from synth.planning.costs import forecast_costs as costs_of
-from synth.privacy import TableEvent
+from synth.planning.rounds import Candidate, Round, Schedule
+from synth.privacy import OpenTableEvent, SelectionEvent, TableEvent
 from synth.privacy.accounting import PARTITION_SELECTION
 
 
@@ -187,6 +188,77 @@ def test_rows_are_drawn_from_a_model_where_cells_tell_nothing():
     barely = Universe(tuple(Attribute(n, "categorical", ten[:9]) for n in "abcdef"))  # 531,441
     events = [TableEvent(barely.names, barely.size, 1, Fraction(1))]
     assert not draws_cells(events, barely, modelled=True)
+
+
+def rounds(universe, first, candidates, *, number, learns=True):
+    found = tuple(
+        Candidate(Margin(names, (0,) * len(names)), table(universe, *names).cells, Fraction(1))
+        for names in candidates
+    )
+    each = Round(SelectionEvent(len(found), Fraction(1, 100)), OpenTableEvent(1, Fraction(1, 100)))
+    tables = tuple(table(universe, *names) for names in first)
+    return Schedule(tables, found, (each,) * number, "", learns)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "order", "number", "measured"),
+    [
+        ((2,) * 16, 3, 16, 7.7),
+        ((8, 5, 7, 8, 5, 3, 10), 3, 14, 5.1),
+        ((7, 4, 9, 8, 5, 2, 6), 3, 14, 2.1),
+    ],
+)
+def test_rounds_that_learn_take_the_time_of_measured_ones(sizes, order, number, measured):
+    """Within a factor of two: `adaptive` on NLTCS, diamonds and a universe like Adult's."""
+    universe = Universe(
+        tuple(
+            Attribute(f"c{i}", "categorical", tuple(map(str, range(size))))
+            for i, size in enumerate(sizes)
+        )
+    )
+    names = [each for k in range(2, order + 1) for each in combinations(universe.names, k)]
+    schedule = rounds(universe, combinations(universe.names, 1), names, number=number)
+    without, with_rounds = (
+        costs_of(universe, schedule.largest, formats=(), total=None, schedule=each)
+        for each in (None, schedule)
+    )
+    more = with_rounds.seconds - without.seconds
+    assert measured / 2 < more < 2 * measured
+    assert with_rounds.memory_bytes >= without.memory_bytes
+
+
+def test_rounds_that_do_not_learn_fit_a_model_once_or_not_at_all():
+    universe = columns(7, tuple("0123"))
+    alone, pairs = (list(combinations(universe.names, order)) for order in (1, 2))
+    triples = list(combinations(universe.names, 3))
+
+    def seconds(first, candidates, number, learns):
+        schedule = rounds(universe, first, candidates, number=number, learns=learns)
+        plans = (None, schedule)
+        without, with_rounds = (
+            costs_of(universe, schedule.largest, formats=(), total=None, schedule=each).seconds
+            for each in plans
+        )
+        return with_rounds - without
+
+    once = seconds([*alone, *pairs], triples, 2, learns=False)
+    twice = seconds([*alone, *pairs], triples, 2, learns=True)
+    assert 1.9 * once < twice < 2.2 * once
+    assert seconds(alone, pairs, 10, learns=False) < once / 10
+
+
+def test_the_counts_of_candidates_are_held_while_tables_are_chosen():
+    universe = columns(12, tuple("0123456789"))
+    first = list(combinations(universe.names, 1))
+    triples = list(combinations(universe.names, 3))
+    schedule = rounds(universe, first, triples, number=3)
+    small = costs_of(universe, schedule.first, formats=(), total=None)
+    held = costs_of(universe, schedule.first, formats=(), total=None, schedule=schedule)
+    assert held.memory_bytes >= small.memory_bytes
+    more = rounds(universe, first, list(combinations(universe.names, 5)), number=3)
+    assert (
+        costs_of(universe, more.first, formats=(), total=None, schedule=more).memory_bytes > 10**9
+    )
 
 
 def test_counting_every_cell_is_paid_for_where_rows_are_drawn():
