@@ -16,8 +16,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a look with the sensitivity of one record",
-            "LookEvent((1, hidden_records(problem) + 1), sensitivity_l1(privacy), spent)",
-            "LookEvent((1, hidden_records(problem) + 1), 1, spent)",
+            "LookEvent((1, hidden + 1), sensitivity_l1(privacy), spent)",
+            "LookEvent((1, hidden + 1), 1, spent)",
         ),
         (
             "a look is allowed any plan",
@@ -41,8 +41,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the universe where hardly a record stands out",
-            "== (visible > TOGETHER)",
-            "== (visible < TOGETHER)",
+            "== (visible > together)",
+            "== (visible < together)",
         ),
         by=("unit/planning/test_look.py", *EXACT),
     ),

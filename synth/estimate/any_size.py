@@ -12,7 +12,7 @@ from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import estimate_whole
 from synth.measurements import Measurements
 from synth.planning.costs import draws_cells, is_held
-from synth.planning.look import is_modelled, problem_to_plan
+from synth.planning.look import is_drawn, problem_to_plan
 
 
 class Estimate(Protocol):
@@ -68,7 +68,7 @@ def rows_are_drawn(measurements: Measurements, config: Config) -> bool:
     """
     look = measurements.look
     problem = problem_to_plan(config, None if look is None else look.noisy_counts)
-    modelled = is_modelled(problem, records=measurements.noisy_records)
+    modelled = is_drawn(problem, records=measurements.noisy_records)
     return draws_cells(measurements.table_events, config.universe, modelled=modelled)
 
 

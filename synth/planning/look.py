@@ -35,14 +35,18 @@ from synth.privacy import (
 
 LOOK_SHARE = Fraction(1, 50)
 """The part of epsilon that a look costs."""
+HIDING = 100
+"""Where noise can hide more than so many records in a cell, and in all cells so many times the
+records that are expected, there is a look whatever is expected."""
 SURE = 5.0
 """A noisy number decides if it is at least so many standard deviations of its noise."""
 MOST_RECORDS = 1 << 40
 """No more records are planned for, whatever the noise says."""
 ALONE = 0.1
 """With a smaller share of records that noise cannot hide, the universe is not measured."""
-TOGETHER = 0.25
-"""With a larger one it is."""
+TOGETHER, TOGETHER_BY_BLOCKS = 0.25, 0.5
+"""With a larger one it is; in a universe that is not held only from a half on, because there a fit
+of a few iterations leaves more of the noise."""
 FEWEST_MODELLED = 4
 """Of fewer columns small tables are planned without the model of all columns."""
 
@@ -70,9 +74,10 @@ def look_of(problem: Problem) -> Look | None:
 
     There is one under `auto` where the number of records is not declared and the universe may be
     thin: where it has more than 20 cells for every record that is expected, or, if nothing is
-    expected, for every one of the fewest that are considered. There a wrong guess costs most, and
-    what pays depends on how records gather. In smaller universes a guess does little harm. There
-    is none for tables that are added up over periods: they are planned before the first period.
+    expected, for every one of the fewest that are considered; and where it has that many for these
+    and noise drowns its cells (`HIDING`). There a wrong guess costs most, and what pays depends on
+    how records gather. In smaller universes a guess does little harm. There is none for tables
+    that are added up over periods: they are planned before the first period.
 
     Privacy: a function of the public problem. The epsilon of the look and that which is left add
     up to exactly the epsilon of the problem; all of delta is left.
@@ -81,12 +86,15 @@ def look_of(problem: Problem) -> Look | None:
         return None
     if problem.horizon is not None:
         return None
-    fewest = problem.workload.expected_records or min(CONSIDERED_RECORDS)
-    if problem.universe.size <= THIN * fewest:
+    cells, fewest = problem.universe.size, min(CONSIDERED_RECORDS)
+    expected = problem.workload.expected_records or fewest
+    hidden = hidden_records(problem)
+    drowned = hidden > HIDING and cells * hidden > HIDING * expected and cells > THIN * fewest
+    if cells <= THIN * expected and not drowned:
         return None
     privacy = problem.privacy
     spent = LOOK_SHARE * privacy.epsilon
-    event = LookEvent((1, hidden_records(problem) + 1), sensitivity_l1(privacy), spent)
+    event = LookEvent((1, hidden + 1), sensitivity_l1(privacy), spent)
     return Look(event, AfterLookEvent(privacy.epsilon - spent, privacy.delta))
 
 
@@ -147,14 +155,38 @@ def is_modelled(problem: Problem, *, records: float | None = None) -> bool:
     Privacy: a function of the public problem and of noisy counts.
     """
     universe, seen = problem.universe, problem.seen
-    has_levels = any(attribute.hierarchy for attribute in problem.attributes)
-    varied = sum(attribute.size > 1 for attribute in problem.attributes)
-    if varied < FEWEST_MODELLED or (has_levels and is_held(universe)):
+    if not _may_be_modelled(problem):
         return False
     if seen is not None and seen.visible is not None:
-        return seen.visible <= TOGETHER
+        return seen.visible <= _together(problem)
     number = problem.records if records is None else records
     return not is_held(universe) and universe.size > THIN * number
+
+
+def is_drawn(problem: Problem, *, records: float | None = None) -> bool:
+    """Whether rows are drawn from the model of all columns that is planned for (`is_modelled`).
+
+    Not where a look tells that many records share their cells: there to pass over the cells is
+    worth its time.
+
+    Privacy: a function of the public problem and of noisy counts.
+    """
+    seen = problem.seen
+    many = seen is not None and seen.visible is not None and seen.visible > TOGETHER
+    return is_modelled(problem, records=records) and not many
+
+
+def _may_be_modelled(problem: Problem) -> bool:
+    """Whether there are enough columns, and no hierarchies in a universe that is held."""
+    has_levels = any(attribute.hierarchy for attribute in problem.attributes)
+    varied = sum(attribute.size > 1 for attribute in problem.attributes)
+    return varied >= FEWEST_MODELLED and not (has_levels and is_held(problem.universe))
+
+
+def _together(problem: Problem) -> float:
+    """The share of records that noise cannot hide above which the universe is measured."""
+    by_blocks = _may_be_modelled(problem) and not is_held(problem.universe)
+    return TOGETHER_BY_BLOCKS if by_blocks else TOGETHER
 
 
 def left_to_plan(problem: Problem, noisy_counts: Sequence[int] | None = None) -> Problem:
@@ -183,13 +215,14 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     fixed = [way for way in ways if way.schedule is None or not way.schedule.learns]
     drawable = [way for way in fixed if all(map(is_drawable, _by_noise(way.events)))] or fixed
     visible = problem.seen.visible
-    if visible is None or ALONE <= visible <= TOGETHER:
+    together = _together(problem)
+    if visible is None or ALONE <= visible <= together:
         return drawable
     full = problem.full.names
     kind = [
         way
         for way in drawable
-        if any(event.table == full for event in way.events) == (visible > TOGETHER)
+        if any(event.table == full for event in way.events) == (visible > together)
     ]
     return kind or drawable
 

@@ -21,6 +21,7 @@ from synth.planning.look import (
     after_look,
     hidden_records,
     is_drawable,
+    is_drawn,
     is_modelled,
     look_of,
     seen_by,
@@ -49,6 +50,8 @@ def rendered(plan):
         (THIN, {}, True),
         (THIN, {"expected": 1_000}, True),
         (THIN, {"expected": 1_500}, False),
+        (THIN, {"expected": 4_000, "epsilon": "1/10"}, True),
+        (THIN, {"expected": 34_000, "epsilon": "1/10"}, False),
         (THIN, {"total": 1_000}, False),
         (THIN, {"strategy": "identity"}, False),
         (THIN, {"strategy": "adaptive"}, False),
@@ -63,7 +66,7 @@ def test_there_is_a_look_where_a_universe_may_be_thin(configure, sizes, named, l
     config = configure(sizes, **{"strategy": "auto", "order": 2} | named)
     assert (plan_look(config) is not None) == looks
     charged = charged_events(config)
-    assert total_budget(charged, delta=Fraction(0)) == Budget(Fraction(1), Fraction(0))
+    assert total_budget(charged, delta=Fraction(0)) == Budget(config.privacy.epsilon, Fraction(0))
     if looks:
         assert plan_schedule(config) is None
         assert charged == plan_look(config).events
@@ -220,7 +223,9 @@ def test_without_a_look_nothing_is_said_of_one(configure):
         (HELD[:3], Seen(500, 0.0, 900), False),
         ((100, 100, 100), Seen(500, 0.0, 900), False),
         (TOO_LARGE, Seen(500, 0.0, 900), True),
+        (TOO_LARGE, Seen(500, 0.4, 900), True),
         (TOO_LARGE, Seen(500, 0.9, 900), False),
+        (HELD, Seen(500, 0.4, 900), False),
         (TOO_LARGE, Seen(None, None, 900), True),
         (TOO_LARGE, Seen(10**7, None, 10**8), False),
         (TOO_LARGE, None, True),
@@ -232,3 +237,10 @@ def test_one_model_is_planned_for_where_noise_hides_the_records(configure, sizes
     names = {way.tables for way in ways_to_spend(problem)}
     assert ("1-way + all pairs" in names) is modelled
     assert ("all 1-way alike" in names) is not modelled
+
+
+def test_rows_are_not_drawn_where_many_records_share_their_cells(configure):
+    """Small tables are weighed there, but their fit passes over the cells."""
+    problem = problem_of(configure(TOO_LARGE, strategy="auto"))
+    for visible, drawn in ((0.0, True), (TOGETHER, True), (0.4, False), (0.9, False)):
+        assert is_drawn(replace(problem, seen=Seen(500, visible, 900))) is drawn
