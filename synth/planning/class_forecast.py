@@ -16,9 +16,9 @@ combined as (seen^-s + not seen^-s)^(-1/s), and by at most 1 - 2^-k. Of q^2 the 
 of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
 pairs that is measured, and the rest is lost; of a pair at coarser levels log groups / log codes of
 it is measured; a part p that is chosen by how much its columns depend on each other stands for
-p^(1/3) of them, with P as if all had p^(1/2) of the variance. A 1-way table is off by the noise
-that all tables leave in it, less what its posterior means take away, and by a small part of what
-pairs are off by.
+p^(1/3) of them, with P as if all had p^(1/2) of the variance; of at most 8 columns for 1 - (1-p)^5,
+with P as it is. A 1-way table is off by the noise that all tables leave in it, less what its
+posterior means take away, and by a small part of what pairs are off by.
 Beyond triples, what is right of a table falls from order to order as from pairs to triples.
 
 The letters are regressions, one set for pairs and one for triples, on the errors of some twenty
@@ -46,7 +46,7 @@ from synth.planning.look import is_modelled
 from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variances
 from synth.planning.problem import Problem
 from synth.planning.rounds import Schedule
-from synth.planning.wide import is_wide
+from synth.planning.wide import FEW_COLUMNS, is_wide
 from synth.privacy import TableEvent
 
 Floats = NDArray[np.float64]
@@ -63,8 +63,11 @@ OWN = 0.15
 MOST_LEVELS = 21.0
 """The regressions know no larger mean g; beyond it they stay as they are there."""
 CHOSEN = 1 / 3
-"""Of all pairs a part p that is chosen by its scores tells as much as a part p^CHOSEN by chance,
-and as sharply as if all were measured with p^(1/2) of the variance."""
+"""Of all pairs or triples a part p that is chosen by its scores tells as much as a part p^CHOSEN by
+chance; and pairs as sharply as if all were measured with p^(1/2) of the variance."""
+CHOSEN_OF_FEW = 5
+"""Of few columns hardly a pair is left that does not follow from those chosen: they tell as much as
+1 - (1 - p)^5 of all, with the mean precision that all have."""
 TRIPLES_LEAVE = 0.5
 """What measured triples leave of F g^f for all triples."""
 OF_RANGES = 1 / 3
@@ -157,21 +160,41 @@ class ErrorsOfClasses:
                 np.maximum.at(finest, places[:, first], groups[:, first])
                 least = np.minimum(told[:, first], told[:, second])
                 np.maximum.at(self._measured, pair, least)
+        held = sum(len(alike) for order, alike in _by_order(events, place).items() if order > 2)
+        all_triples = max(1, math.comb(columns, 3))
+        self._triples = min(1.0, held / all_triples)
         if schedule is not None and schedule.rounds:
             chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
-            part = len(chosen) / math.comb(columns, 2)
-            several = ~np.eye(columns, dtype=bool)
-            self._own[several] = _precisions(chosen).mean() / math.sqrt(part)
-            self._measured[several] = part**CHOSEN
-        held = sum(len(alike) for order, alike in _by_order(events, place).items() if order > 2)
+            precision = _precisions(chosen).mean()
+            if len(schedule.candidates[0].margin.names) > 2:
+                self._triples = (len(chosen) / all_triples) ** CHOSEN
+                self._choose_triples(precision, len(chosen))
+            else:
+                self._choose_pairs(precision, len(chosen), alone)
         self._codes = float(np.where(finest, finest, self._sizes).sum())
-        self._triples = min(1.0, held / max(1, math.comb(columns, 3)))
         self._pairs = columns * (columns - 1) / 2
         self._pool = float(self._own.sum()) / 2 / max(1.0, self._pairs)
         self._share = float(self._measured.sum()) / 2 / max(1.0, self._pairs)
         self._noise_of_one_way = (
             MEAN_ABSOLUTE / 2 * self._sizes / np.sqrt(np.maximum(alone, 1e-200))
         )
+
+    def _choose_pairs(self, precision: float, number: int, alone: Floats) -> None:
+        """Take so many pairs as chosen; `alone` is what is known of a cell of every column."""
+        columns = len(self._sizes)
+        part = number / math.comb(columns, 2)
+        several = ~np.eye(columns, dtype=bool)
+        few = columns <= FEW_COLUMNS
+        self._own[several] = precision * part if few else precision / math.sqrt(part)
+        self._measured[several] = 1 - (1 - part) ** CHOSEN_OF_FEW if few else part**CHOSEN
+        others = (self._sizes.sum() - self._sizes) / (columns - 1)
+        alone += 2 * number / columns * precision / others
+
+    def _choose_triples(self, precision: float, number: int) -> None:
+        """Take so many triples as chosen: each tells about three pairs, here all alike."""
+        several = ~np.eye(len(self._sizes), dtype=bool)
+        pairs = math.comb(len(self._sizes), 2)
+        self._own[several] += 3 * number / pairs * precision / self._sizes.mean()
 
     def at(self, records: int) -> list[float]:
         """The errors with so many records, each at most 1."""

@@ -7,7 +7,8 @@ of many levels, pairs are measured at coarser levels of the hierarchies. The for
 large that part is, whether 1-way tables alone are better, or only the pairs, or the small tables,
 that the workload asks for; and whether a list of heavy cells beside them is worth its part of the
 budget. Where noise is too much for all pairs, the few that depend most on each other are found in
-the run: by how far a pair lies from the product of its noisy columns, with noise. Nothing here
+the run: by how far a pair lies from the product of its noisy columns, with noise. Of few columns a
+triple or two may be found likewise, by how far it lies from what the noisy pairs tell. Nothing here
 looks at data or has the size of the universe.
 """
 
@@ -43,10 +44,10 @@ BESIDE_TRIPLES = 0.18
 TRIPLE_PARTS = (0.36, 0.5)
 """What part of it 1-way tables get where triples are measured, and triples may get; with Gaussian
 noise: Laplace noise grows with the number of tables too fast for them."""
-CHOSEN_ONE_WAY_PARTS = (0.3, 0.5)
+CHOSEN_ONE_WAY_PARTS = (0.15, 0.3, 0.5)
 """What part 1-way tables may get beside pairs that are chosen, which go by them."""
 CHOSEN_PER_COLUMN = (1, 2, 4)
-"""So many pairs may be chosen for every column."""
+"""So many pairs may be chosen for every column, of few columns half of all; nowhere more."""
 MOST_CHOSEN = 200
 MOST_SCORED_CELLS = 1 << 22
 """More cells are not compared in every round: the smallest pairs come first."""
@@ -58,6 +59,18 @@ CHOSEN_RULE = (
     "noisy columns, and none is chosen twice"
 )
 """What may be chosen, in words."""
+CHOSEN_TRIPLES = ((1, 0.75), (2, 0.65))
+"""How many triples may be chosen beside all pairs, and what part these get then."""
+BESIDE_CHOSEN_TRIPLES = 0.1
+"""What part the 1-way tables get there."""
+FEW_COLUMNS = 8
+"""Of so few columns half of all pairs are weighed, and a triple or two: of more these say little,
+and there are hundreds to compare."""
+CHOSEN_TRIPLES_RULE = (
+    f"triples of columns inside a table or set of ranges of the workload, at the resolution of the "
+    f"codes: at most {MOST_SCORED_CELLS:,} cells in all, the smallest ones first; each goes by how "
+    "far its counts are from what the noisy columns and pairs tell, and none is chosen twice"
+)
 MOST_PAIRS, MOST_CELLS_IN_ALL = 5000, 1 << 24
 """No more pairs than these are measured, nor with more cells in all: the smallest come first."""
 MANY_TABLES = 100
@@ -121,7 +134,9 @@ def _every_way(problem: Problem, triples: list[Margin], records: int) -> Iterato
                 way = Spending(words, events, noise, 1 - part if part else None)
                 yield with_total(problem, way)
         if problem.strategy != SPARSE:
-            yield from _with_choices(problem, Purse(problem.privacy.epsilon, noise))
+            purse = Purse(problem.privacy.epsilon, noise)
+            yield from _with_choices(problem, purse)
+            yield from _with_chosen_triples(problem, purse)
 
 
 def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
@@ -130,31 +145,92 @@ def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
     Not where the 1-way tables would not give the number of records well enough.
     """
     ones, pairs, *_ = _tables(problem)
-    alone = one_way_shares(problem, ones, purse)
-    counts = {min(each * len(ones), MOST_CHOSEN) for each in CHOSEN_PER_COLUMN}
-    scored = _small(problem, pairs, SMALL_TABLE_CELLS, in_all=MOST_SCORED_CELLS)
-    candidates = tuple(Candidate(m, m.cells(problem.universe), Fraction(1)) for m in scored)
+    candidates = _candidates(problem, pairs)
+    most = min(len(candidates) // 2, MOST_CHOSEN)
+    counts = {each * len(ones) for each in CHOSEN_PER_COLUMN}
+    counts |= {most} if len(ones) <= FEW_COLUMNS else set()
     for part in CHOSEN_ONE_WAY_PARTS:
-        shares = [1 - part, *(part * share / sum(alone) for share in alone)]
-        first = purse.events(problem, [problem.full, *ones], shares)[1:]
-        if not total_is_known(problem, first):
-            continue
-        spent = sum((each.epsilon or each.rho or Fraction(0)) for each in first)
-        for count in sorted(counts):
-            if 2 * count > len(candidates):
-                break
-            rounds = rounds_of(
-                problem,
-                purse.budget(problem.privacy) - spent,
-                count=count,
-                candidates=len(candidates),
-                gaussian=purse.noise == "gaussian",
-                noise_counts=NOISE_COUNTS,
-            )
-            schedule = Schedule(first, candidates, rounds, CHOSEN_RULE, learns=False)
-            # any pairs will do for a likely run: all get the same noise
-            likely = tuple(map(Round.event, rounds, candidates[:: len(candidates) // count]))
-            yield Spending("1-way + chosen pairs", first + likely, purse.noise, schedule=schedule)
+        first = _first(problem, purse, (ones, part))
+        for count in sorted(count for count in counts if 0 < count <= most):
+            schedule = _rounds(problem, purse, first, candidates, count, NOISE_COUNTS, CHOSEN_RULE)
+            yield from _chosen_in_the_run(problem, "1-way + chosen pairs", purse, schedule)
+
+
+def _with_chosen_triples(problem: Problem, purse: Purse) -> Iterator[Spending]:
+    """1-way tables, all pairs, and the triples that are farthest from what these tell.
+
+    What pairs cannot tell is what is left where they are known well, and most of it may be in one
+    or two triples. Of few columns, and not where the first tables would not give the number of
+    records well enough.
+    """
+    ones, pairs, _, triples = _tables(problem)
+    candidates = _candidates(problem, triples)
+    if len(ones) > FEW_COLUMNS or not pairs:
+        return
+    for count, part in CHOSEN_TRIPLES:
+        if 2 * count <= len(candidates):
+            first = _first(problem, purse, (ones, BESIDE_CHOSEN_TRIPLES), (pairs, part))
+            rule = CHOSEN_TRIPLES_RULE
+            schedule = _rounds(problem, purse, first, candidates, count, Fraction(1), rule)
+            name = "1-way + all pairs + chosen triples"
+            yield from _chosen_in_the_run(problem, name, purse, schedule)
+
+
+def _candidates(problem: Problem, margins: Sequence[Margin]) -> tuple[Candidate, ...]:
+    """Tables that may be chosen: no more than can be compared in every round."""
+    scored = _small(problem, margins, SMALL_TABLE_CELLS, in_all=MOST_SCORED_CELLS)
+    return tuple(Candidate(m, m.cells(problem.universe), Fraction(1)) for m in scored)
+
+
+def _first(
+    problem: Problem, purse: Purse, *sets: tuple[list[Margin], float]
+) -> tuple[TableEvent, ...]:
+    """What is measured before anything is chosen: 1-way tables, and others alike, with their part.
+
+    The rest of the purse is left.
+    """
+    (ones, part), *others = sets
+    alone = one_way_shares(problem, ones, purse)
+    shares = [part * share / sum(alone) for share in alone]
+    margins = list(ones)
+    for more, part_of_more in others:
+        margins += more
+        shares += _alike(more, part_of_more)
+    return purse.events(problem, [problem.full, *margins], [1 - sum(shares), *shares])[1:]
+
+
+def _rounds(
+    problem: Problem,
+    purse: Purse,
+    first: tuple[TableEvent, ...],
+    candidates: tuple[Candidate, ...],
+    count: int,
+    noise_counts: Fraction,
+    rule: str,
+) -> Schedule:
+    """So many choices, for all that the first tables leave."""
+    spent = sum((each.epsilon or each.rho or Fraction(0)) for each in first)
+    rounds = rounds_of(
+        problem,
+        purse.budget(problem.privacy) - spent,
+        count=count,
+        candidates=len(candidates),
+        gaussian=purse.noise == "gaussian",
+        noise_counts=noise_counts,
+    )
+    return Schedule(first, candidates, rounds, rule, learns=False)
+
+
+def _chosen_in_the_run(
+    problem: Problem, name: str, purse: Purse, schedule: Schedule
+) -> Iterator[Spending]:
+    """The way, if its first tables give the number of records well enough."""
+    if total_is_known(problem, schedule.first):
+        # any candidates will do for a likely run: all get the same noise
+        apart = len(schedule.candidates) // len(schedule.rounds)
+        likely = map(Round.event, schedule.rounds, schedule.candidates[::apart])
+        events = (*schedule.first, *likely)
+        yield Spending(name, events, purse.noise, schedule=schedule)
 
 
 def _listed_parts(problem: Problem) -> tuple[Fraction, ...]:

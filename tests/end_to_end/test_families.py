@@ -37,6 +37,8 @@ PERSON_KNOWN = ("person", "add-remove, total known", "0")
 REPLACED = ("record", "replace-one", "1e-6")
 TRIPLES = "1-way + all pairs + triples"
 """Weighed with Gaussian noise alone."""
+FOUND = "1-way + all pairs + chosen triples"
+"""Of up to eight columns."""
 FAMILIES = {
     "well filled": {
         "universe (identity)": [PERSON],
@@ -58,6 +60,7 @@ FAMILIES = {
         "1-way + all pairs": [PERSON],
         "1-way + pairs asked for": [RECORD],
         "1-way + chosen pairs": [PERSON],
+        FOUND: [PERSON],
         TRIPLES: [RECORD],
     },
     "wide": {
@@ -93,7 +96,7 @@ def configured(place, size, unit, relation, delta):
     neighbours, totals = RELATIONS[relation]
     (place / "rows.csv").write_text(records(size), encoding="utf-8")
     more = [column["name"] for column in FILLER[: COLUMNS[size]]]
-    asked = [["age", "sex", "town"], *([name] for name in more), more[:2]] if more else 2
+    asked = [["age", "sex", "town"], *([name] for name in more), more[:3]] if more else 2
     plain = merged(
         SMALL,
         {

@@ -12,6 +12,7 @@ from synth.config import RangeQueries
 from synth.domain import Margin, Universe
 from synth.domain.attribute import balanced_levels
 from synth.planning.class_forecast import (
+    CHOSEN_OF_FEW,
     FEW_LEVELS,
     LAWS,
     LEFT_OF_ONE_WAY,
@@ -217,6 +218,24 @@ def test_chosen_pairs_stand_for_more_than_as_many_others(configure):
         for records in (10**4, 10**6):
             better, worse = (np.array(each.at(records))[pairs].mean() for each in (chosen, others))
             assert better < worse
+
+
+def test_of_few_columns_most_of_what_pairs_tell_is_in_those_chosen(configure):
+    """Without noise all that is left is the part (1 - p)^5 that no chosen pair implies."""
+    problem = problem_of(configure((6,) * 7, strategy="auto", order=3, cells=False))
+    pair = [len(each.energy) for each in problem.questions].index(2)
+    triple = [len(each.energy) for each in problem.questions].index(3)
+    errors = {}
+    for way in wide_ways(problem):
+        found = ErrorsOfClasses(problem.axes, way.events, problem.questions, way.schedule)
+        errors[way.tables, len(way.events)] = found.at(10**12)
+    nothing, everything = (errors[each][pair] for each in (("1-way", 7), ("1-way + all pairs", 28)))
+    for count in (7, 10):
+        left = (1 - count / 21) ** CHOSEN_OF_FEW
+        found = errors["1-way + chosen pairs", 7 + count][pair]
+        assert found == pytest.approx(left * nothing + (1 - left) * everything, rel=0.02)
+    one, two = (errors["1-way + all pairs + chosen triples", 28 + n][triple] for n in (1, 2))
+    assert two < one < errors["1-way + all pairs", 28][triple]
 
 
 def test_columns_of_one_code_change_neither_pairs_nor_errors(configure):

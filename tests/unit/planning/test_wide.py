@@ -235,6 +235,26 @@ def test_pairs_may_be_chosen_up_to_half_of_them(configure, delta):
         assert sum(e.cells for e in way.dearest) >= sum(e.cells for e in way.events)
 
 
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_of_few_columns_half_of_the_pairs_or_a_triple_or_two_may_be_chosen(configure, delta):
+    problem = problem_of(configure((4,) * 7, strategy="auto", cells=False, delta=delta))
+    choosing = [way for way in wide_ways(problem) if way.schedule is not None]
+    pairs = [way for way in choosing if way.tables == "1-way + chosen pairs"]
+    assert {len(way.schedule.rounds) for way in pairs} == {7, 10}, "of 21 pairs"
+    found = [way for way in choosing if way not in pairs]
+    assert {way.tables for way in found} == {"1-way + all pairs + chosen triples"}
+    assert {len(way.schedule.rounds) for way in found} == {1, 2}
+    for way in found:
+        assert [len(event.table) for event in way.first] == [1] * 7 + [2] * 21
+        assert [len(each.margin.names) for each in way.schedule.candidates] == [3] * 35
+        assert not way.schedule.learns
+        assert total_budget(way.charged, delta=problem.privacy.delta).epsilon <= 1
+    more = problem_of(configure((4,) * 9, strategy="auto", cells=False, delta=delta))
+    assert {way.tables for way in wide_ways(more) if way.schedule} == {"1-way + chosen pairs"}
+    pairs_only = problem_of(configure((4,) * 7, strategy="auto", cells=False, order=2))
+    assert {way.tables for way in wide_ways(pairs_only) if way.schedule} == {"1-way + chosen pairs"}
+
+
 def test_a_list_of_heavy_cells_stands_beside_no_choices(configure):
     problem = problem_with(configure, strategy="sparse", cells=True)
     assert all(way.schedule is None for way in wide_ways(problem))
