@@ -14,7 +14,7 @@ from synth.errors import Problem
 MAX_DEPTH = 20
 MAX_NODES = 300_000
 READ_IN_TWO_WAYS = re.compile(
-    r"[\t\ufeff\x85\u2028\u2029?]|!(?!CONFIRM[ \n])|[|>][-+0-9]*#|[^\n]\Z"
+    r"[\t\ufeff\x85\u2028\u2029?]|\r(?!\n)|!(?!CONFIRM[ \n])|[|>][-+0-9]*#|[^\n]\Z"
 )
 """Where the parser in C takes what the one in Python refuses, or counts lines otherwise: tabs,
 marks of byte order, rare line ends, question marks within brackets, other tags, comments at the
