@@ -151,10 +151,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    differ = left != right\n",
             "    differ = np.abs(left - right) > 1\n",
         ),
-        by=(
-            "unit/release/test_checked_content.py",
-            "unit/release/test_verification.py",
-        ),
+        by=("unit/domain/test_counts.py",),
     ),
     *broken(
         "synth/release/verification/findings.py",

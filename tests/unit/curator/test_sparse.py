@@ -10,7 +10,7 @@ from synth import curator
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.boundary import measure_list
-from synth.curator.counting.tabulate import FilledCells
+from synth.curator.counting.tabulate import FilledCells, counted_cells
 from synth.curator.measuring import needs_filled_cells
 from synth.curator.seal import Sensitive
 from synth.domain import Attribute, Conjunction, Universe
@@ -291,6 +291,28 @@ def test_contributions_are_bounded_before_cells_are_listed(project, tmp_path):
     number = found.tables.index(ages)
     noise = TableSampler(law).draw(stream(), table=number, start=0, count=ages.event.cells)
     assert (ages.noisy_counts - noise).sum() == 2 + 1 + 1
+
+
+def test_cells_come_in_their_order_whatever_the_order_of_the_records(project, tmp_path):
+    """Nothing tells in which order the records came: neither blocks nor cells within them."""
+    bins = [
+        {
+            "name": name,
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 99,
+            "out_of_domain": "clamp",
+            "source": "test",
+        }
+        for name in ("first", "second")
+    ]
+    order = np.random.default_rng(0).permutation(10_000)
+    text = "\n".join(["first,second", *(f"{cell // 100},{cell % 100}" for cell in order)]) + "\n"
+    config = load_config(project(people=text, domain=bins, strategy="sparse", workload=None))
+    files = source_files(config.source)
+    with counted_cells(config, config.source, files, tmp_path) as blocks:
+        found = [100 * block.codes[0] + block.codes[1] for block in blocks.consume()]
+    assert np.concatenate(found).tolist() == list(range(10_000))
 
 
 def test_filled_cells_are_needed_for_lists_and_large_universes(project):
