@@ -29,8 +29,8 @@ RELATIONS = {
     "add-remove, total known": ("add-remove", TOTAL),
     "replace-one": ("replace-one", TOTAL),
 }
-COLUMNS = {"well filled": 0, "thin": 3, "wide": 8}
-"""So many columns of ten levels beside those of the small configuration."""
+COLUMNS = {"well filled": (0, 10), "thin": (3, 10), "wide": (8, 10), "few columns": (5, 30)}
+"""So many columns beside those of the small configuration, and their levels."""
 PERSON = ("person", "add-remove", "0")
 RECORD = ("record", "add-remove", "1e-6")
 PERSON_KNOWN = ("person", "add-remove, total known", "0")
@@ -73,6 +73,7 @@ FAMILIES = {
         "list + 1-way + all pairs": [PERSON_KNOWN, REPLACED],
         "list + 1-way + pairs asked for": [PERSON_KNOWN, REPLACED],
     },
+    "few columns": {FOUND: [REPLACED]},
 }
 CASES = [
     (size, family, *choices)
@@ -84,19 +85,23 @@ CASES = [
 
 def records(size: str) -> str:
     """Two records a person; where there are codes, no two records are alike."""
-    lines = ["person,age,sex,town" + "".join(f",code-{n}" for n in range(COLUMNS[size]))]
+    columns, _ = COLUMNS[size]
+    lines = ["person,age,sex,town" + "".join(f",code-{n}" for n in range(columns))]
     for i in range(RECORDS):
         codes = [i % 10, i // 10 % 10, i // 100, *((i // n) % 10 for n in range(3, 8))]
         cells = [f"p{i // 2}", str(i % 100), "Female" if i % 3 else "Male", "Nord"]
-        lines.append(",".join([*cells, *map(str, codes[: COLUMNS[size]])]))
+        lines.append(",".join([*cells, *map(str, codes[:columns])]))
     return "\n".join(lines) + "\n"
 
 
 def configured(place, size, unit, relation, delta):
     neighbours, totals = RELATIONS[relation]
     (place / "rows.csv").write_text(records(size), encoding="utf-8")
-    more = [column["name"] for column in FILLER[: COLUMNS[size]]]
-    asked = [["age", "sex", "town"], *([name] for name in more), more[:3]] if more else 2
+    columns, levels = COLUMNS[size]
+    codes = [{**column, "maximum": levels - 1} for column in FILLER[:columns]]
+    more = [column["name"] for column in codes]
+    singles = [[name] for name in more]
+    asked = [["age", "sex", "town"], *singles, ["sex", *more[:2]]] if more else 2
     plain = merged(
         SMALL,
         {
@@ -104,7 +109,7 @@ def configured(place, size, unit, relation, delta):
             "privacy": {"epsilon": 4, "delta": delta, "neighbours": neighbours}
             | {"unit": UNITS[unit]},
             "ledger": {"epsilon_cap": 4, "delta_cap": delta},
-            "domain": [*SMALL["domain"], *FILLER[: COLUMNS[size]]],
+            "domain": [*SMALL["domain"], *codes],
             "public_totals": totals,
             "workload": {"marginals": asked},
         },
