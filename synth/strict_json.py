@@ -50,13 +50,15 @@ def write_folded_json(value: Any) -> bytes:
 
 def _folded(value: Any, *, indent: int, beside: int) -> str:
     """`beside`: so many characters stand in the first line before or behind the value."""
-    if not isinstance(value, dict | list) or not value:
+    if not isinstance(value, dict | list | tuple) or not value:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("the keys of JSON are texts")
         names = [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
         values, (first, last) = list(value.values()), "{}"
     else:
-        names, values, (first, last) = [""] * len(value), value, "[]"
+        names, values, (first, last) = [""] * len(value), [*value], "[]"
     items = [
         name + _folded(each, indent=indent + 1, beside=len(name) + 1)
         for name, each in zip(names, values, strict=True)
@@ -64,7 +66,7 @@ def _folded(value: Any, *, indent: int, beside: int) -> str:
     flat = f"{first}{', '.join(items)}{last}"
     if "\n" not in flat and indent + beside + len(flat) <= LINE:
         return flat
-    if isinstance(value, list) and not any(isinstance(each, dict | list) for each in value):
+    if first == "[" and not any(isinstance(each, dict | list | tuple) for each in value):
         items = _filled(items, LINE - indent - 1)
     margin = "\n" + " " * (indent + 1)
     return f"{first}{margin}{f',{margin}'.join(items)}{margin[:-1]}{last}"

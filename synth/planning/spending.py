@@ -169,8 +169,7 @@ def total_is_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
     expected = problem.workload.expected_records
     if expected and precision * (GOOD_SHARE * expected / 2) ** 2 >= 1:
         return True
-    law = DiscreteLaplace(problem.privacy.epsilon * TOTAL_SHARE, sensitivity_l1(problem.privacy))
-    return precision * law.variance >= 1
+    return precision * _variance(problem, problem.privacy.epsilon * TOTAL_SHARE) >= 1
 
 
 def columns_are_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
@@ -182,7 +181,7 @@ def columns_are_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
     """
     attributes = problem.universe.attributes
     share = problem.privacy.epsilon * COLUMNS_SHARE / len(attributes)
-    enough = 1 / DiscreteLaplace(share, sensitivity_l1(problem.privacy)).variance
+    enough = 1 / _variance(problem, share)
     sizes = {attribute.name: attribute.size for attribute in attributes}
     precision = dict.fromkeys(sizes, 0.0)
     for event, of_cell in zip(events, noise_variances(events), strict=True):
@@ -194,6 +193,14 @@ def columns_are_known(problem: Problem, events: Sequence[TableEvent]) -> bool:
                 alone = len(event.table) == 1
                 precision[name] += math.inf if alone else sizes[name] / variance
     return all(each >= enough for each in precision.values())
+
+
+def _variance(problem: Problem, epsilon: Fraction) -> float:
+    """Of Laplace noise for this budget; infinite where it is too wide to be drawn."""
+    try:
+        return DiscreteLaplace(epsilon, sensitivity_l1(problem.privacy)).variance
+    except ValueError:
+        return math.inf
 
 
 def with_total(problem: Problem, way: Spending) -> Spending:

@@ -147,7 +147,7 @@ def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
     ones, pairs, *_ = _tables(problem)
     candidates = _candidates(problem, pairs)
     most = min(len(candidates) // 2, MOST_CHOSEN)
-    counts = {each * len(ones) for each in CHOSEN_PER_COLUMN}
+    counts = {min(each * len(ones), MOST_CHOSEN) for each in CHOSEN_PER_COLUMN}
     counts |= {most} if len(ones) <= FEW_COLUMNS else set()
     for part in CHOSEN_ONE_WAY_PARTS:
         first = _first(problem, purse, (ones, part))

@@ -38,6 +38,7 @@ def test_every_value_is_read_back_in_the_order_given(value):
             f'{{\n "k": [\n  ["{"x" * 50}"],\n  ["{"y" * 50}"]\n ]\n}}',
         ),
         ("line\nend", '"line\\nend"'),
+        ((111,) * 30, f"[\n {', '.join(['111'] * 20)},\n {', '.join(['111'] * 10)}\n]"),
     ],
 )
 def test_what_fits_into_a_line_stands_in_it(value, text):
@@ -47,3 +48,5 @@ def test_what_fits_into_a_line_stands_in_it(value, text):
 def test_what_is_no_json_is_refused():
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_folded_json([float("nan")])
+    with pytest.raises(TypeError, match="keys"):
+        write_folded_json({1: 2})

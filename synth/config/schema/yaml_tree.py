@@ -14,11 +14,13 @@ from synth.errors import Problem
 MAX_DEPTH = 20
 MAX_NODES = 300_000
 READ_IN_TWO_WAYS = re.compile(
-    r"[\t\ufeff\x85\u2028\u2029?]|\r(?!\n)|!(?!CONFIRM[ \n])|[|>][-+0-9]*#|[^\n]\Z"
+    r"[\t\ufeff\x85\u2028\u2029?]|\r(?!\n)|!(?!CONFIRM[ \n])|[|>][-+0-9]*#|:\s*\n\s*[,}\]]"
+    r"|[^\n]\Z"
 )
 """Where the parser in C takes what the one in Python refuses, or counts lines otherwise: tabs,
 marks of byte order, rare line ends, question marks within brackets, other tags, comments at the
-very head of a block, and texts without a last line end."""
+very head of a block, values left out before a line that closes brackets, and texts without a last
+line end."""
 BLANKS = frozenset({"", "~", "null", "Null", "NULL"})
 
 TAG = "!CONFIRM"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
+from threading import Lock
 
 import duckdb
 import ibis
@@ -166,6 +167,10 @@ class DuckDBEngine:
         return [Records(table, partial(as_number, table))]
 
 
+_ONE_AT_A_TIME = Lock()
+"""The options of Ibis are those of the process: threads must not restore what others changed."""
+
+
 @lru_cache(maxsize=8)
 def _statement(expression: ops.Node) -> str:
     """The expression in SQL. It comes from the configuration; audits ask for the same one often.
@@ -173,11 +178,12 @@ def _statement(expression: ops.Node) -> str:
     Each step is a query of its own: DuckDB puts them together faster than Ibis.
     """
     options = ibis.options.sql
-    before, options.fuse_selects = options.fuse_selects, False
-    try:
-        return str(ibis.to_sql(expression.to_expr(), dialect="duckdb"))
-    finally:
-        options.fuse_selects = before
+    with _ONE_AT_A_TIME:
+        before, options.fuse_selects = options.fuse_selects, False
+        try:
+            return str(ibis.to_sql(expression.to_expr(), dialect="duckdb"))
+        finally:
+            options.fuse_selects = before
 
 
 @contextmanager

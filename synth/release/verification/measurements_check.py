@@ -132,7 +132,7 @@ def read_measured(
 
 
 def _memory_bytes(config: Config, planned: tuple[TableEvent, ...]) -> int:
-    """What the publisher's run needed, roughly: the rule by which a run is refused."""
+    """What the publisher's run needed to measure and fit these tables, roughly."""
     problem = problem_of(config)
     return forecast_costs(
         config.universe,

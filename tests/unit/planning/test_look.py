@@ -244,3 +244,26 @@ def test_rows_are_not_drawn_where_many_records_share_their_cells(configure):
     problem = problem_of(configure(TOO_LARGE, strategy="auto"))
     for visible, drawn in ((0.0, True), (TOGETHER, True), (0.4, False), (0.9, False)):
         assert is_drawn(replace(problem, seen=Seen(500, visible, 900))) is drawn
+
+
+def test_triples_are_weighed_where_rows_are_drawn_and_not_where_cells_are_fitted_by_blocks(
+    configure,
+):
+    problem = problem_of(configure((20,) * 6, strategy="auto", cells=False, delta="1e-9"))
+    for visible, drawn in ((0.2, True), (0.4, False)):
+        seen = replace(problem, seen=Seen(60_000, visible, 90_000))
+        assert is_modelled(seen)
+        assert is_drawn(seen) is drawn
+        tables = [
+            {len(event.table) for event in way.events}
+            for way in ways_to_spend(seen)
+            if not any(event.table == problem.full.names for event in way.events)
+        ]
+        assert {2} <= set.union(*tables)
+        assert any(3 in orders for orders in tables) is drawn
+
+
+def test_a_budget_near_the_least_that_can_be_drawn_is_planned(configure):
+    """What noise of a share of it would tell is compared, not drawn."""
+    config = configure((10,) * 5, strategy="auto", epsilon="1e-10", expected=10**6)
+    assert all(map(is_drawable, plan_events(config)))

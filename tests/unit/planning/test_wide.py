@@ -235,6 +235,13 @@ def test_pairs_may_be_chosen_up_to_half_of_them(configure, delta):
         assert sum(e.cells for e in way.dearest) >= sum(e.cells for e in way.events)
 
 
+@pytest.mark.parametrize(("columns", "counts"), [(30, {30, 60, 120}), (60, {60, 120, 200})])
+def test_of_many_columns_no_more_than_two_hundred_pairs_may_be_chosen(configure, columns, counts):
+    problem = problem_of(configure((3,) * columns, strategy="auto", order=2, cells=False))
+    choosing = [way for way in wide_ways(problem) if way.schedule is not None]
+    assert {len(way.schedule.rounds) for way in choosing} == counts
+
+
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
 def test_of_few_columns_half_of_the_pairs_or_a_triple_or_two_may_be_chosen(configure, delta):
     problem = problem_of(configure((4,) * 7, strategy="auto", cells=False, delta=delta))

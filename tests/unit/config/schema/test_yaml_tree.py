@@ -151,6 +151,7 @@ def test_a_long_text_gives_the_same_tree_without_the_parser_in_c(
         *("x: 1\n\ufeff", "\n\ufeffx: 1\n", "x: !CONFIRM \t\n", "a\t", "? a"),
         "a:\n  - b: 1\n    c: |\n   \r  - {d: \n}\n",
         *("b: [!, z]\n", "b: !C@!:M -\n", "{d: \u2029}\n", "b: [\x85!*a., z]\n"),
+        *("b: {x:\n  }\n", "b: {x: \r\n\n , y: 1}\n"),
         *("b: [x? y, z]\n", "b: {x?y: 1}\n", "x: >-#\n  a\n", "x: |2#c\n   a\n"),
     ],
 )
