@@ -236,11 +236,14 @@ HARMLESS = {"pages of another number of rows", "the footer of another library"}
 """Not as a release is written, but of the rows that they should have; they may be read."""
 
 
-@pytest.mark.parametrize("name", ["synthetic.parquet", "quality.parquet", "measurements.parquet"])
-@pytest.mark.parametrize("bomb", BOMBS)
-def test_a_parquet_bomb_is_refused_without_being_opened(release, name, bomb, monkeypatch, request):
-    if name == "synthetic.parquet":
-        request.getfixturevalue("trials_are_executed")
+@pytest.mark.parametrize(
+    ("bomb", "name"),
+    [
+        *((bomb, name) for bomb in BOMBS for name in ("synthetic.parquet", "measurements.parquet")),
+        ("a page that unpacks to gigabytes", "quality.parquet"),
+    ],
+)
+def test_a_parquet_bomb_is_refused_without_being_opened(release, bomb, name, monkeypatch):
     file = pq.ParquetFile(release / name)
     rows, columns = file.metadata.num_rows, file.schema_arrow.names
     content = hostile_parquet(columns, rows=rows, **BOMBS[bomb])
@@ -272,8 +275,9 @@ def test_what_takes_too_long_is_ended(tmp_path, monkeypatch):
         require_readable(file, limits)
 
 
-@pytest.mark.parametrize("name", ["synthetic.parquet", "measurements.parquet"])
-def test_the_command_refuses_a_bomb_in_little_memory(release, name):
+def test_the_command_refuses_a_bomb_in_little_memory(release):
+    """Executed as it is where no test runs, and its trials too."""
+    name = "synthetic.parquet"
     file = pq.ParquetFile(release / name)
     rows, names = file.metadata.num_rows, file.schema_arrow.names
     bomb = hostile_parquet(names, rows=rows, dictionary=(1, zeros(GIGABYTES), GIGABYTES))
@@ -331,16 +335,16 @@ def test_columns_of_other_names_are_a_finding(release):
     assert any(line.startswith("synthetic.parquet: ") for line in found)
 
 
-@pytest.mark.usefixtures("trials_are_executed")
-def test_a_footer_of_millions_of_values_is_refused(release):
+def test_a_footer_of_too_many_values_is_refused(release, monkeypatch):
+    monkeypatch.setattr("synth.strict_json.MAX_VALUES", 1 << 16)
     path = release / "measurements.parquet"
     schema = pq.read_schema(path)
-    metadata = {b"synth": b'{"tables": [' + b"[]," * 2_000_000 + b"[]]}"}
+    metadata = {b"synth": b'{"tables": [' + b"[]," * (1 << 16) + b"[]]}"}
     pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
     assert pq.read_schema(path).names == schema.names
     reseal(release)
-    found = findings_of(release)
-    assert any(line.startswith("measurements.parquet: ") for line in found), found
+    found = [line for line in findings_of(release) if line.startswith("measurements.parquet: ")]
+    assert any("more than 65536 values" in line for line in found), found
 
 
 def test_a_configuration_that_needs_more_memory_than_there_is_is_refused(release, monkeypatch):
@@ -372,16 +376,14 @@ JSON_BOMBS = {
 def test_json_that_was_made_to_hurt(release, name):
     content, message = JSON_BOMBS[name]
     (release / "manifest.json").write_bytes(content)
-    reseal(release)
+    seal(release)
     assert any(message in finding for finding in findings_of(release))
 
 
 def test_a_manifest_of_a_terabyte_of_holes_is_not_read(release):
     with (release / "manifest.json").open("r+b") as file:
         file.truncate(1 << 40)
-    finding, advice = verify_in_a_process(release)[1:]
-    assert finding == "  manifest.json: is larger than 67108864 bytes"
-    assert advice.startswith("    fix: ")
+    assert findings_of(release) == ["manifest.json: is larger than 67108864 bytes"]
 
 
 # --- Names, links and what is no file ---
@@ -406,11 +408,11 @@ SUMS = {
 
 
 @pytest.mark.parametrize("name", SUMS)
-@pytest.mark.parametrize("alone", [True, False])
-def test_tricks_in_the_list_of_hashes(release, name, alone):
+def test_tricks_in_the_list_of_hashes(release, name):
     path = release / "SHA256SUMS"
-    path.write_text(("" if alone else path.read_text()) + SUMS[name], encoding="utf-8", newline="")
-    assert any("SHA256SUMS" in finding for finding in findings_of(release))
+    for before in ("", path.read_text()):
+        path.write_text(before + SUMS[name], encoding="utf-8", newline="")
+        assert any("SHA256SUMS" in finding for finding in findings_of(release))
 
 
 ENTRIES = {

@@ -15,6 +15,7 @@ import pytest
 from synth.bookkeeping import Ledger, RunState
 from synth.errors import BudgetRefusedError, OutputError
 from synth.privacy import Budget, Promise, TableEvent
+from tests.command_line import words_of_synth
 
 CAP = Budget(Fraction(1), Fraction(0))
 TABLES = [TableEvent(("age",), 3, 1, Fraction(1, 2))]
@@ -89,6 +90,7 @@ try:
         reserve(ledger, sys.argv[2])
 except SynthError as error:
     sys.exit(error.exit_code)
+sys.exit(0)
 """
 )
 
@@ -166,7 +168,7 @@ def test_of_many_processes_exactly_those_win_that_fit(tmp_path, exists):
     if exists:
         Ledger.open(path).close()
     children = [
-        subprocess.Popen([sys.executable, "-c", RACE, str(path), f"r{i}"], stdin=subprocess.PIPE)
+        subprocess.Popen([*words_of_synth(), "-c", RACE, path, f"r{i}"], stdin=subprocess.PIPE)
         for i in range(6)
     ]
     for child in children:
