@@ -228,20 +228,21 @@ def clone_after_tutorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+def write_project(directory: Path, *, people: str | bytes | None = PEOPLE, **changes: Any) -> Path:
+    """Writes a configuration and its source into a directory; returns the configuration's path."""
+    if people is not None:
+        raw = people.encode() if isinstance(people, str) else people
+        (directory / "people.csv").write_bytes(raw)
+    path = directory / "small.yaml"
+    options = {"sort_keys": False, "allow_unicode": True, "Dumper": yaml.CSafeDumper}
+    path.write_text(yaml.dump(merged(SMALL, changes), **options))
+    return path
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a configuration and its source into a directory; returns the configuration's path."""
-
-    def write(*, people: str | bytes | None = PEOPLE, **changes: Any) -> Path:
-        if people is not None:
-            raw = people.encode() if isinstance(people, str) else people
-            (tmp_path / "people.csv").write_bytes(raw)
-        path = tmp_path / "small.yaml"
-        options = {"sort_keys": False, "allow_unicode": True, "Dumper": yaml.CSafeDumper}
-        path.write_text(yaml.dump(merged(SMALL, changes), **options))
-        return path
-
-    return write
+    """`write_project` into a directory of the test."""
+    return functools.partial(write_project, tmp_path)
 
 
 class RecordedLog(Log):

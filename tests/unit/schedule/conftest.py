@@ -1,29 +1,50 @@
 """A series of three months of made-up people, in files of their own."""
 
+import shutil
+from datetime import date
+from functools import partial
+
 import pytest
 
-from tests.conftest import PEOPLE
+import synth
+from tests.conftest import PEOPLE, RecordedLog, write_project
 
 SERIES = {"every": "month", "first": "2026-01", "rows": "new", "horizon": 12}
 MONTHS = ["2026-01", "2026-02", "2026-03"]
+APRIL = date(2026, 4, 1)
+
+
+def write_monthly(directory, months=tuple(MONTHS), **changes):
+    for month in months:
+        (directory / f"people-{month}.csv").write_text(PEOPLE, encoding="utf-8")
+    given = {"release": {"id": "small-{period}"}, "series": SERIES, "strategy": "identity"}
+    given |= {
+        "source": {"path": "people-{period}.csv"},
+        "privacy": {"epsilon": "1/4"},
+        **changes,
+    }
+    return write_project(directory, people=None, **given)
 
 
 @pytest.fixture
-def monthly(project, tmp_path):
+def monthly(tmp_path):
     """Writes the configuration, and a file for each of these months."""
+    return partial(write_monthly, tmp_path)
 
-    def write(months=tuple(MONTHS), **changes):
-        for month in months:
-            (tmp_path / f"people-{month}.csv").write_text(PEOPLE, encoding="utf-8")
-        given = {"release": {"id": "small-{period}"}, "series": SERIES, "strategy": "identity"}
-        given |= {
-            "source": {"path": "people-{period}.csv"},
-            "privacy": {"epsilon": "1/4"},
-            **changes,
-        }
-        return project(people=None, **given)
 
-    return write
+@pytest.fixture(scope="session")
+def three_months(tmp_path_factory):
+    """A directory in which the three months were published; tests get copies of it."""
+    path = write_monthly(tmp_path_factory.mktemp("three-months"))
+    assert len(synth.due(path, today=APRIL, log=RecordedLog()).published) == len(MONTHS)
+    return path.parent
+
+
+@pytest.fixture
+def published(three_months, tmp_path):
+    """The configuration of a series of which the three months were published."""
+    shutil.copytree(three_months, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "small.yaml"
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from datetime import date
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,9 +21,11 @@ from synth.schedule.tidy import tidy
 from tests.command_line import synth as command
 from tests.command_line import words_of_synth
 from tests.conftest import PEOPLE
-from tests.unit.schedule.conftest import MONTHS, SERIES
+from tests.unit.schedule.conftest import APRIL, MONTHS, SERIES
 
-APRIL = date(2026, 4, 1)
+pytestmark = pytest.mark.xdist_group("schedule")
+
+FEBRUARY, MARCH = date(2026, 2, 1), date(2026, 3, 1)
 COUNT = "import pathlib, sys; open('../delivered', 'a').write(sys.argv[1] + '\\n')"
 COUNTING = {"command": [sys.executable, "-c", COUNT, "{release}"]}
 
@@ -39,6 +41,7 @@ def runs(path):
 
 
 ONCE = {f"small-{month}": (RunState.PUBLISHED, 1) for month in MONTHS}
+TWO_ONCE = {name: ONCE[name] for name in list(ONCE)[:2]}
 
 
 def test_every_due_period_is_published_oldest_first_and_once(monthly, log):
@@ -46,10 +49,9 @@ def test_every_due_period_is_published_oldest_first_and_once(monthly, log):
     outcome = synth.due(path, today=date(2026, 3, 31), log=log)
     assert [folder.name for folder in outcome.published] == ["small-2026-01", "small-2026-02"]
     assert outcome.exit_code == 0
-    assert synth.due(path, today=APRIL, log=log).published[0].name == "small-2026-03"
-    assert synth.due(path, today=APRIL, log=log).published == ()
+    assert synth.due(path, today=MARCH, log=log).published == ()
     assert synth.due(path, today=date(2026, 1, 15), log=log).published == (), "a clock set back"
-    assert runs(path) == ONCE
+    assert runs(path) == TWO_ONCE
 
 
 def test_success_is_silent_and_a_failure_is_one_message_with_its_release(monthly):
@@ -132,7 +134,7 @@ def test_a_bug_in_one_period_is_told_without_data_and_stops_no_other(monthly, lo
 
     monkeypatch.setattr(due_module, "run", stumbles)
     path = monthly()
-    outcome = synth.due(path, today=date(2026, 3, 1), log=log)
+    outcome = synth.due(path, today=MARCH, log=log)
     assert outcome.exit_code == 3
     assert len(started) == len(log.lines[:1]) + 1
     assert "canary" not in "".join(log.lines)
@@ -147,37 +149,40 @@ def test_without_a_series_nothing_is_due(project, log):
     assert wrong.returncode == 2
 
 
-def test_a_second_start_leaves_the_work_to_the_first(monthly, log):
+def test_a_second_start_leaves_the_work_to_the_first(monthly, log, monkeypatch):
     path = monthly()
     config, _ = series_config(path)
+    waited = []
+    monkeypatch.setattr(due_module, "time", SimpleNamespace(sleep=waited.append))
     with lock_of(config):
-        second = command("due", path, "--today", "2026-04-01", "-v")
-    assert second.returncode == 0
-    assert "another start is under way" in second.stderr
+        outcome = synth.due(path, today=APRIL, log=log)
+    assert (outcome.is_busy, outcome.exit_code) == (True, 0)
+    assert "another start is under way" in log.lines[-1]
+    assert len(waited) == 4, "a look takes an instant"
     assert not (path.parent / "outputs").exists()
     held = lock_of(config)
     held.__enter__()
-    threading.Timer(0.3, held.__exit__, (None, None, None)).start()
-    assert synth.due(path, today=date(2026, 2, 1), log=log).published, "a look takes an instant"
+    monkeypatch.setattr(due_module.time, "sleep", lambda _: held.__exit__(None, None, None))
+    outcome = synth.due(path, today=date(2026, 1, 1), log=log)
+    assert (outcome.is_busy, outcome.exit_code) == (False, 0)
 
 
 def test_a_run_by_hand_at_the_same_time_is_a_failure_that_passes(monthly, log, monkeypatch):
     path = monthly()
     publish = due_module.run
     monkeypatch.setattr(due_module, "run", lambda *_, **__: (_ for _ in ()).throw(BusyError("x")))
-    assert synth.due(path, today=date(2026, 2, 1), log=log).exit_code == 1
+    assert synth.due(path, today=FEBRUARY, log=log).exit_code == 1
     monkeypatch.setattr(due_module, "run", publish)
-    assert synth.due(path, today=date(2026, 2, 1), log=log).exit_code == 0
+    assert synth.due(path, today=FEBRUARY, log=log).exit_code == 0
 
 
-def test_a_release_that_was_withdrawn_is_not_published_again(monthly, log):
-    path = monthly()
-    (folder,) = synth.due(path, today=date(2026, 2, 1), log=log).published
+def test_a_release_that_was_withdrawn_is_not_published_again(published, log):
+    folder = published.parent / "outputs" / "small-2026-01"
     shutil.rmtree(folder)
-    outcome = synth.due(path, today=date(2026, 2, 1), log=log)
+    outcome = synth.due(published, today=APRIL, log=log)
     assert outcome.published == ()
     assert not folder.exists()
-    (found,) = synth.status([path], today=date(2026, 2, 1))
+    (found,) = synth.status([published], today=APRIL)
     assert found.absent == ("2026-01",)
 
 
@@ -186,28 +191,28 @@ def test_delivery_is_made_up_for_and_stops_no_period(monthly, log, tmp_path):
     flaky = "import pathlib, sys; sys.exit(not pathlib.Path(sys.argv[1]).exists())"
     deliver = {"command": [sys.executable, "-c", flaky, str(host)]}
     path = monthly(output={"directory": "outputs", "deliver": deliver})
-    outcome = synth.due(path, today=APRIL, log=log)
+    outcome = synth.due(path, today=MARCH, log=log)
     assert outcome.exit_code == 1
-    assert (len(outcome.published), len(outcome.failures)) == (3, 3)
-    assert runs(path) == ONCE, "published all the same"
-    (found,) = synth.status([path], today=APRIL)
-    assert (found.exit_code, len(found.trouble), found.due) == (1, 3, ())
+    assert (len(outcome.published), len(outcome.failures)) == (2, 2)
+    assert runs(path) == TWO_ONCE, "published all the same"
+    (found,) = synth.status([path], today=MARCH)
+    assert (found.exit_code, len(found.trouble), found.due) == (1, 2, ())
     before = state_file(load_config(path, period="2026-01")).read_bytes()
     assert b"DeliveryError" in before
     host.touch()
-    assert synth.due(path, today=APRIL, log=log).exit_code == 0
-    assert synth.status([path], today=APRIL)[0].undelivered == ()
+    assert synth.due(path, today=MARCH, log=log).exit_code == 0
+    assert synth.status([path], today=MARCH)[0].undelivered == ()
 
 
 def test_the_end_is_announced_three_periods_ahead_once_for_each_publication(monthly):
-    path = monthly(series={**SERIES, "horizon": 5})
-    said = [command("due", path, "--today", day).stderr for day in ("2026-02-01", "2026-03-01")]
-    assert said[0] == ""
-    assert said[1].startswith("small-2026-02: 3 periods left: the horizon ends with 2026-05;")
-    assert command("due", path, "--today", "2026-03-02").stderr == ""
-    logged = command("due", path, "--today", "2026-04-01", "--log-json").stderr.splitlines()
+    """Of a longer horizon nothing is said: see the silence above."""
+    path = monthly(series={**SERIES, "horizon": 4})
+    said = command("due", path, "--today", "2026-02-01").stderr
+    assert said.startswith("small-2026-01: 3 periods left: the horizon ends with 2026-04;")
+    assert command("due", path, "--today", "2026-02-02").stderr == ""
+    logged = command("due", path, "--today", "2026-03-01", "--log-json").stderr.splitlines()
     last = json.loads(logged[-1])
-    assert (last["stage"], last["release"]) == ("renewal", "small-2026-03")
+    assert (last["stage"], last["release"]) == ("renewal", "small-2026-02")
     assert last["message"].startswith("2 periods left")
 
 
@@ -252,69 +257,63 @@ main()
 """
 
 
-@pytest.mark.parametrize("kind", ["monthly", "cumulative"])
-def test_killed_at_any_instant_every_period_is_published_once(kind, request):
-    """Instants from the first to the last; each start goes on where the one before was killed."""
-    output = {"directory": "outputs", "deliver": COUNTING}
-    path = request.getfixturevalue(kind)(output=output)
+def test_killed_at_any_instant_every_period_is_published_once(cumulative):
+    """Each start goes on where the one before was killed, later and later.
+
+    `tests/end_to_end/test_two_years.py` kills starts of series with new records, too.
+    """
+    path = cumulative(output={"directory": "outputs", "deliver": COUNTING})
     killed = 0
-    for step in range(40):
-        delay = 0.04 * (step % 11 + 1)
-        done = command(delay, "due", path, "--today", "2026-04-01", program=KILLED)
+    for delay in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
+        done = command(delay, "due", path, "--today", "2026-03-01", program=KILLED)
         assert done.returncode in (0, -signal.SIGKILL), done.stderr
         killed += done.returncode != 0
-        if done.returncode == 0:
-            break
-    else:
-        assert command("due", path, "--today", "2026-04-01").returncode == 0
+    assert command("due", path, "--today", "2026-03-01").returncode == 0
     assert killed >= 2
-    assert runs(path) == ONCE
-    for release_id in ONCE:
+    assert runs(path) == TWO_ONCE
+    for release_id in TWO_ONCE:
         synth.verify(path.parent / "outputs" / release_id)
     outputs = sorted(entry.name for entry in (path.parent / "outputs").iterdir())
-    assert [name for name in outputs if name.startswith("small")] == sorted(ONCE)
+    assert [name for name in outputs if name.startswith("small")] == sorted(TWO_ONCE)
     assert not [name for name in outputs if name.startswith(".staging")]
     config = load_config(path, period="2026-01")
     state = recall(state_file(config))
     assert not state.failed
-    assert sorted(state.delivered) == sorted(ONCE)
-    assert set((path.parent / "delivered").read_text().split()) == set(ONCE)
+    assert sorted(state.delivered) == sorted(TWO_ONCE)
+    assert set((path.parent / "delivered").read_text().split()) == set(TWO_ONCE)
     left = {entry.name for entry in job_directory(config).iterdir()}
     assert left == {"state.json", "state.lock", "due.lock"}
 
 
-def test_a_continual_series_goes_on_after_its_runs_were_tidied(cumulative, log):
+def test_a_continual_series_goes_on_after_its_runs_were_tidied_and_stops_if_the_last_is_lost(
+    cumulative, log
+):
     path = cumulative()
-    for day in (date(2026, 2, 1), date(2026, 3, 1), APRIL):
-        assert synth.due(path, today=day, log=log).exit_code == 0
-        kept = [each for each in tidy(path, delete=True) if not each.is_deleted]
-        assert [each.kept_because for each in kept] == ["the next period continues from them"]
-    assert runs(path) == ONCE
-    synth.verify(path.parent / "outputs" / "small-2026-03")
-    assert synth.status(path, today=APRIL)[0].exit_code == 0
-
-
-def test_a_continual_series_whose_last_run_is_lost_stops_and_says_so(cumulative, log):
-    path = cumulative()
-    synth.due(path, today=date(2026, 2, 1), log=log)
-    tables = path.parent / "state" / "runs" / "small-2026-01" / "measurements.parquet"
-    (path.parent / "outputs" / "small-2026-01").rename(path.parent / "elsewhere")
-    tables.unlink()
-    outcome = synth.due(path, today=APRIL, log=log)
-    ((release_id, error),) = outcome.failures
-    assert (release_id, error.exit_code) == ("small-2026-02", 1)
-    assert "small-2026-02" not in runs(path), "nothing is charged"
-    (path.parent / "elsewhere").rename(path.parent / "outputs" / "small-2026-01")
+    assert synth.due(path, today=FEBRUARY, log=log).exit_code == 0
+    (kept,) = tidy(path, delete=True)
+    assert kept.kept_because == "the next period continues from them"
+    assert synth.due(path, today=MARCH, log=log).exit_code == 0
+    first, last = tidy(path, delete=True)
+    assert (first.is_deleted, last.is_deleted) == (True, False)
+    folder = path.parent / "outputs" / "small-2026-02"
+    folder.rename(path.parent / "elsewhere")
+    (path.parent / "state" / "runs" / "small-2026-02" / "measurements.parquet").unlink()
+    ((release_id, error),) = synth.due(path, today=APRIL, log=log).failures
+    assert (release_id, error.exit_code) == ("small-2026-03", 1)
+    assert runs(path) == TWO_ONCE, "nothing is charged"
+    (path.parent / "elsewhere").rename(folder)
     assert synth.due(path, today=APRIL, log=log).exit_code == 0
+    assert runs(path) == ONCE
+    assert synth.status(path, today=APRIL)[0].exit_code == 0
 
 
 def test_two_starts_at_once_do_the_work_once(monthly):
     path = monthly(output={"directory": "outputs", "deliver": COUNTING})
-    words = [*words_of_synth(), "due", str(path), "--today", "2026-04-01"]
+    words = [*words_of_synth(), "due", str(path), "--today", "2026-03-01"]
     both = [subprocess.Popen(words, stderr=subprocess.PIPE) for _ in range(2)]
     assert [(each.communicate()[1], each.returncode) for each in both] == [(b"", 0)] * 2
-    assert runs(path) == ONCE
-    assert sorted((path.parent / "delivered").read_text().split()) == sorted(ONCE)
+    assert runs(path) == TWO_ONCE
+    assert sorted((path.parent / "delivered").read_text().split()) == sorted(TWO_ONCE)
 
 
 DIES = """
@@ -332,10 +331,10 @@ def test_an_attempt_that_was_killed_is_known_as_one(monthly, log):
     for _ in range(2):
         died = command("due", path, "--today", "2026-02-01", program=DIES)
         assert died.returncode == -signal.SIGKILL
-    (found,) = synth.status([path], today=date(2026, 2, 1))
+    (found,) = synth.status([path], today=FEBRUARY)
     assert found.exit_code == 1
     (trouble,) = found.trouble
     assert trouble.failure.sentence == "the last attempt did not end"
     assert trouble.failure.attempts == 2
-    synth.due(path, today=date(2026, 2, 1), log=log)
-    assert synth.status([path], today=date(2026, 2, 1))[0].exit_code == 0
+    synth.due(path, today=FEBRUARY, log=log)
+    assert synth.status([path], today=FEBRUARY)[0].exit_code == 0

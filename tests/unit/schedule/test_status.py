@@ -12,7 +12,9 @@ from synth.job.remembered import state_file
 from synth.schedule.outlook import lock_of, series_config
 from synth.schedule.status import metrics, status, status_lines
 from tests.command_line import synth as command
-from tests.unit.schedule.conftest import SERIES
+from tests.unit.schedule.conftest import APRIL, SERIES
+
+pytestmark = pytest.mark.xdist_group("schedule")
 
 FEBRUARY, MARCH = date(2026, 2, 1), date(2026, 3, 1)
 
@@ -26,50 +28,25 @@ def test_before_the_first_period_nothing_is_wrong_and_nothing_is_made(monthly):
     assert "published   nothing yet" in "\n".join(status_lines([found]))
 
 
-def test_what_is_due_failed_and_left_is_told(monthly, log):
-    path = monthly(months=("2026-01",))
-    assert status([path], today=FEBRUARY)[0].exit_code == 1, "due, and not even tried"
-    synth.due(path, today=MARCH, log=log)
-    said = command("status", path, "--today", "2026-03-01")
-    assert said.returncode == 1
-    assert said.stdout.splitlines()[0] == f"small-{{period}} ({path}): needs a person"
-    assert "  published   2026-01\n" in said.stdout
-    assert "  failed      2026-02: source.path names no file" in said.stdout
-    assert "(1 attempt since " in said.stdout
-    assert "fix: check the path" in said.stdout
-    assert "  next        2026-03, due on 2026-04-01\n" in said.stdout
-    assert "of 2 spent (nobody)" in said.stdout
-    plain = json.loads(command("status", path, "--today", "2026-03-01", "--json").stdout)[0]
-    assert (plain["published"], plain["due"]) == (["2026-01"], ["2026-02"])
-    assert plain["trouble"][0]["error"] == "SourceError"
-    assert plain["left_in_horizon"] == 11
-    healthy = command("status", path, "--today", "2026-02-28")
-    assert (healthy.returncode, healthy.stdout.splitlines()[0].split()[-1]) == (0, "healthy")
-
-
-def test_one_that_is_refused_hides_no_other(monthly, log, tmp_path):
-    path = monthly()
-    synth.due(path, today=FEBRUARY, log=log)
+def test_one_that_is_refused_hides_no_other(published, tmp_path):
     broken = tmp_path / "broken.yaml"
     broken.write_text("schema_version: 2\n")
-    said = command("status", broken, path, "--today", "2026-02-01")
+    said = command("status", broken, published, "--today", "2026-04-01")
     assert said.returncode == 2
     assert "broken.yaml: refused" in said.stdout
     assert "healthy" in said.stdout
-    damaged = path.parent / "state" / "ledger.sqlite"
+    damaged = published.parent / "state" / "ledger.sqlite"
     damaged.write_bytes(damaged.read_bytes()[:4096])
-    assert command("status", path, "--today", "2026-02-01").returncode == 1
+    assert command("status", published, "--today", "2026-04-01").returncode == 1
 
 
-def test_a_look_changes_nothing_and_sees_a_start_under_way(monthly, log):
-    path = monthly()
-    synth.due(path, today=FEBRUARY, log=log)
-    before = sorted(entry for entry in path.parent.rglob("*"))
-    config, _ = series_config(path)
+def test_a_look_changes_nothing_and_sees_a_start_under_way(published):
+    before = sorted(entry for entry in published.parent.rglob("*"))
+    config, _ = series_config(published)
     with lock_of(config):
-        assert status([path], today=FEBRUARY)[0].is_running
-    assert not status([path], today=FEBRUARY)[0].is_running
-    assert sorted(entry for entry in path.parent.rglob("*")) == before
+        assert status([published], today=APRIL)[0].is_running
+    assert not status([published], today=APRIL)[0].is_running
+    assert sorted(entry for entry in published.parent.rglob("*")) == before
     assert state_file(config) in before
 
 
@@ -97,9 +74,32 @@ def samples(text):
     return found
 
 
-def test_the_file_for_a_collector_is_well_formed_and_replaced_in_one_step(monthly, log, tmp_path):
+def test_what_is_due_failed_and_left_is_told_to_people_programs_and_collectors(
+    monthly, log, tmp_path
+):
     path = monthly(months=("2026-01",))
+    assert status([path], today=FEBRUARY)[0].exit_code == 1, "due, and not even tried"
     synth.due(path, today=MARCH, log=log)
+    said = command("status", path, "--today", "2026-03-01")
+    assert said.returncode == 1
+    assert said.stdout.splitlines()[0] == f"small-{{period}} ({path}): needs a person"
+    assert "  published   2026-01\n" in said.stdout
+    assert "  failed      2026-02: source.path names no file" in said.stdout
+    assert "(1 attempt since " in said.stdout
+    assert "fix: check the path" in said.stdout
+    assert "  next        2026-03, due on 2026-04-01\n" in said.stdout
+    assert "of 2 spent (nobody)" in said.stdout
+    plain = json.loads(command("status", path, "--today", "2026-03-01", "--json").stdout)[0]
+    assert (plain["published"], plain["due"]) == (["2026-01"], ["2026-02"])
+    assert plain["trouble"][0]["error"] == "SourceError"
+    assert plain["left_in_horizon"] == 11
+    healthy = command("status", path, "--today", "2026-02-28")
+    assert (healthy.returncode, healthy.stdout.splitlines()[0].split()[-1]) == (0, "healthy")
+    require_told_to_collectors(path, tmp_path)
+
+
+def require_told_to_collectors(path, tmp_path):
+    """The file of metrics is well-formed, and replaced in one step."""
     place = tmp_path / "collector" / "synth.prom"
     refused = command("status", path, "--prometheus", place, "--today", "2026-03-01")
     assert refused.returncode == 1

@@ -14,14 +14,7 @@ from synth.schedule.outlook import series_config
 from synth.schedule.tidy import tidy
 from tests.command_line import synth as command
 
-APRIL = date(2026, 4, 1)
-
-
-@pytest.fixture
-def published(monthly, log):
-    path = monthly()
-    synth.due(path, today=APRIL, log=log)
-    return path
+pytestmark = pytest.mark.xdist_group("schedule")
 
 
 def run_of(path, month):
