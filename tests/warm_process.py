@@ -33,7 +33,10 @@ from synth.job import preconditions
 from synth.noise import table_sampler
 from synth.release.verification import trial_reading
 
-ALSO_LOADED = ("matplotlib.pyplot", "pandas", "scipy.stats", "synth.evaluation", "synth.drafting")
+ALSO_LOADED = (
+    "matplotlib.pyplot", "openpyxl", "pandas", "psycopg", "pyreadstat", "scipy.stats",
+    "synth.api.keeper", "synth.audit", "synth.drafting", "synth.evaluation", "synth.reading",
+)  # fmt: skip
 
 
 def warm_up(configuration: Path) -> None:
