@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from synth.config import load_config
+from synth.config import Config, load_config
 from synth.config.source_files import source_files
-from synth.curator.counting.tabulate import tabulate
+from synth.curator.counting.tabulate import counted_cells, tabulate
 from synth.curator.seal import quiet_libraries
 
 PASSWORD = "canary-password-7319"
@@ -147,3 +147,15 @@ def counts_of(path: Path) -> np.ndarray:
     with quiet_libraries():
         counts = tabulate(config, config.source, files, path.parent).consume()
     return counts.reshape(config.universe.shape)
+
+
+def filled_cells_of(config: Config, spill: Path) -> dict[tuple[int, ...], int]:
+    """The same for a universe of any size: the codes of the cells that hold records."""
+    found: dict[tuple[int, ...], int] = {}
+    files = source_files(config.source)
+    with quiet_libraries(), counted_cells(config, config.source, files, spill) as blocks:
+        for block in blocks.consume():
+            cells = zip(*(codes.tolist() for codes in block.codes), strict=True)
+            found |= dict(zip(cells, block.counts.tolist(), strict=True))
+    assert list(found) == sorted(found)
+    return found

@@ -152,24 +152,28 @@ def test_ids_that_look_alike_as_text_are_two_persons(project, tmp_path, kind):
     assert counts_of(path).sum() == 4
 
 
+SHORT_BYTES = 1 << 16
+
+
 @pytest.fixture
 def short_chunks(monkeypatch):
-    """Files are read in chunks of 64 KB, and headers are no longer."""
-    monkeypatch.setattr(unpacking, "CHUNK_BYTES", 1 << 16)
-    monkeypatch.setattr(csv_source, "HEADER_BYTES", 1 << 16)
+    """Files are read in short chunks, and headers are no longer."""
+    monkeypatch.setattr(unpacking, "CHUNK_BYTES", SHORT_BYTES)
+    monkeypatch.setattr(csv_source, "HEADER_BYTES", SHORT_BYTES)
 
 
-@pytest.fixture
-def packed_rows(short_chunks) -> bytes:
-    """More than is read at once behind the header, in one gzip file."""
+@pytest.fixture(scope="module")
+def packed_rows() -> bytes:
+    """More than one short chunk behind the header, in one gzip file."""
     towns = np.random.default_rng(5).bytes(110_000).hex().encode()
     rows = b"".join(
         b"34,Female,%s\n" % towns[start : start + 1000] for start in range(0, len(towns), 1000)
     )
-    assert len(rows) > 2 * csv_source.HEADER_BYTES + unpacking.CHUNK_BYTES
+    assert len(rows) > 3 * SHORT_BYTES
     return gzip.compress(b"age,sex,town\n" + rows, 1)
 
 
+@pytest.mark.usefixtures("short_chunks")
 @pytest.mark.parametrize("damage", ["a checksum", "the end is gone", "a bit", "no gzip behind it"])
 def test_a_file_that_is_damaged_far_behind_its_header_is_refused(
     project, tmp_path, packed_rows, damage
