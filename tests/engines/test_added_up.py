@@ -9,17 +9,20 @@ from synth.bookkeeping import Ledger
 from synth.job import pipeline
 from synth.privacy.accounting import GAUSSIAN
 from synth.privacy.continual import Toeplitz
-from synth.release import verify_release
 
-ANSWERS = [f"answer{number}" for number in range(7)]
+ANSWERS = [f"answer{number}" for number in range(6)]
 COLUMNS = {"id": "text", "day": "date"} | dict.fromkeys(ANSWERS, "text")
-MONTHS = {"2026-01": 300, "2026-02": 200, "2026-03": 250}
+MONTHS = {"2026-01": 300, "2026-02": 200}
 
 
 def rows_of(month, records):
     """Every second person comes again in every month; of each two records count."""
     return [
-        (f"p{n}" if n % 2 else f"{month}-{n}", f"{month}-{1 + n % 28:02}", *("10"[n % 3 > 0],) * 7)
+        (
+            f"p{n}" if n % 2 else f"{month}-{n}",
+            f"{month}-{1 + n % 28:02}",
+            *("10"[n % 3 > 0],) * len(ANSWERS),
+        )
         for n in range(records)
     ]
 
@@ -67,7 +70,6 @@ def test_every_month_is_added_to_those_before(project, server, log):
         config = load_config(path, period=month)
         pipeline.measure(config, log=log)
         outcome = pipeline.publish(config, log=log)
-        verify_release(outcome.path)
         with Ledger.open_existing(config.ledger.path) as ledger:
             assert 19 < ledger.position("nobody").spent.epsilon <= 20
             plan = ledger.series_plan("visits-{period}", 0)

@@ -47,7 +47,7 @@ def count(request, project, tmp_path):
 def test_a_person_adds_the_same_counts_among_others_as_alone(count):
     records = made_up_records()
     everybody = count(records)
-    for person in sorted({record[0] for record in records}):
+    for person in ("a", "Ü", "e e", ""):
         own = [record for record in records if record[0] == person]
         others = [record for record in records if record[0] != person]
         alone = count(own)

@@ -287,7 +287,7 @@ def test_a_column_that_may_write_one_person_in_two_ways_is_no_person_column(proj
 def test_a_role_with_a_time_limit_does_not_decide_how_a_run_ends(project, server):
     server.fill("people", COLUMNS, PEOPLE)
     server.execute(
-        "CREATE OR REPLACE VIEW slow AS SELECT * FROM people WHERE pg_sleep(0.01) IS NOT NULL"
+        "CREATE OR REPLACE VIEW slow AS SELECT * FROM people WHERE pg_sleep(0.001) IS NOT NULL"
     )
     server.execute("ALTER ROLE synth SET statement_timeout = 5")
     try:
