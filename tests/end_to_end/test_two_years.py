@@ -30,14 +30,16 @@ def server():
         yield running
 
 
-@pytest.mark.parametrize(("rows", "quarters"), [("all", 5), ("new", 5)])
+# By their seeds both find the host away once and are killed once, early; of four quarters the
+# machine is off in one.
+@pytest.mark.parametrize(("rows", "quarters", "seed"), [("all", 4, 878), ("new", 3, 304)])
 def test_every_quarter_is_published_once_whatever_happens(
-    tmp_path, server, monkeypatch, rows, quarters
+    tmp_path, server, monkeypatch, rows, quarters, seed
 ):
     monkeypatch.setenv("PGUSER", "synth")
     timer = Timer(words_of_synth(), tmp_path, {"PGUSER": "synth", "MPLCONFIGDIR": str(tmp_path)})
-    asked = Asked("quarter", quarters, rows, GrowingTable(2_000, 0.05, seed=3, answers=0))
-    schedule = Schedule(asked, tmp_path, server, timer, seed=5, struck_share=0.8)
+    asked = Asked("quarter", quarters, rows, GrowingTable(500, 0.05, seed=3, answers=0))
+    schedule = Schedule(asked, tmp_path, server, timer, seed=seed, struck_share=0.8)
     schedule.pass_years()
     found = schedule.require_whole()
     assert found["starts"]["killed"] + found["starts"]["failed, told"] >= 2
