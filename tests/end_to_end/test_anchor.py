@@ -11,7 +11,6 @@ from synth.bookkeeping.statement import anchor_findings
 from synth.config import load_config
 from synth.errors import BudgetRefusedError
 from synth.job import pipeline
-from synth.release import verify_release
 from tests.command_line import synth
 from tests.release_folder import contents_of
 
@@ -62,7 +61,6 @@ def test_a_manifest_states_how_the_account_stood_and_no_other_population(publish
     publish("first")
     publish("zebra", population="okapi")
     folder = publish("second", epsilon="1/2")
-    verify_release(folder)
     account = account_of(folder)
     assert fractions(account) == ["4/1", "1/1", "1/2", "5/2"]
     assert account["earlier_release_ids"] == ["first"]
@@ -107,21 +105,31 @@ def test_a_ledger_begun_anew_does_not_hold_the_published_hash(publish, tmp_path)
     assert findings(tmp_path / "lost" / "ledger.sqlite", tmp_path / "published" / first.name) == []
 
 
-@pytest.mark.parametrize("key", ["cap", "spent_before", "spent_now", "left"])
-def test_another_account_with_the_right_hash_is_found(publish, tmp_path, key):
-    folder = publish("first")
-    manifest = manifest_of(folder)
-    manifest["accounting"]["ledger"][key]["epsilon"]["fraction"] = "7/2"
-    (finding,) = findings(tmp_path / "state" / "ledger.sqlite", folder, manifest)
-    assert finding.startswith(f"the stated {key}: found")
-
-
-def test_another_configuration_with_the_right_hash_is_found(publish, tmp_path):
-    folder = publish("first")
+def test_another_statement_with_the_right_hash_is_found(publish, tmp_path):
+    folder, ledger = publish("first"), tmp_path / "state" / "ledger.sqlite"
+    for key in ("cap", "spent_before", "spent_now", "left"):
+        manifest = manifest_of(folder)
+        manifest["accounting"]["ledger"][key]["epsilon"]["fraction"] = "7/2"
+        (finding,) = findings(ledger, folder, manifest)
+        assert finding.startswith(f"the stated {key}: found")
     manifest = manifest_of(folder)
     manifest["implementation"]["configuration_hash"] = "0" * 64
-    (finding,) = findings(tmp_path / "state" / "ledger.sqlite", folder, manifest)
+    (finding,) = findings(ledger, folder, manifest)
     assert finding.startswith("the stated configuration_hash: found")
+    for malformed in MALFORMED:
+        manifest = manifest_of(folder)
+        malformed(manifest["accounting"]["ledger"])
+        assert findings(ledger, folder, manifest) == [
+            "manifest.json does not state the account that was charged"
+        ]
+
+
+MALFORMED = [
+    lambda account: account.pop("reservation_hash"),
+    lambda account: account["left"]["epsilon"].update(fraction="1/0"),
+    lambda account: account.update(cap=7),
+    lambda account: account.update(earlier_release_ids=None),
+]
 
 
 def test_a_second_draw_for_one_charge_is_found_by_the_ledger_that_saw_the_first(
@@ -156,24 +164,6 @@ def test_a_second_draw_for_one_charge_is_found_by_the_ledger_that_saw_the_first(
 
 def stopped(*_, **__):
     raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda account: account.pop("reservation_hash"),
-        lambda account: account["left"]["epsilon"].update(fraction="1/0"),
-        lambda account: account.update(cap=7),
-        lambda account: account.update(earlier_release_ids=None),
-    ],
-)
-def test_a_malformed_manifest_is_one_finding(publish, tmp_path, change):
-    folder = publish("first")
-    manifest = manifest_of(folder)
-    change(manifest["accounting"]["ledger"])
-    assert findings(tmp_path / "state" / "ledger.sqlite", folder, manifest) == [
-        "manifest.json does not state the account that was charged"
-    ]
 
 
 def test_another_promise_is_refused_before_the_source_is_opened(publish, project, log):

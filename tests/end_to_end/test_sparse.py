@@ -78,7 +78,6 @@ def event_of(folder):
 
 
 def test_a_release_of_a_universe_that_cannot_be_held_stands(published):
-    assert verify_release(published).release_id == "sparse"
     manifest, event = event_of(published)
     assert manifest["domain"]["universe_size"] == 10**30
     listing = manifest["quality"]["listing"]
@@ -151,18 +150,4 @@ def test_another_listed_cell_gives_other_rows(published):
     _, event = event_of(published)
     found = changed_file(published, lambda t: replaced(t, "noisy_count", 20 + event["threshold"]))
     assert "measurements.parquet: its bytes were changed" in found
-    assert "synthetic.csv: byte " in found
-
-
-def test_changed_rows_are_found(published):
-    folder = published.with_name("rows")
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(published, folder)
-    text = (folder / "synthetic.csv").read_bytes()
-    lines = text.split(b"\n")
-    lines[-2] = (b"8" if lines[-2].startswith(b"9") else b"9") + lines[-2][1:]
-    (folder / "synthetic.csv").write_bytes(b"\n".join(lines))
-    with pytest.raises(VerificationError) as caught:
-        verify_release(folder)
-    found = "\n".join(caught.value.findings)
     assert "synthetic.csv: byte " in found

@@ -1,4 +1,4 @@
-"""Ninety people in 240,000 cells: the release is made, and says what it is useless for."""
+"""120 people in 75,000 cells: the release is made, and says what it is useless for."""
 
 import json
 from fractions import Fraction
@@ -10,14 +10,13 @@ from synth.errors import ContradictionError
 from synth.estimate import gate
 from synth.job import pipeline
 from synth.job.account import open_ledger
-from synth.release import verify_release
 from tests.command_line import synth
 from tests.conftest import SMALL
 
 
 def test_a_thin_table_is_published_with_the_words_that_say_so(project):
     age, sex, town = SMALL["domain"]
-    towns = {**town, "levels": [*town["levels"], *(f"place {n}" for n in range(200))]}
+    towns = {**town, "levels": [*town["levels"], *(f"place {n}" for n in range(60))]}
     path = project(
         strategy="identity",
         domain=[{**age, "bin_width": 1}, sex, towns],
@@ -35,7 +34,6 @@ def test_a_thin_table_is_published_with_the_words_that_say_so(project):
     assert "pairs of columns" in warning
     assert lines.index(warning) == 1  # before anything is reserved
     folder = path.parent / "outputs" / "small"
-    assert verify_release(folder).release_id == "small"
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     useful = manifest["quality"]["usefulness"]
     assert useful["records"] == manifest["post_processing"]["rows"]["number"]
@@ -69,8 +67,7 @@ def test_what_the_gate_refused_is_published_by_a_better_program_and_charged_once
             pipeline.publish(config, log=log)
     assert refused.value.exit_code == 1
     assert not pipeline.release_folder(config).exists()
-    folder = pipeline.publish(config, log=log).path
-    assert verify_release(folder).release_id == "small"
+    assert pipeline.publish(config, log=log).path.name == "small"
     ledger, population = open_ledger(config)
     with ledger:
         assert ledger.position(population).spent.epsilon == Fraction(1)
