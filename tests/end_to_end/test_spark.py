@@ -19,9 +19,9 @@ from tests.command_line import synth
 
 CANARY = "CANARY7391"
 
-# Ends the process of Java when the first counted cells are asked for, and starts the same command
-# again, in the same process and with the given variables. That the source is looked at before, on
-# Spark, is tested in tests/unit/curator/test_spark_table.py.
+# Ends the process of Java when the session is open and the table is asked for, and starts the same
+# command again, in the same process and with the given variables. That the source is looked at
+# before, on Spark, is tested in tests/unit/curator/test_spark_table.py.
 KILLER = """
 import json, os, sys
 from pathlib import Path
@@ -30,13 +30,13 @@ from synth.bookkeeping import Ledger
 from synth.cli import main
 from synth.curator.spark.engine import SparkEngine
 curator.preflight = lambda *_, **__: None
-count = SparkEngine.batches
-def dies(engine, expression):
+opened = SparkEngine.open_records
+def dies(engine, columns, **named):
     engine._session.sparkContext._gateway.proc.kill()
-    return count(engine, expression)
+    return opened(engine, columns, **named)
 _, configuration, state, later = sys.argv
 sys.argv = ["synth", "measure", configuration]
-SparkEngine.batches = dies
+SparkEngine.open_records = dies
 try:
     main()
 except SystemExit as ended:
@@ -44,7 +44,7 @@ except SystemExit as ended:
         found = ledger.state("small").state, ledger.position("nobody").spent.epsilon
     print("ended", ended.code, *found, [*Path(state).rglob("scratch-*")], flush=True)
 os.environ.update(json.loads(later))
-SparkEngine.batches = count
+SparkEngine.open_records = opened
 main()
 """
 
