@@ -74,25 +74,25 @@ def measured(project, tmp_path, rows):
     return [table.noisy_counts for table in found.tables], stream.asked
 
 
-def check_person(project, tmp_path, person, rows=VISITS):
-    """With and without one person: at most MOST in L1 norm, and what the person adds alone."""
-    own = [row for row in rows if row[0] == person]
-    others = [row for row in rows if row[0] != person]
+def check_persons(project, tmp_path, persons, rows=VISITS):
+    """With and without each person: at most MOST in L1 norm, and what the person adds alone."""
     with_person, words = measured(project, tmp_path, rows)
-    without, same_words = measured(project, tmp_path, others)
-    alone, _ = measured(project, tmp_path, own)
     nobody, _ = measured(project, tmp_path, [])
-    assert words == same_words
-    for one, other, single, noise in zip(with_person, without, alone, nobody, strict=True):
-        change = one - other
-        assert change.min() >= 0
-        assert change.sum() == (min(MOST, len(own)) if person else 0)
-        assert np.array_equal(change, single - noise), "others decide what of a person counts"
+    for person in persons:
+        own = [row for row in rows if row[0] == person]
+        others = [row for row in rows if row[0] != person]
+        without, same_words = measured(project, tmp_path, others)
+        alone, _ = measured(project, tmp_path, own)
+        assert words == same_words
+        for one, other, single, noise in zip(with_person, without, alone, nobody, strict=True):
+            change = one - other
+            assert change.min() >= 0
+            assert change.sum() == (min(MOST, len(own)) if person else 0)
+            assert np.array_equal(change, single - noise), "others decide what of a person counts"
 
 
-@pytest.mark.parametrize("person", PEOPLE)
-def test_a_person_changes_every_table_by_the_same_few_records(project, tmp_path, person):
-    check_person(project, tmp_path, person)
+def test_a_person_changes_every_table_by_the_same_few_records(project, tmp_path):
+    check_persons(project, tmp_path, PEOPLE)
 
 
 def test_a_person_who_is_replaced_changes_no_more_than_two_people(project, tmp_path):
@@ -106,13 +106,11 @@ def test_a_person_who_is_replaced_changes_no_more_than_two_people(project, tmp_p
         assert np.abs(one - other).sum() <= 2 * MOST
 
 
-@pytest.mark.parametrize("length", [1_000, 5_000])
-def test_people_whose_ids_begin_alike_are_several(project, tmp_path, length):
+def test_people_whose_ids_begin_alike_are_several(project, tmp_path):
     """Each counts as often as if the other was not there, however late the ids differ."""
-    ids = ["x" * length + end for end in ("", "a", "b")]
+    ids = ["x" * length + end for length in (1_000, 5_000) for end in ("a", "b")]
     rows = [(person, "5", "Female", "Nord") for person in ids for _ in range(MOST + 1)]
-    for person in ids:
-        check_person(project, tmp_path, person, rows)
+    check_persons(project, tmp_path, ids, rows)
 
 
 # -- the same tests see a wrong bound ---------------------------------------------------------
@@ -147,24 +145,20 @@ def nobody_is_a_person(table, unit):
     return tabulate.bound_contributions(table.mutate(person=named), unit)
 
 
-def check_everybody(project, tmp_path):
-    for person in ("d", "e", "c", ""):
-        check_person(project, tmp_path, person)
-
-
 MUTANTS = {
-    "the first records of all": first_records_of_all,
-    "the first records of a cell": rank_among_all,
-    "one record too many": one_more,
-    "records of nobody": nobody_is_a_person,
+    "the first records of all": (first_records_of_all, "d"),
+    "the first records of a cell": (rank_among_all, "d"),
+    "one record too many": (one_more, "d"),
+    "records of nobody": (nobody_is_a_person, ""),
 }
+"""How the bound is wrong, and a person with whom that is seen."""
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_bound_is_caught(project, tmp_path, name):
     exact = tabulate.bound_contributions
     with pytest.MonkeyPatch.context() as patch:
-        mutant = MUTANTS[name]
+        mutant, person = MUTANTS[name]
 
         def broken(table, unit):
             with pytest.MonkeyPatch.context() as inner:
@@ -173,4 +167,4 @@ def test_a_wrong_bound_is_caught(project, tmp_path, name):
 
         patch.setattr(tabulate, "bound_contributions", broken)
         with pytest.raises(AssertionError):
-            check_everybody(project, tmp_path)
+            check_persons(project, tmp_path, [person])

@@ -334,9 +334,7 @@ def progress_words(drawn):
 @pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_killed_while_it_draws_leaves_terminal_and_state_in_order(project, way):
     path: Path = project(people="age,sex,town\n" + "34,Female,Nord\n" * 300_000)
-    executed = [sys.executable, "-m", "synth"]
-    program = executed if way == signal.SIGTERM else words_of_synth()
-    code, drawn = on_a_terminal(program, "run", path, stop_at=(b"reserved", way))
+    code, drawn = on_a_terminal(words_of_synth(), "run", path, stop_at=(b"reserved", way))
     assert code == (130 if way == signal.SIGTERM else -way)
     assert "\x1b[?25l" not in drawn
     assert "Traceback" not in drawn

@@ -124,11 +124,11 @@ def test_what_cannot_be_asked_is_said_with_its_fix(given, words):
 
 SMALL = Universe((Attribute("x", "integer", edges=tuple(map(Fraction, (0, 1, 2, 6)))),))
 EVENT = TableEvent(("x",), 3, 1, Fraction(3, 2))
-REACH = 5
+REACH = 3
 
 
 def noise_law():
-    """Noises of three cells, and the probability of each; what is left out has 2e-3 together."""
+    """Noises of three cells, and the probability of each; what is left out has 0.013 together."""
     numbers = np.arange(-REACH, REACH + 1)
     chances = math.tanh(0.75) * np.exp(-1.5 * abs(numbers))  # (1 - r) / (1 + r) r^|k|, r = e^-1.5
     for places in product(range(len(numbers)), repeat=3):
@@ -166,9 +166,10 @@ def test_the_level_holds_over_all_noise(what):
         for level in missed:
             low, high = quantities.of(quantity, level=level).ends
             missed[level] += chance * (not low <= exact(truth) <= high)
-    assert 1 - told < 2e-3
-    assert all(missed[level] <= 1 - level for level in missed)
-    assert missed[0.5] > 0, "intervals that never miss would say little"
+    assert 1 - told < 0.013
+    assert all(missed[level] + (1 - told) <= 1 - level for level in missed)
+    low, high = measured(truth).of(quantity, level=0.5).ends
+    assert missed[0.5] > 0 or high - low < 1, "intervals that never miss would say little"
 
 
 def test_estimates_are_those_of_the_noisy_counts():
