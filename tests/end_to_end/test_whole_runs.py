@@ -236,11 +236,9 @@ def test_the_table_has_every_strategy_and_mechanism(project, tmp_path):
     assert missing == set()
 
 
-@pytest.mark.parametrize(
-    ("strategy", "kind"), list(zip(("auto", "adaptive", "sparse"), FORMATS, strict=True))
-)
+@pytest.mark.parametrize(("strategy", "kind"), [("auto", "csv.gz"), ("adaptive", "parquet")])
 def test_a_run_with_columns_of_every_type_stands(project, tmp_path, log, kind, strategy):
-    """Every strategy, every kind of file: that any two of these meet is seen above."""
+    """Of CSV and of Parquet: that these meet every strategy is seen above."""
     columns = [
         {"name": f"{word}-column", "type": word, "source": "test"} | keys
         for word, (keys, _) in TYPED.items()
