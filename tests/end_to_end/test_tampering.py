@@ -218,8 +218,7 @@ def test_the_release_as_published_stands(published):
 def test_one_changed_byte_of_any_file_is_found(release, verify_quickly, name):
     path = release / name
     content = path.read_bytes()
-    places = {0, 1, len(content) // 3, len(content) // 2, len(content) - 2, len(content) - 1}
-    for place in sorted(places):
+    for place in (0, len(content) // 2, len(content) - 1):
         changed = bytearray(content)
         changed[place] ^= 0x01
         path.write_bytes(changed)
@@ -230,8 +229,7 @@ def test_one_changed_byte_of_any_file_is_found(release, verify_quickly, name):
     verify_quickly(release)
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("keep", [0, 0.5])
+@pytest.mark.parametrize(("name", "keep"), [*((name, 0.5) for name in FILES), ("README.md", 0)])
 def test_a_truncated_file_is_found(release, verify_quickly, name, keep):
     content = (release / name).read_bytes()
     (release / name).write_bytes(content[: int(len(content) * keep)])
@@ -246,8 +244,7 @@ def test_a_truncated_file_with_new_checksums_is_found(release, name):
     assert f"{name}: " in findings_of(release)
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize(("name", "sealed"), [*((n, True) for n in FILES), ("README.md", False)])
 def test_a_removed_file_is_found(release, verify_quickly, name, sealed):
     (release / name).unlink()
     if sealed and name != "SHA256SUMS":
@@ -408,7 +405,8 @@ def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, 
     card = (release / "README.md").read_bytes()
     unnoticed, unnamed = set(), set()
     paths = list(most_leaves(original))
-    alone = [path for path in paths if is_read(path)]
+    listed = [path for path in paths if is_attested_only(path)]
+    alone = [path for path in paths if is_read(path) and path not in listed]
     assert len(paths) > 300
     assert 100 < len(alone) < 200
     for path in alone:
@@ -421,10 +419,12 @@ def test_every_changed_field_of_the_manifest_is_found_but_those_listed(release, 
             if not any(name and name in str(error) for name in names):
                 unnamed.add(dotted(path))
         (release / "README.md").write_bytes(card)
-    assert unnamed == set()
-    assert unnoticed == {dotted(path) for path in paths if is_attested_only(path)}
-    rebuilt = [path for path in paths if not is_read(path)]
+    assert unnamed == unnoticed == set()
+    rebuilt = [path for path in paths if not is_read(path) and path not in listed]
     assert unnamed_of(release, verify_quickly, original, rebuilt) == []
+    assert len(listed) > 10
+    reseal(release, with_changed(original, listed))
+    verify_quickly(release)  # what nothing can rebuild, changed at once
 
 
 def test_the_finding_names_path_found_and_expected(release):
