@@ -109,9 +109,13 @@ def of_february(**where):
     }
 
 
-@pytest.mark.parametrize("unit", ["record", {"column": "person", "max_records": 3}])
 @pytest.mark.parametrize(
-    "where", [{}, {"format": "%d.%m.%y", "time_zone": "Asia/Tokyo"}, {"format": "%Y-%m-%dT%H:%M%z"}]
+    ("where", "unit"),
+    [
+        ({}, "record"),
+        ({"format": "%d.%m.%y", "time_zone": "Asia/Tokyo"}, "record"),
+        ({"format": "%Y-%m-%dT%H:%M%z"}, {"column": "person", "max_records": 3}),
+    ],
 )
 def test_every_row_is_dated_in_the_period(tmp_path, where, unit):
     changes = of_february(**where) | {"privacy": {"unit": unit}, "ledger": {"epsilon_cap": 9}}
