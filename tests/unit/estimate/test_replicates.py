@@ -73,7 +73,7 @@ def test_every_way_gives_the_same_again_and_another_with_another_seed(way, monke
         measurements = listed(measurements)
         fit = estimate_listed(measurements, config, seed=3)
     arguments = published(config, measurements, fit)
-    one = replicates_of(*arguments, seeds=SEEDS)
+    one = replicates_of(*arguments, seeds=SEEDS[:1])
     monkeypatch.setattr(replicates, "default_threads", lambda: 3)
     two = replicates_of(*arguments, seeds=(SEEDS[0], 99))
     numbers, again = (
@@ -156,8 +156,8 @@ def test_a_total_of_all_records_holds_where_rows_are_drawn():
     config = replace(config, public_totals=(total,))
     measurements = listed(measurements)
     fitted = estimate_listed(measurements, config, seed=3)
-    found = replicates_of(fitted, fitted.round(5), measurements, config, seeds=SEEDS)
-    assert [int(counts.sum()) for counts in found.counts] == [1500] * 3
+    found = replicates_of(fitted, fitted.round(5), measurements, config, seeds=SEEDS[:2])
+    assert [int(counts.sum()) for counts in found.counts] == [1500] * 2
 
 
 def test_small_universes_are_estimated_from_nothing(monkeypatch):
@@ -192,7 +192,7 @@ class Unchanged:
 
 
 def test_of_a_replicate_one_number_per_line_is_kept_where_it_has_no_new_cells():
-    lines, columns = 20_000, 30
+    lines, columns = 10_000, 30
     shape = (10,) * columns
     config = make_config(shape)
     table = measure(make_universe((10,)), ("a0",), np.full(10, lines // 10), epsilon=Fraction(1))

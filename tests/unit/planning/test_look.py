@@ -74,8 +74,7 @@ def test_there_is_a_look_where_a_universe_may_be_thin(configure, sizes, named, l
         assert plan_events(config, None) == plan_events(config)
 
 
-@pytest.mark.parametrize("delta", ["0", "1/1000000"])
-@pytest.mark.parametrize("epsilon", ["1/10", "1", "3"])
+@pytest.mark.parametrize(("epsilon", "delta"), [("1/10", "1/1000000"), ("3", "0")])
 def test_look_and_what_is_left_are_exactly_the_budget(configure, epsilon, delta):
     config = configure(THIN, strategy="auto", order=2, epsilon=epsilon, delta=delta)
     look = plan_look(config)
@@ -165,7 +164,7 @@ def test_no_plan_after_a_look_makes_choices(configure):
 numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-2_000, 200_000)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(few=numbers, many=numbers, delta=st.sampled_from(["0", "1/1000000"]))
 def test_every_look_leads_to_a_plan(few, many, delta):
     config = fixtures.configure.__wrapped__()((150, 140), strategy="auto", order=2, delta=delta)

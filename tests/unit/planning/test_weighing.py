@@ -274,8 +274,10 @@ LARGE = (12, 9, 8, 7, 8, 6, 10)
 """2.9 million cells."""
 
 
-@pytest.mark.parametrize("epsilon", ["1/10", "1"])
-@pytest.mark.parametrize("expected", [None, 900, 226_051, 10**6])
+@pytest.mark.parametrize(
+    ("expected", "epsilon"),
+    [(None, "1/10"), (900, "1"), (226_051, "1/10"), (10**6, "1")],
+)
 @pytest.mark.parametrize("sizes", [PASSENGERS, LARGE])
 def test_every_column_has_its_table_whatever_is_told_of_the_records(
     configure, sizes, expected, epsilon
@@ -288,7 +290,7 @@ def test_every_column_has_its_table_whatever_is_told_of_the_records(
 
 
 @pytest.mark.parametrize("sizes", [(10, 10), SIZES, PASSENGERS, LARGE])
-@pytest.mark.parametrize("epsilon", ["1/100", "1/10", "1", "4"])
+@pytest.mark.parametrize("epsilon", ["1/100", "1"])
 def test_the_chosen_plan_tells_every_column(configure, sizes, epsilon):
     for expected in (None, 500, 10**5):
         config = configure(sizes, strategy="auto", epsilon=epsilon, expected=expected, order=2)
@@ -300,8 +302,9 @@ def test_the_chosen_plan_tells_every_column(configure, sizes, epsilon):
     assert columns_are_known(problem_of(small), plan_events(small))
 
 
-@pytest.mark.parametrize("sizes", [PASSENGERS, LARGE[:-1]])  # of what is not held a look decides
-@pytest.mark.parametrize("epsilon", ["1/10", "1"])
+@pytest.mark.parametrize(
+    ("sizes", "epsilon"), [(PASSENGERS, "1"), (LARGE[:-1], "1/10")]
+)  # of what is not held a look decides
 def test_no_guess_of_the_records_chooses_what_is_bad_for_another_number(configure, sizes, epsilon):
     """Told or not, right or wrong: at every number the score stays near the best one there."""
     weighed_at = [

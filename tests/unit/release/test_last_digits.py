@@ -131,9 +131,17 @@ def test_the_same_record_is_a_finding_without_a_reason_for_it(
         verify_folder(made.folder)
 
 
-@pytest.mark.parametrize("fingerprint", [None, "f" * 64, "0" * 64])
-@pytest.mark.parametrize("numpy", [None, "1.99.0"])
-@pytest.mark.parametrize("records", [1, 20])
+@pytest.mark.parametrize(
+    ("fingerprint", "numpy", "records"),
+    [
+        (None, None, 1),
+        ("f" * 64, None, 20),
+        (None, "1.99.0", 20),
+        ("f" * 64, "1.99.0", 1),
+        ("0" * 64, "1.99.0", 20),
+    ],
+    ids=["nothing", "fingerprint", "version", "both, one record", "both"],
+)
 def test_records_moved_by_hand_are_found_whatever_fingerprint_is_stated(
     elsewhere, fingerprint, numpy, records
 ):

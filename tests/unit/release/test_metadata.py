@@ -20,7 +20,9 @@ from synth.release.documents.facts import licence_of
 from synth.release.documents.linked_data import linked_data
 from synth.release.documents.registry import registry_record
 from synth.strict_json import write_json
-from tests.unit.release.conftest import LABELLED
+from tests.unit.release.conftest import BUSY, LABELLED, released_in
+
+pytestmark = pytest.mark.xdist_group("metadata")  # programs of others are loaded once
 
 REGISTRY_SCHEMA = Path(__file__).parent / "opendp_registry" / "deployments-schema.yaml"
 
@@ -43,23 +45,24 @@ def document_of(made, name):
     return yaml.safe_load((made.folder / name).read_text(encoding="utf-8"))
 
 
-@pytest.fixture(
-    params=["small", "busy", "csv", "parquet", "interval", "rich", "several", "labelled"]
-)
-def made(request, released, busy):
-    """Releases of every kind of column, format and optional field."""
+KINDS = {
+    "busy": BUSY,
+    "csv": {"output": {"formats": ["csv"]}},
+    "parquet": {"output": {"formats": ["parquet"]}},
+    "interval": BUSY | {"output": {"bins": "interval"}},
+    "rich": {"release": RICH},
+    "labelled": {"domain": LABELLED},
+}
+
+
+@pytest.fixture(scope="module", params=["small", *KINDS, "several"])
+def made(request, tmp_path_factory, small_release, release_of_several):
+    """Releases of every kind of column, format and optional field, each read by all tests."""
+    if request.param == "small":
+        return small_release
     if request.param == "several":
-        return request.getfixturevalue("several")
-    changes = {
-        "small": {},
-        "busy": busy,
-        "csv": {"output": {"formats": ["csv"]}},
-        "parquet": {"output": {"formats": ["parquet"]}},
-        "interval": busy | {"output": {"bins": "interval"}},
-        "rich": {"release": RICH},
-        "labelled": {"domain": LABELLED},
-    }
-    return released(**changes[request.param])
+        return release_of_several
+    return released_in(tmp_path_factory.mktemp(request.param), **KINDS[request.param])
 
 
 def test_documents_are_what_the_manifest_gives_whatever_else_it_lists(made):

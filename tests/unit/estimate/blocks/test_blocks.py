@@ -128,8 +128,7 @@ def _measured(
 def test_the_same_bytes_with_any_number_of_threads(measured: Make) -> None:
     config, measurements, _ = measured(impossible=IMPOSSIBLE, totals=TOTALS)
     found = [
-        estimate_blocks(measurements, config, threads=threads, block_cells=9)
-        for threads in (1, 2, 5)
+        estimate_blocks(measurements, config, threads=threads, block_cells=9) for threads in (1, 3)
     ]
     assert len({values_of(each).tobytes() for each in found}) == 1
     assert len({dense(each.round(4), SHAPE).tobytes() for each in found}) == 1

@@ -86,14 +86,11 @@ def test_marginals_are_kept_and_heavy_cells_found(make_config, measured, records
 
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-MACHINES = {
-    "four threads": (4, dict.fromkeys(THREADS, "4")),
-    "no AVX, nor AVX-512 in numpy": (
-        1,
-        {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V4"},
-    ),
+ANOTHER_MACHINE = dict.fromkeys(THREADS, "4") | {
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4",
 }
-"""What libraries let one pretend; a processor that has not got it anyway is one of them itself."""
+"""What libraries let one pretend: four threads, no AVX, nor AVX-512 in numpy."""
 
 
 def test_the_bytes_do_not_depend_on_threads_or_the_processor(monkeypatch, capsys):
@@ -103,17 +100,16 @@ def test_the_bytes_do_not_depend_on_threads_or_the_processor(monkeypatch, capsys
         exec(SCRIPT, {})
     here = capsys.readouterr().out
     assert len(here.strip()) == 64
-    for machine, (threads, variables) in MACHINES.items():
-        modules = "import synth.estimate.listed.class_fit as f, synth.estimate.listed.points as p"
-        settings = f"f._THREADS = p._THREADS = {threads}\nf._SHORT = 0"  # no table is too short
-        done = subprocess.run(
-            [sys.executable, "-c", f"{modules}\n{settings}\n{SCRIPT}"],
-            env=dict(os.environ) | variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout == here, machine
+    modules = "import synth.estimate.listed.class_fit as f, synth.estimate.listed.points as p"
+    settings = "f._THREADS = p._THREADS = 4\nf._SHORT = 0"  # no table is too short
+    done = subprocess.run(
+        [sys.executable, "-c", f"{modules}\n{settings}\n{SCRIPT}"],
+        env=dict(os.environ) | ANOTHER_MACHINE,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == here
 
 
 SCRIPT = """
@@ -125,14 +121,14 @@ from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.support import spread
 from synth.estimate.listed.tables import SumTable
 generator = np.random.default_rng(0)
-universe = Universe(tuple(Attribute(str(i), "categorical", tuple("abcdef")) for i in range(8)))
+universe = Universe(tuple(Attribute(str(i), "categorical", tuple("abcdef")) for i in range(6)))
 tables = []
-for axes in [*combinations(range(8), 2), (0, 1, 2), (3, 5, 7)]:
+for axes in [*combinations(range(6), 2), (0, 1, 2), (2, 3, 5)]:
     margin = Margin(tuple(str(axis) for axis in axes), (0,) * len(axes))
     values = generator.integers(0, 40_000 // 6 ** len(axes), (6,) * len(axes)).astype(float)
     tables.append(SumTable(margin, axes, values, 9.0))
 model = fit_classes(tables, universe, 20_000.0)
-none = [np.zeros(0, dtype=np.int64)] * 8
+none = [np.zeros(0, dtype=np.int64)] * 6
 found = spread(model, universe, 7, listed=none, counts=np.zeros(0))
 digest = hashlib.sha256(found.values.tobytes())
 for column in (*found.columns, model.shares, *model.laws):

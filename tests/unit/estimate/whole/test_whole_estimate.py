@@ -1,19 +1,13 @@
 """The whole estimator: promises on any universe, exactness of totals, the same bytes always."""
 
-import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from synth.config import Config
 from synth.errors import BugError
@@ -204,41 +198,3 @@ def test_measurements_of_a_wrong_size_are_a_bug(
         estimate_whole(Measurements("t", "0", ()), config)
     with pytest.raises(BugError, match="does not have the size"):
         estimate_whole(make_measurements(config, np.zeros(19)), config)
-
-
-PROGRAM = """
-import hashlib, sys
-sys.path.insert(0, sys.argv[1])
-import conftest
-from synth.estimate import estimate_whole, required_atoms, round_counts
-shape = (12, 11, 10, 9)
-config = conftest.make_config(shape)
-noisy = conftest.draw_table(shape, 9000, 1) + conftest.draw_noise(11880, decay=1.0, seed=2)
-result = estimate_whole(conftest.make_measurements(config, noisy), config)
-counts = round_counts(result.values, required_atoms(config), 3)
-print(hashlib.sha256(result.values.tobytes() + counts.tobytes()).hexdigest())
-"""
-
-
-def test_the_same_bytes_again_and_with_any_number_of_threads(
-    make_config: MakeConfig,
-    make_measurements: MakeMeasurements,
-    draw_table: Draw,
-    draw_noise: Draw,
-) -> None:
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(Path(__file__).parents[1])],
-        env={**os.environ, **dict.fromkeys(names, "2")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    shape = (12, 11, 10, 9)
-    config = make_config(shape)
-    noisy = draw_table(shape, 9000, 1) + draw_noise(11880, decay=1.0, seed=2)
-    with threadpool_limits(1):
-        result = estimate_whole(make_measurements(config, noisy), config)
-        counts = round_counts(result.values, required_atoms(config), 3)
-    here = hashlib.sha256(result.values.tobytes() + counts.tobytes()).hexdigest()
-    assert done.stdout.strip() == here

@@ -1,10 +1,7 @@
 """The page answers as the library does: hundreds of random questions."""
 
-import csv
-import gzip
 import json
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -27,27 +24,16 @@ pytestmark = pytest.mark.xdist_group("chromium")
 
 ROOT = Path(__file__).parents[4]
 LEVELS = (0.99, *[0.95] * 9)
-QUESTIONS = 150
-"""Of every number of columns sixteen or more, of sets of several codes some ten."""
+QUESTIONS = 60
+"""Of every number of columns five or more, of sets of several codes some ten."""
 
 
-def raw_counts(config, path):
-    """The records of a file by cell: values that are no level are the first one."""
-    universe = config.universe
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        lines = csv.DictReader(file)
-        codes = {each.name: cache(each.code_of) for each in universe.attributes}
-        cells = [
-            universe.cell([code(line[name]) or 0 for name, code in codes.items()]) for line in lines
-        ]
-    return np.bincount(cells, minlength=universe.size)
-
-
-def shipped(name, *, summed=1):
-    """A shipped configuration, measured: its real tables with so many noises of their law."""
+def shipped(name, *, summed):
+    """A shipped configuration, measured: its tables of made-up records, and as many noises."""
     config = load_config(ROOT / "configs" / f"{name}.yaml")
-    counts = raw_counts(config, ROOT / "data" / f"{name}.csv.gz")
     generator = np.random.default_rng(20260131)
+    cells = np.minimum(generator.geometric(0.001, 30_000), config.universe.size) - 1
+    counts = np.bincount(cells * 17 % config.universe.size, minlength=config.universe.size)
     tables = []
     for planned in plan_events(config):
         event = replace(planned, summed=summed)
@@ -67,7 +53,7 @@ def random_questions(universe, number):
         codes = {}
         for column in columns:
             size = universe.shape[column]
-            taken = 1 if generator.random() < 0.96 else generator.integers(1, size)
+            taken = 1 if generator.random() < 0.9 else generator.integers(1, size)
             chosen = generator.choice(size, taken, replace=False)
             codes[universe.names[column]] = tuple(map(int, chosen))
         yield codes
@@ -77,7 +63,7 @@ def numbered(where, universe):
     return [[universe.names.index(name), list(codes)] for name, codes in where.codes.items()]
 
 
-@pytest.mark.parametrize(("name", "summed"), [("nltcs", 1), ("adult", 1), ("nltcs", 5)])
+@pytest.mark.parametrize(("name", "summed"), [("adult", 1), ("nltcs", 5)])
 def test_random_questions_have_the_answers_of_the_library(tmp_path, browser, name, summed):
     """QUESTIONS of each release, with every digit; and the words that are shown are read alike."""
     config, measurements, counts = shipped(name, summed=summed)

@@ -87,17 +87,27 @@ def test_the_release_as_published_stands(published, browser):
     assert browser.messages == []
 
 
+ALL_WAYS = {"SHA256SUMS", "manifest.json", "synthetic.csv"}
+"""Files that the page reads; the others are compared with their hash, one way each."""
+
+
 def test_one_changed_byte_a_cut_and_a_removed_file_are_found(folder, browser):
     browser.open((folder / "explore.html").as_uri())
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    for number, path in enumerate(paths):
         name = path.relative_to(folder).as_posix()
         content = path.read_bytes()
-        for changed in (bytes([content[0] ^ 1]) + content[1:], content[: len(content) // 2]):
+        ways = [bytes([content[0] ^ 1]) + content[1:], content[: len(content) // 2], None]
+        if name not in ALL_WAYS:
+            ways = [ways[number % len(ways)]]
+        for changed in ways:
+            if changed is None:
+                path.unlink()
+                assert f"{name}: is missing" in findings(handed_over(browser, folder))
+                continue
             path.write_bytes(changed)
             found = findings(handed_over(browser, folder))
             assert f"{name}: " in found or (name == "SHA256SUMS" and "bytes were changed" in found)
-        path.unlink()
-        assert f"{name}: is missing" in findings(handed_over(browser, folder))
         path.write_bytes(content)
     assert findings(handed_over(browser, folder)) == ""
 

@@ -69,15 +69,14 @@ def download(browser):
 def test_the_page_shows_without_a_request_or_a_message(request, released, browser, kind):
     made = released(**request.getfixturevalue(kind))
     first, second = (quote(column.name) for column in made.config.universe.attributes[:2])
-    for width, height in SIZES.values():
-        for scheme in ("light", "dark"):
-            browser.look_like(width, height, scheme=scheme)
-            settled(browser, made, f"#by={first}&by={second}")
-            assert browser.requests == [address(made)]
-            assert browser.messages == []
-            assert browser.evaluate("document.documentElement.scrollWidth") <= width
-            ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
-            assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    for (width, height), scheme in zip(SIZES.values(), ("light", "dark"), strict=True):
+        browser.look_like(width, height, scheme=scheme)
+        settled(browser, made, f"#by={first}&by={second}")
+        assert browser.requests == [address(made)]
+        assert browser.messages == []
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
     browser.look_like(1280, 900)
 
 

@@ -21,16 +21,15 @@ def test_the_page_shows_without_a_request_or_a_message(
 ):
     made = released(**request.getfixturevalue(kind))
     address = (made.folder / name).as_uri()
-    for width, height in SIZES.values():
-        for scheme in ("light", "dark"):
-            browser.look_like(width, height, scheme=scheme)
-            browser.open(address)
-            assert browser.requests == [address]
-            assert browser.messages == []
-            assert browser.evaluate("document.title") == title + made.config.release.title
-            assert browser.evaluate("document.documentElement.scrollWidth") <= width
-            ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
-            assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    for (width, height), scheme in zip(SIZES.values(), ("light", "dark"), strict=True):
+        browser.look_like(width, height, scheme=scheme)
+        browser.open(address)
+        assert browser.requests == [address]
+        assert browser.messages == []
+        assert browser.evaluate("document.title") == title + made.config.release.title
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
     browser.look_like(1280, 900)
 
 
