@@ -4,14 +4,13 @@ import json
 import re
 import stat
 import subprocess
-import sys
 from datetime import date, datetime
 
 import pandas as pd
 import pytest
 import yaml
 
-from tests.command_line import synth
+from tests.command_line import synth, words_of_synth
 
 CANARY = "canary-4711"
 
@@ -216,10 +215,11 @@ def test_codes_amounts_and_persons_are_drafted_as_they_are_meant(tmp_path, name)
     assert re.search("^# left out: patient_id: the unit of privacy", text, re.MULTILINE)
     for key in ("unit:", "expected_records:", "epsilon_cap:"):
         assert any(key in text.splitlines()[number - 1] for number in marked), key
-    confirmed(config)
-    fits = synth("inspect", config)
-    assert fits.returncode == 0, fits.stderr
-    assert "No trouble was found: every value fits the domain." in fits.stdout
+    if is_csv:
+        confirmed(config)
+        fits = synth("inspect", config)
+        assert fits.returncode == 0, fits.stderr
+        assert "No trouble was found: every value fits the domain." in fits.stdout
 
 
 @pytest.mark.parametrize("words", [(), ("--decimal", ",")])
@@ -386,13 +386,17 @@ def test_a_codebook_opens_no_data_and_leaves_little_to_confirm(tmp_path):
 
 def test_a_stop_while_the_data_are_read_leaves_nothing(tmp_path):
     (tmp_path / "people.csv").write_text("age\n" + "41\n" * 3_000_000)
-    command = [sys.executable, "-m", "synth", "draft", "people.csv"]
+    command = [*words_of_synth(), "draft", "people.csv"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if "public codebook" in line:
                 process.terminate()
     assert process.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+MENDED_NOWHERE_ELSE = ("--delimiter tab", "--encoding windows-1252")
+"""With the other options test_twelve_files.py goes on to a release."""
 
 
 @pytest.mark.parametrize(
@@ -419,9 +423,10 @@ def test_a_file_that_is_read_wrongly_is_told_with_the_option_that_mends_it(
         in (tmp_path / "config.yaml").read_text()
     )
     assert "Female" not in done.stderr
-    done = synth("draft", "odd.csv", *words, "-o", "mended.yaml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "LOOK" not in done.stderr
+    if hint in MENDED_NOWHERE_ELSE:
+        done = synth("draft", "odd.csv", *words, "-o", "mended.yaml", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "LOOK" not in done.stderr
 
 
 def test_an_index_without_a_name_is_left_out_and_the_rest_drafted(tmp_path):

@@ -279,7 +279,7 @@ def test_a_table_that_is_not_sent_whole_is_refused(tmp_path):
     config = load_config(merged(SMALL, IN_MEMORY))
     sent = io.BytesIO()
     send(records_of(people()), needed_columns(config), sent)
-    for cut in (1, len(frames.WHOLE), len(frames.WHOLE) + 8, 200, 4_000):
+    for cut in (1, len(frames.WHOLE), 4_000):
         arriving = ArrivingTable(io.BytesIO(sent.getvalue()[:-cut]))
         with pytest.raises(synth.errors.SourceError, match="could not be read to its end"):
             counts(config, arriving, tmp_path)

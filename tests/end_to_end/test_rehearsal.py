@@ -77,6 +77,7 @@ def test_a_period_of_a_series_is_rehearsed(project, kind):
         release={"id": "small-{period}" + "-long" * (kind == "where") * 17},
         source=SERIES[kind].get("source", {}),
         series={"every": "month", "first": "2026-01", "rows": rows, "horizon": 2},
+        workload={"expected_records": 500},
     )
     found = api.rehearse(path, period="2026-02")
     manifest = json.loads((found.path / "manifest.json").read_bytes())
