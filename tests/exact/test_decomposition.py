@@ -19,7 +19,7 @@ def digit_difference(alpha: Fraction, base: int, d: int) -> Fraction:
     return sum((alpha ** (r + s) for r, s in pairs), Fraction(0)) / total**2
 
 
-@pytest.mark.parametrize("base", [2, 4, 8, 128])
+@pytest.mark.parametrize("base", [2, 4, 8, 16])
 @pytest.mark.parametrize("alpha", [Fraction(1, 2), Fraction(63, 64), Fraction(1023, 1024)])
 def test_a_digit_and_a_quotient_make_up_the_noise(alpha, base):
     """X = D + base * Q: at most two digits differences d leave x - d a multiple of base."""

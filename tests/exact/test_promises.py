@@ -34,7 +34,7 @@ EPSILONS = Fraction(1), Fraction(1, 2)
 PROMISES = [
     Promise(neighbours, column, most)
     for neighbours, (column, most) in product(
-        ("add-remove", "replace-one"), [(None, None), *product(("a", "b"), (1, 2, 5))]
+        ("add-remove", "replace-one"), [(None, None), *product(("a", "b"), (1, 5))]
     )
 ]
 PAIRS = list(product(PROMISES, repeat=2))
@@ -181,7 +181,7 @@ def test_accepted_pairs_lose_their_sum_and_refused_ones_more(measured, accepted)
             apart = first.neighbours != second.neighbours, first.terms[1:] != second.terms[1:]
             kind = {(True, False): "relation", (False, True): "unit"}.get(apart, "both")
             exceeded[kind] = max(exceeded.get(kind, Fraction(0)), *worst)
-    assert Counter(spent is not None for spent in accepted.values()) == {True: 38, False: 158}
+    assert Counter(spent is not None for spent in accepted.values()) == {True: 18, False: 82}
     assert {kind: _as_epsilon(ratio) for kind, ratio in exceeded.items()} == WORST
 
 
