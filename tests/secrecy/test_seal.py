@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.command_line import synth
+
 SEALED = """
 import ctypes, os, resource, sys, time
 from synth.curator import seal_process
@@ -19,20 +21,12 @@ time.sleep(60)
 """
 
 
-def test_core_dumps_tracing_and_open_modes_are_off():
-    with subprocess.Popen([sys.executable, "-c", SEALED], stdout=subprocess.PIPE) as sealed:
-        line = sealed.stdout.readline().decode()
-        sealed.kill()
-    assert line.startswith("(0, 0) 0 0o77 True")
-
-
 def test_a_process_that_is_not_sealed_does_not_say_that_it_is():
     code = (
         "import resource; from synth.curator.seal import core_dumps_are_off as off;"
         "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); print(off())"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "False", "still dumpable"
+    assert synth(program=code).stdout.strip() == "False", "still dumpable"
 
 
 def test_a_process_whose_limit_allows_a_dump_does_not_say_that_it_is():
@@ -43,20 +37,21 @@ def test_a_process_whose_limit_allows_a_dump_does_not_say_that_it_is():
         "seal_process(dies_with_parent=False); sealed = off();"
         "resource.getrlimit = lambda _: (0, 1); print(sealed, off())"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.split() == ["True", "False"]
+    assert synth(program=code).stdout.split() == ["True", "False"]
 
 
-def test_it_dies_with_the_process_that_started_it():
+def test_it_has_no_core_dumps_tracing_or_open_modes_and_dies_with_the_process_that_started_it():
     middle = (
         "import subprocess, sys\n"
         "with subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=subprocess.PIPE) as p:\n"
-        "    print(p.stdout.readline().decode().split()[-1], flush=True)\n"
+        "    print(p.stdout.readline().decode(), end='', flush=True)\n"
         "    p.wait()\n"
     )
     command = [sys.executable, "-c", middle, SEALED]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        number = int(parent.stdout.readline())
+        said, _, number = parent.stdout.readline().strip().rpartition(" ")
+        number = int(number)
+        assert said == "(0, 0) 0 0o77 True"
         os.kill(number, 0)
         parent.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 20
