@@ -36,17 +36,17 @@ def _resolvers(rules: list[tuple[str, str, str]]) -> dict[str, list[tuple[str, r
     return table
 
 
-class Yaml11(yaml.SafeLoader):
+class Yaml11(yaml.CSafeLoader):
     """Types as YAML 1.1 has them (`yes` is true, `012` is ten), without dates and merges."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         start: [(tag, rule) for tag, rule in rules if tag.split(":")[-1] in SCALARS]
         for SCALARS in [("bool", "int", "float", "null")]
-        for start, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        for start, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
 
 
-class Yaml12(yaml.SafeLoader):
+class Yaml12(yaml.CSafeLoader):
     """Types as the core schema of YAML 1.2 has them."""
 
     yaml_implicit_resolvers = _resolvers(
@@ -73,7 +73,7 @@ Yaml12.add_constructor("tag:yaml.org,2002:int", _construct_decimal_int)
 EDITORS = {"YAML 1.1": Yaml11, "YAML 1.2": Yaml12}
 
 
-def _schema_refuses(path: Path, loader: type[yaml.SafeLoader]) -> bool:
+def _schema_refuses(path: Path, loader: type[yaml.CSafeLoader]) -> bool:
     """Whether an editor would mark the file: no YAML, or against the schema."""
     try:
         typed = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)

@@ -256,9 +256,9 @@ SELECTIONS = [
     ("5", 3, "add-remove", "1/1000000"),
     # delta above 1 - alpha, the chance that a count of noise stays what it is or falls
     ("1/100", 1, "add-remove", "1/4"),
-    ("1/100", 1, "replace-one", "1/4"),
-    ("1/50", 2, "add-remove", "1/3"),
-    ("1/10", 2, "replace-one", "1/5"),
+    ("1/10", 1, "replace-one", "1/4"),
+    ("1/10", 2, "add-remove", "1/3"),
+    ("1/4", 2, "replace-one", "1/5"),
 ]
 
 

@@ -204,9 +204,15 @@ EXECUTED = {("bug", "count"), ("stop", "noise")}
 """What is broken in a process that also starts and ends as it does where no test runs."""
 
 
-@pytest.mark.parametrize("where", ["count", "noise"])
 @pytest.mark.parametrize(
-    ("kind", "code"), [("bug", 3), ("memory", 1), ("disk", 1), ("stop", 130), ("exit", 3)]
+    ("kind", "code", "where"),
+    [
+        ("bug", 3, "count"),
+        ("memory", 1, "noise"),
+        ("disk", 1, "count"),
+        ("stop", 130, "noise"),
+        ("exit", 3, "noise"),
+    ],
 )
 def test_a_failure_in_the_middle_says_nothing_that_was_read(project, kind, code, where):
     path = project(people=HEADER + "\n" + ROWS)
