@@ -23,12 +23,16 @@ class Mutant:
     new: str
     tests: tuple[str, ...]
 
-    def broken(self, source: str) -> str:
-        """The source with the mutant; raises ValueError if it does not fit any more."""
+    def replaced(self, source: str) -> str:
+        """The source with the new text; raises ValueError if the old one does not fit any more."""
         found = source.count(self.old)
         if found != 1:
             raise ValueError(f"{self.name}: {self.file} holds its old text {found} times, not once")
-        changed = source.replace(self.old, self.new)
+        return source.replace(self.old, self.new)
+
+    def broken(self, source: str) -> str:
+        """The same; raises ValueError, too, if nothing but the text changes."""
+        changed = self.replaced(source)
         if ast.dump(ast.parse(changed)) == _dumped(source):
             raise ValueError(f"{self.name}: changes nothing")
         return changed
@@ -37,7 +41,7 @@ class Mutant:
     def definitions(self) -> frozenset[str]:
         """The names of the functions and classes around the change."""
         source = (ROOT / self.file).read_text(encoding="utf-8")
-        first, last = _changed_lines(source, self.broken(source))
+        first, last = _changed_lines(source, self.replaced(source))
         return frozenset(
             name for name, start, end in _definitions(source) if start <= first and last <= end
         )

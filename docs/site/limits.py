@@ -56,6 +56,7 @@ def planned(name: str) -> Forecast:
     return forecast(load_config(ROOT / "configs" / f"{name}.yaml"))
 
 
+@cache
 def of_every_order(name: str) -> Forecast:
     """The same plan, asked about the tables of every number of columns."""
     config = load_config(ROOT / "configs" / f"{name}.yaml")

@@ -19,15 +19,30 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from tests.command_line import synth
 from tests.docs.test_signing_page import DOCS, run
 
 ROOT = DOCS.parent
+SCRIPT = """
+import runpy, sys
+script = sys.argv.pop(1)
+sys.path.insert(0, script.rpartition("/")[0])
+runpy.run_path(script, run_name="__main__")
+sys.exit()
+"""
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^>]+) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 Script = Callable[[Path, str], str]
 """Carries out a block of a kind of its own; gives what it printed."""
+
+
+def printed_by(script: str, *words: str) -> str:
+    """The output of a script of the project, forked where its libraries are loaded."""
+    done = synth(script, *words, cwd=ROOT, program=SCRIPT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def blocks(page: Path) -> Iterator[tuple[str, str, str]]:

@@ -3,13 +3,12 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 import typer
 
 from synth.cli import app
+from tests.command_line import synth
 from tests.docs.carried_out import ROOT
 from tests.docs.test_signing_page import DOCS
 
@@ -20,7 +19,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 PARSE = """
 import argparse, json, runpy, sys
 sys.dont_write_bytecode = True
-root, commands = json.load(sys.stdin)
+root, commands = json.loads(sys.argv[1])
 parse = argparse.ArgumentParser.parse_args
 class Accepted(BaseException): pass
 def only_parse(self, *given, **named):
@@ -45,6 +44,7 @@ for command in commands:
         print("not parsed:", *command)
     finally:
         del sys.path[0]
+sys.exit()
 """
 
 
@@ -83,11 +83,7 @@ def test_every_benchmark_accepts_the_command_lines_of_the_pages():
     for _, words in found:
         if words[0] != "-m":
             assert (ROOT / words[0]).is_file(), words
-    done = subprocess.run(
-        [sys.executable, "-c", PARSE],
-        input=json.dumps([str(ROOT), [words for _, words in found]]),
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = synth(json.dumps([str(ROOT), [words for _, words in found]]), cwd=ROOT, program=PARSE)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 

@@ -110,7 +110,6 @@ def environment_of_the_service(place):
 
 
 def test_the_command_of_the_service_publishes_what_is_due_and_says_nothing(place):
-    """Forked; the command is executed where it is closed off."""
     write_program(place / "synth")
     environment = environment_of_the_service(place)
     command = exec_start(place)
@@ -239,6 +238,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_a_run_needs_no_more_than_the_service_leaves_it(place):
+    """Executed, with an environment that has nothing else; elsewhere here it is forked."""
     for name in ("state", "outputs", "log"):
         (place / name).mkdir(mode=0o700)
     unshare = shutil.which("unshare")
@@ -273,12 +273,12 @@ def test_the_cron_line_runs_with_an_empty_environment(place):
         assert text == "*" or low <= int(text) <= high
     assert user == "synth"
     assert "%" not in command, "cron takes a bare % for the end of the line"
+    write_program(place / "synth")
     given = {"env": BARE, "cwd": "/", "capture_output": True, "text": True}
     ran = subprocess.run(["/bin/sh", "-c", here(command, place)], check=False, **given)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", ""), "cron mails nothing"
     require_published(place)
     (place / "sales.yaml").write_text("schema_version: 2\n")
-    write_program(place / "synth")  # forked: it was executed above
     ran = subprocess.run(["/bin/sh", "-c", here(command, place)], check=False, **given)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "sales.yaml" in ran.stderr, "cron mails what went wrong"

@@ -3,14 +3,12 @@
 import contextlib
 import io
 import re
-import subprocess
-import sys
 
 import pytest
 import yaml
 
 import synth
-from tests.docs.carried_out import ROOT, blocks
+from tests.docs.carried_out import ROOT, blocks, printed_by
 from tests.docs.test_signing_page import DOCS
 
 PAGE = DOCS / "how-to" / "worked-study.md"
@@ -45,8 +43,7 @@ def test_the_code_of_the_page_finds_the_gap(place, monkeypatch):
 
 
 def test_the_tables_are_those_of_the_results():
-    command = [sys.executable, "benchmarks/worked_study.py", "--markdown"]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    printed = printed_by("benchmarks/worked_study.py", "--markdown")
     (shown,) = re.findall(
         r"<!-- results -->\n\n(.*?)\n\n<!-- end of results -->", PAGE.read_text("utf-8"), re.DOTALL
     )
