@@ -68,7 +68,7 @@ def of_february(project, tmp_path):
     return load
 
 
-@pytest.mark.parametrize("kind", ["csv", "text", "days"])
+@pytest.mark.parametrize("kind", ["csv", "days"])
 def test_records_of_other_periods_are_neither_looked_at_nor_counted(of_february, tmp_path, kind):
     config = of_february(kind)
     found = inspect_source(config, config.source, source_files(config.source), directory=tmp_path)

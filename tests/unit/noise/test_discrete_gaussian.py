@@ -141,7 +141,7 @@ def slow_wide_noise(law, cell):
     raise AssertionError("99 rounds are enough but once in 10^150 cells")
 
 
-@pytest.mark.parametrize("sigma", [100, 3000, 10**6])
+@pytest.mark.parametrize("sigma", [100, 10**6])
 def test_wide_draws_are_what_the_slow_definition_gives(sigma):
     law = DiscreteGaussian(Fraction(1, 2 * sigma**2), 1)
     table = BlockTable(law)

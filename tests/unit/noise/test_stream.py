@@ -2,11 +2,13 @@
 
 import ast
 import copy
+import json
 import os
 import pickle
 import struct
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 
 import synth
 from synth.errors import BugError
-from synth.noise import NoiseStream
+from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
 from synth.noise.stream import counter_block
 
 KEY = bytes(range(100, 132))
@@ -173,11 +175,10 @@ def test_streams_of_different_processes_differ():
         "s = TableSampler(DiscreteLaplace(Fraction(1, 10), 1));"
         "print(s.draw(NoiseStream.from_operating_system(), table=0, start=0, count=64).tolist())"
     )
-    outputs = {
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
-        for _ in range(2)
-    }
-    assert len(outputs) == 2
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    sampler = TableSampler(DiscreteLaplace(Fraction(1, 10), 1))
+    own = sampler.draw(NoiseStream.from_operating_system(), table=0, start=0, count=64).tolist()
+    assert json.loads(other) != own
 
 
 def test_a_forked_process_cannot_use_the_stream():
@@ -185,7 +186,7 @@ def test_a_forked_process_cannot_use_the_stream():
     code = """
 import os, sys
 from synth.errors import BugError
-from synth.noise import NoiseStream
+from synth.noise import DiscreteLaplace, NoiseStream, TableSampler
 stream = NoiseStream.from_operating_system()
 if os.fork() == 0:
     try:
@@ -218,7 +219,8 @@ def test_only_the_self_test_chooses_a_key():
     users = {}
     package = Path(synth.__file__).parent
     for path in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "NoiseStream(" in text else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 name = node.func.id
                 if name == "NoiseStream":

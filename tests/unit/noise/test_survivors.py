@@ -63,8 +63,8 @@ def test_the_example_of_the_design():
     assert float(10**20 * survival(UNIT, 37)) == pytest.approx(6238, abs=1)
 
 
-@pytest.mark.parametrize("bits", [8, 64, 300])
-@pytest.mark.parametrize("threshold", [1, 3, 60])
+@pytest.mark.parametrize("bits", [8, 300])
+@pytest.mark.parametrize("threshold", [1, 60])
 @pytest.mark.parametrize("epsilon", ["1", "1/100", "7"])
 def test_bounds_of_survival_hold(epsilon, threshold, bits):
     law = DiscreteLaplace(Fraction(epsilon), 1)
