@@ -27,7 +27,7 @@ SIZES = {
     tables: {"MOST_CANARIES": 1 << 15, "RUNS_AS_PLANNED": 2, "CANARIES": 1 << 14}
     | {"CHOOSING_RUNS": 1, "RUNS": 1},
     lists: {"MOST_CELLS": 1 << 14, "MOST_RUNS": 1, "LONE_CANARIES": 1 << 14, "WANTED": 4},
-    counting: {"GROUPS": 1, "UNITS": 2, "CROWD": 40},
+    counting: {"GROUPS": 1, "UNITS": 1, "CROWD": 40},
     choices: {"STREAMS": 4, "CHOICES": 1 << 8},
     whole_run: {"MOST_RUNS": 2},
 }

@@ -83,8 +83,11 @@ SEEN = {
     [("record", None), ("person", [SEEN])],
     ids=["records, beside the domain", "persons, in the domain"],
 )
-def test_records_of_a_period_are_audited_among_those_of_others(run_audit, unit, domain):
+def test_records_of_a_period_are_audited_among_those_of_others(
+    run_audit, monkeypatch, unit, domain
+):
     """Made-up records have dates of the period, of others and none; the largest change is met."""
+    monkeypatch.setattr(counting, "UNITS", 2)
     report = run_audit(
         "2026-01",
         release={"id": "small-{period}"},

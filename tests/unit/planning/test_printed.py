@@ -86,7 +86,7 @@ def test_budgets_stand_side_by_side(configure):
     assert cell.split()[-3:] == ["14.1", "1.36", "0.00953"]
 
 
-@pytest.mark.parametrize("sizes", [(2, 3), ADULT, (2,) * 16])
+@pytest.mark.parametrize("sizes", [(2, 3), ADULT, (2,) * 12])
 def test_the_page_is_plain_and_eighty_columns_wide(configure, sizes):
     config = configure(sizes)
     for forecasts in (forecast(config), compare(config, [Fraction(1, n) for n in (1, 2, 4, 8)])):

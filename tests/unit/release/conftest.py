@@ -282,11 +282,19 @@ def small_release(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return released_in(tmp_path_factory.mktemp("small"))
 
 
+@pytest.fixture(scope="session")
+def busy_release(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """The release of the busy configuration, written once, too."""
+    return released_in(tmp_path_factory.mktemp("busy"), **BUSY)
+
+
 @pytest.fixture
-def released(tmp_path: Path, small_release: Made) -> Callable[..., Made]:
-    """Makes a whole release; that of the small configuration is copied."""
+def released(tmp_path: Path, small_release: Made, busy_release: Made) -> Callable[..., Made]:
+    """Makes a whole release; those of the small and the busy configuration are copied."""
 
     def make(**changes: Any) -> Made:
+        if changes == BUSY:
+            return copied(busy_release, tmp_path)
         if changes:
             return released_in(tmp_path, **changes)
         return copied(small_release, tmp_path)

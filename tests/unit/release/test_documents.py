@@ -21,6 +21,7 @@ from synth.release.documents.snippets import load_snippets
 from synth.release.verification.manifest_check import ATTESTED_ONLY
 from synth.release.verification.rebuild import REAL_TOLERANCE
 from synth.release.write import write_release
+from tests.unit.release.conftest import released_in
 
 PAGE = Path(__file__).parents[3] / "docs" / "release-folder.md"
 
@@ -72,10 +73,15 @@ def plain_columns(people):
     return {name: [None if pd.isna(value) else value for value in people[name]] for name in people}
 
 
+@pytest.fixture(scope="module")
+def awkward_release(tmp_path_factory):
+    return released_in(tmp_path_factory.mktemp("awkward"), **AWKWARD)
+
+
 @pytest.fixture
-def awkward(released, monkeypatch):
+def awkward(awkward_release, monkeypatch):
     """An awkward release as the working directory, and its rows as Parquet holds them."""
-    made = released(**AWKWARD)
+    made = awkward_release
     monkeypatch.chdir(made.folder)
     rows = pq.read_table("synthetic.parquet").to_pydict()
     assert {"001", "01", "1", "NA", "T", "1e3", None} == set(rows["code"])

@@ -116,6 +116,7 @@ def test_names_of_files_are_plain_and_unique_whatever_the_columns_are_called(tmp
     pairs = [(HOSTILE[0], name) for name in HOSTILE[1:]]
     found = noisy_tables(measured(universe, (), *((name,) for name in HOSTILE), *pairs), universe)
     assert len({table.path for table in found}) == 2 * len(HOSTILE)
+    connection = duckdb.connect()
     for table in found:
         assert re.fullmatch(r"tables/\d{3}-[a-z0-9]+(-[a-z0-9]+)*\.csv", table.path)
         assert len(table.path) < 80
@@ -126,9 +127,9 @@ def test_names_of_files_are_plain_and_unique_whatever_the_columns_are_called(tmp
         assert len({name.casefold() for name in table.header}) == len(table.header)
         assert [int(row[-2]) for row in rows[1:]] == list(range(len(rows) - 1))
         snippet = table_snippets({"path": table.path, "names": table.header, "rows": 1})["duckdb"]
-        with duckdb.connect() as connection:
-            read = connection.execute(snippet.replace("'tables/", f"'{tmp_path}/tables/"))
-            assert len(read.fetchall()) == len(rows) - 1
+        read = connection.execute(snippet.replace("'tables/", f"'{tmp_path}/tables/"))
+        assert len(read.fetchall()) == len(rows) - 1
+    connection.close()
     assert found[0].path == "tables/000-total.csv"
     assert found[0].content() == b"noisy_count,standard_error\n0,1.35696\n"
 

@@ -173,8 +173,13 @@ def test_what_stands_there_and_is_no_release_is_told_apart(project, log, occupy)
     assert not config.ledger.path.exists()
 
 
-@pytest.mark.parametrize("epsilon", ["0.0003", "1/3", "10", "50"])
-@pytest.mark.parametrize("unit", ["record", {"column": "person", "max_records": 3}])
+PERSON = {"column": "person", "max_records": 3}
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "unit"),
+    [("0.0003", "record"), ("1/3", PERSON), ("10", "record"), ("50", PERSON)],
+)
 def test_any_epsilon_that_can_be_configured_gives_a_release_that_verifies(measured, epsilon, unit):
     made = measured(
         privacy={"epsilon": epsilon, "unit": unit, "neighbours": "add-remove"},

@@ -12,15 +12,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from synth.release.contents import checksum_lines, sign_manifest
 from synth.signatures import PrivateKey
 from synth.strict_json import write_folded_json
-from tests.unit.release.conftest import BUSY, released_in
 
 pytestmark = pytest.mark.xdist_group("chromium")
 
 
-@pytest.fixture(scope="module")
-def published(tmp_path_factory):
+@pytest.fixture
+def published(busy_release):
     """A release with every kind of column, an impossible rule and a public total."""
-    return released_in(tmp_path_factory.mktemp("busy"), **BUSY).folder
+    return busy_release.folder
 
 
 @pytest.fixture
