@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ import pytest
 from tests.command_line import synth as forked
 from tests.command_line import words_of_synth
 from tests.conftest import PEOPLE
-from tests.release_folder import files_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -241,20 +239,6 @@ def test_interrupt_stops_with_130_and_the_job_continues(project):
     while (finished := forked("run", path)).returncode and time.monotonic() < deadline:
         time.sleep(0.1)  # the measuring process may still be dying
     assert finished.returncode == 0, finished.stderr
-
-
-def test_nobody_else_can_read_what_is_not_yet_published(project, tmp_path):
-    path = project()
-    before = os.umask(0)
-    try:
-        assert forked("measure", path).returncode == 0
-    finally:
-        os.umask(before)
-    for found in (tmp_path / "state").rglob("*"):
-        assert found.stat().st_mode & 0o077 == 0, found
-    assert forked("publish", path).returncode == 0
-    for found in files_of(tmp_path / "outputs" / "small").values():
-        assert found.stat().st_mode & 0o777 == 0o644, found
 
 
 def test_a_template_of_releases_is_filled_by_the_period(project, tmp_path):

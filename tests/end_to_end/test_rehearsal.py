@@ -63,7 +63,6 @@ def test_every_document_says_so_and_the_mark_survives_verification(project):
 SERIES = {
     "where": {"source": {"where": {"column": "visited", "within": "period"}}},
     "folder": {"source": {"path": "{period}/people.csv"}},
-    "again": {"rows": "all"},
     "added up": {"rows": "all", "source": {"where": {"column": "visited", "within": "period"}}},
 }
 
