@@ -185,11 +185,12 @@ def test_a_format_without_quotes_holds_plain_texts_only(project):
 def test_large_tables_are_counted_by_filled_cells(project, monkeypatch):
     monkeypatch.setattr(counting, "MOST_CELLS", 10)
     monkeypatch.setattr(counting, "GROUPS", 1)
+    monkeypatch.setattr(counting, "UNITS", 2)
     config = load_config(project(strategy="identity"))
     plan = AuditedPlan.of(config)
     report = audit_counting(config, plan.counted, randomness=keyed_bytes())
     assert [table.largest_l1 for table in report.tables] == [1]
-    assert report.sources == 18  # one group, and two crowds
+    assert report.sources == 6  # one group, and two crowds
 
 
 @pytest.mark.parametrize(("most", "wide", "groups"), [(1000, 1000, 6), (1000, 10, 2), (20, 10, 1)])

@@ -137,7 +137,7 @@ def test_the_stated_level_holds_inside_the_wholes(miss, truth):
         for i in (0, 1)
         for j in (0, 1)
     ]
-    draws = 300
+    draws = 200
     failed = np.zeros(len(queries))
     for seed in range(draws):
         known = intervals(seed, truth=truth)

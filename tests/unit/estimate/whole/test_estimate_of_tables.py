@@ -339,7 +339,7 @@ def test_tables_that_noise_drowned_do_not_move_cells_that_are_known(
     counts = np.zeros(universe.size, dtype=np.int64)
     counts[[36, 80, 93, 121, 196]] = 1
     cells = measure(universe, ("a0", "a1"), counts, epsilon=Fraction(8), seed=None)
-    for seed in range(8):
+    for seed in range(4):
         drowned = [
             measure(universe, (name,), counts, epsilon=Fraction(1, 2), seed=seed)
             for name in universe.names
