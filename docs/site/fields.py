@@ -1,4 +1,4 @@
-"""Writes the list of manifest fields in `docs/release-folder.md`, below its marker.
+"""Writes the list of manifest fields in `docs/reference/manifest-fields.md`, below its marker.
 
     python docs/site/fields.py
 
@@ -15,7 +15,7 @@ from synth.release.manifest.build import LOOK_AND_REPLICATES_VERSION, manifest_s
 from synth.release.manifest.figures import COLUMNS
 from synth.release.manifest.schema_terms import Schema
 
-PAGE = Path(__file__).parents[1] / "release-folder.md"
+PAGE = Path(__file__).parents[1] / "reference" / "manifest-fields.md"
 MARKER = "<!-- fields -->\n"
 IN_EVERY_OBJECT = {"basis", "fraction", "decimal"}
 """Explained once, above the marker."""
@@ -32,7 +32,7 @@ def field_reference() -> str:
         fields = _fields(section) if name != "configuration" else {}
         names = ", ".join(f"`{field}`{_inner(node)}" for field, node in fields.items())
         lines += [f"- `{name}`: {names}" if names else f"- `{name}`"]
-    lines += ["", "### `quality.parquet`", ""]
+    lines += ["", "## `quality.parquet`", ""]
     lines += [f"- `{name}` - {words}" for name, (_, words) in COLUMNS.items()]
     return "\n".join([*lines, ""])
 

@@ -69,7 +69,7 @@ def test_every_key_and_every_field_is_listed():
     for page, schema, least in (
         ("configuration.md", json_schema(), 70),
         ("signing.md", policy_schema(), 10),
-        ("release-folder.md", manifest, 150),
+        ("reference/manifest-fields.md", manifest, 150),
     ):
         text = (DOCS / page).read_text(encoding="utf-8")
         listed = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`\n]+)`", text))))

@@ -242,7 +242,7 @@ def test_the_card_names_guarantee_rules_and_totals(released, busy):
 
 def test_the_list_of_fields_is_up_to_date():
     written = runpy.run_path(str(PAGE.parent / "site" / "fields.py"))
-    _, listed = PAGE.read_text(encoding="utf-8").split(written["MARKER"])
+    _, listed = written["PAGE"].read_text(encoding="utf-8").split(written["MARKER"])
     assert listed == f"\n{written['field_reference']()}", "python docs/site/fields.py"
 
 
