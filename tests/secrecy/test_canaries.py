@@ -208,8 +208,10 @@ EXECUTED = {("bug", "count"), ("stop", "noise")}
     ("kind", "code", "where"),
     [
         ("bug", 3, "count"),
+        ("memory", 1, "count"),  # while it counts, an engine answers for memory and disk
         ("memory", 1, "noise"),
         ("disk", 1, "count"),
+        ("disk", 1, "noise"),
         ("stop", 130, "noise"),
         ("exit", 3, "noise"),
     ],
