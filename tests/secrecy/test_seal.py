@@ -51,9 +51,9 @@ def test_it_has_no_core_dumps_tracing_or_open_modes_and_dies_with_the_process_th
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         said, _, number = parent.stdout.readline().strip().rpartition(" ")
         number = int(number)
-        assert said == "(0, 0) 0 0o77 True"
         os.kill(number, 0)
         parent.send_signal(signal.SIGKILL)
+    assert said == "(0, 0) 0 0o77 True"
     deadline = time.monotonic() + 20
     while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
