@@ -8,8 +8,13 @@ of ((Y - n M) / s)^2 / 2 over all tables of one to three attributes, plus
 is made small by steps of Adam (Kingma, Ba 2015). The mutual information is what the classes know of
 an attribute; without any, they are all alike and the attributes independent. Every pair adds a
 little to what the classes can know, so weak dependences in many pairs are found that none of them
-shows alone. A table of noise has a largest singular value of about 2 s sqrt(S) over S codes: lambda
-is what a direction must be worth that is not to be that noise.
+shows alone. A symmetric table of noise over all S codes of d attributes has a largest singular
+value of about 2 s sqrt(S): lambda is what a direction must be worth that is not to be that noise,
+1.4 d n r / sqrt(S), r^2 the mean precision of the pairs (`_STRENGTH`).
+
+**How many classes.** 200, or up to 1,000 by the signal n r / sqrt(S), and no more than one for 20
+records. Where the signal of all attributes, n r d / sqrt(S), is below 2, or only single attributes
+were measured, there is one: independent columns.
 
 **Neighbours.** I(class; X) = I(class; G) + I(class; X | G) for groups G of codes: what a class
 knows of the groups costs less than what it knows inside them, so codes of one group borrow from

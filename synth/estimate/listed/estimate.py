@@ -1,4 +1,20 @@
-"""The estimate of a universe that cannot be held: heavy cells by counts, others by classes."""
+"""The estimate of a universe that cannot be held: heavy cells by counts, others by classes.
+
+It is a support, cells with weights, a few per record at most:
+
+1. A listed cell is kept if it is at least as likely real as empty (`posterior`) and if every table
+   has room for it (`has_room`). What is kept is taken off every noisy table.
+2. Latent classes are fitted to what the tables have left (`class_fit`), the noisy single columns
+   in the form of their posterior means (`tables.one_way`, `levels`).
+3. As many points as there are records left are drawn from the classes (`points`); those on
+   impossible or listed cells are left out (`support`). Beside a list the weights of the others are
+   raked to the measured pairs and the single columns of the model.
+4. Required totals are met on these cells (`support.with_atoms`); then counts are rounded.
+
+Lost are every combination of all columns below the threshold and every dependence that no measured
+table shows. Dependences of three attributes that are no chain of pairs are kept as far as raking
+and measured triples bring them in.
+"""
 
 from __future__ import annotations
 

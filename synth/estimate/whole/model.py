@@ -34,7 +34,7 @@ _EVIDENCE_ROUNDS = 2
 _WIDE_DECAY = 0.1
 """Noise of the cells of at least ten records is wide: a fit with pairs goes further, and spreads
 are set once. Set from a fit far from its end they come out too narrow there, and a second round
-narrows them further (docs/estimation.md)."""
+narrows them further."""
 _WIDE_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 80, 3: 120}
 _WIDE_EVIDENCE_ROUNDS = 1
 _EVIDENCE_ITERATIONS = 120
