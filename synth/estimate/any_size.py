@@ -12,7 +12,6 @@ from synth.estimate.listed.support import Support
 from synth.estimate.whole.estimate import estimate_whole
 from synth.measurements import Measurements
 from synth.planning.costs import draws_cells, is_held
-from synth.planning.look import is_drawn, problem_to_plan
 
 
 class Estimate(Protocol):
@@ -66,10 +65,7 @@ def rows_are_drawn(measurements: Measurements, config: Config) -> bool:
 
     Privacy: post-processing of the measurements and the public configuration.
     """
-    look = measurements.look
-    problem = problem_to_plan(config, None if look is None else look.noisy_counts)
-    modelled = is_drawn(problem, records=measurements.noisy_records)
-    return draws_cells(measurements.table_events, config.universe, modelled=modelled)
+    return draws_cells(measurements.table_events, config.universe)
 
 
 def moved_records(

@@ -54,10 +54,13 @@ class LogLinear(ABC):
 
     shortening = 0.5
     """How much of a step that goes too far is kept at least; see `solve`."""
+    carries_scale = False
+    """Whether a stage starts with steps scaled as they were at the end of the one before."""
 
     def __init__(self) -> None:
         """Nothing is fitted yet."""
         self.steps: list[dict[str, Any]] = []
+        self._scale = 1.0
 
     @abstractmethod
     def deviations(self, spreads: Spreads, order: int | None) -> Floats:
@@ -124,7 +127,10 @@ class LogLinear(ABC):
             max_iterations=iterations,
             tolerance=_TOLERANCE,
             shortening=self.shortening,
+            scale=self._scale,
         )
+        if self.carries_scale:
+            self._scale = solution.scale
         self.steps.append(
             {
                 "step": name,

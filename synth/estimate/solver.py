@@ -28,6 +28,8 @@ class Solution:
     stop: str
     promise: float
     """Half of this is the rise that the quadratic model still promises (nats)."""
+    scale: float
+    """What steps over the curvature had to be multiplied by in the end; see `solve`."""
 
 
 def dot(a: Floats, b: Floats) -> float:
@@ -45,6 +47,7 @@ def solve(
     overshoot: float = 0.5,
     shortening: float = 0.5,
     refresh: int = REFRESH,
+    scale: float = 1.0,
 ) -> Solution:
     """Follow a field, the slope of a log posterior or nearly so, to where it vanishes.
 
@@ -53,7 +56,9 @@ def solve(
     the start; with 0, every step up a concave function gains. With a `shortening` below one half a
     step is cut, at most by that factor, to where a line through the slopes at its ends vanishes.
     `curvature` gives a positive diagonal or a positive definite matrix near the negative derivative
-    of the field; it is renewed twice in the beginning, then after every `refresh` steps. The search
+    of the field; it is renewed twice in the beginning, then after every `refresh` steps. The first
+    step is `scale` times slope over curvature: where many coefficients move the same cells, a step
+    that each of them asks for alone goes a thousand times too far. The search
     stops when the inner product of field and step, twice the gain that the quadratic model
     promises, is below `tolerance`.
     """
@@ -69,7 +74,7 @@ def solve(
         if 0 < iteration < 3 or (iteration and iteration % refresh == 0):
             over = _divider(curvature(point))
             slope = field(point)
-        direction = _direction(slope, over, moves, bends)
+        direction = _direction(slope, over, moves, bends, scale)
         promise = dot(slope, direction)
         if promise <= 0.0:
             moves.clear()
@@ -77,7 +82,7 @@ def solve(
             direction = over(slope)
             promise = dot(slope, direction)
         if promise < tolerance:
-            return Solution(point, iteration, "promised gain below tolerance", promise)
+            return Solution(point, iteration, "promised gain below tolerance", promise, scale)
         step = 1.0
         while True:
             trial = point + step * direction
@@ -87,16 +92,17 @@ def solve(
                 break
             step *= min(0.5, max(shortening, promise / (promise - ahead)))
             if step < _SMALLEST_STEP:
-                return Solution(point, iteration, "no step without overshoot", promise)
+                return Solution(point, iteration, "no step without overshoot", promise, scale)
         move, bend = trial - point, slope - trial_slope
         if dot(move, bend) > 1e-10 * dot(bend, bend):
             moves.append(move)
             bends.append(bend)
+            scale = dot(move, bend) / dot(over(bend), bend)
             if len(moves) > _MEMORY:
                 moves.pop(0)
                 bends.pop(0)
         point, slope = trial, trial_slope
-    return Solution(point, max_iterations, "iteration limit", promise)
+    return Solution(point, max_iterations, "iteration limit", promise, scale)
 
 
 def _divider(curvature: Floats) -> Map:
@@ -121,7 +127,9 @@ def inverse(matrix: Floats) -> Floats:
     return work[:, len(matrix) :]
 
 
-def _direction(slope: Floats, over: Map, moves: list[Floats], bends: list[Floats]) -> Floats:
+def _direction(
+    slope: Floats, over: Map, moves: list[Floats], bends: list[Floats], scale: float
+) -> Floats:
     """The two-loop recursion, started from the scaled curvature."""
     q = slope.copy()
     weights: list[float] = []
@@ -130,8 +138,7 @@ def _direction(slope: Floats, over: Map, moves: list[Floats], bends: list[Floats
         weights.append(weight)
         q -= weight * bend
     q = over(q)
-    if moves:
-        q *= dot(moves[-1], bends[-1]) / dot(over(bends[-1]), bends[-1])
+    q *= dot(moves[-1], bends[-1]) / dot(over(bends[-1]), bends[-1]) if moves else scale
     for move, bend, weight in zip(moves, bends, reversed(weights), strict=True):
         q += (weight - dot(bend, q) / dot(move, bend)) * move
     return q

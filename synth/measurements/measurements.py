@@ -234,13 +234,6 @@ class Measurements:
         return tuple(table.event for table in self.tables)
 
     @property
-    def noisy_records(self) -> int | None:
-        """The number of records, of the table whose sum has the least noise; None without one."""
-        summed = [table for table in self.tables if table.event.threshold is None]
-        best = min(summed, key=lambda each: each.event.cells * each.variance, default=None)
-        return None if best is None else int(best.noisy_counts.sum())
-
-    @property
     def events(self) -> tuple[PrivacyEvent, ...]:
         """What was paid for: the tables, then the selections, then the look.
 

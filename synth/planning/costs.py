@@ -13,7 +13,6 @@ from pathlib import Path
 from statistics import mean
 
 from synth.domain import DENSE_LIMIT_CELLS, Universe
-from synth.planning.after_nonnegativity import THIN
 from synth.planning.listed import stored_cells
 from synth.planning.problem import ASSUMED_RECORDS
 from synth.planning.rounds import Schedule
@@ -58,7 +57,7 @@ BLOCKS_MEMORY_BYTES_PER_CELL = 8
 """Counts in the measuring process; then noisy counts and what is looked up for them."""
 BLOCKS_SECONDS_PER_CELL = 0.5e-6
 """With as many iterations as `effort_of` says: products of matrices, and passes over the cells."""
-FULL_EFFORT, LEAST_EFFORT, CELLS_OF_ONE = 6.0, 0.5, 40_000_000
+FULL_EFFORT, LEAST_EFFORT, CELLS_OF_ONE = 6.0, 1.0, 40_000_000
 LIST_MEMORY_BASE_BYTES = 190_000_000
 LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
 LIST_MEMORY_BYTES_PER_CELL = 60
@@ -98,21 +97,21 @@ def is_held(universe: Universe) -> bool:
     return universe.size <= (HELD_CELLS_WITH_HIERARCHIES if has_hierarchies else HELD_CELLS)
 
 
-def draws_cells(events: Sequence[TableEvent], universe: Universe, *, modelled: bool) -> bool:
+def draws_cells(events: Sequence[TableEvent], universe: Universe) -> bool:
     """Whether the rows are drawn from one model of all columns that is fitted to these tables.
 
     So it is where cells are listed, in every universe beyond `DENSE_LIMIT_CELLS`, and in one too
-    large to be held of which only small tables are measured, if it is thin (`modelled`: noise hides
-    most records, or most cells are empty). There to pass over every cell would cost time and say no
-    more; where records fill the cells, it says up to ten times more.
+    large to be held of which only small tables are measured: to pass over every cell would cost
+    time, and a log-linear fit to sums alone is far from its end after as many passes as there is
+    time for.
 
-    Privacy: a function of the public universe, of planned or measured tables, and of `modelled`.
+    Privacy: a function of the public universe and of planned or measured tables.
     """
     if any(event.threshold is not None for event in events):
         return True
     if universe.size > DENSE_LIMIT_CELLS:
         return True
-    return modelled and not is_held(universe) and are_small(events, universe)
+    return not is_held(universe) and are_small(events, universe)
 
 
 def are_small(events: Sequence[TableEvent], universe: Universe) -> bool:
@@ -152,7 +151,7 @@ def forecast_costs(
     measured = sum(stored_cells(event, records) for event in events)
     lists = [event for event in events if event.threshold]
     columns = len(universe.attributes)
-    drawn = draws_cells(events, universe, modelled=universe.size > THIN * records)
+    drawn = draws_cells(events, universe)
     if drawn:
         listed = sum(stored_cells(event, records) for event in lists)
         filled = max(listed, min(records, universe.size))

@@ -144,13 +144,12 @@ def plan_look(config: Config) -> Look | None:
     return look_of(problem_of(config))
 
 
-def is_modelled(problem: Problem, *, records: float | None = None) -> bool:
+def is_modelled(problem: Problem) -> bool:
     """Whether small tables are planned for one model of all columns, as above the dense limit.
 
     It is where noise hides most records: a look tells, or in a universe too large to be held so
     many cells for every record that it is thin. Not for three columns of several codes or fewer, of
-    which the forecast knows nothing, nor with hierarchies in a universe that is held. Where tables
-    were measured, `records` is the number that they tell.
+    which the forecast knows nothing, nor with hierarchies in a universe that is held.
 
     Privacy: a function of the public problem and of noisy counts.
     """
@@ -159,21 +158,7 @@ def is_modelled(problem: Problem, *, records: float | None = None) -> bool:
         return False
     if seen is not None and seen.visible is not None:
         return seen.visible <= _together(problem)
-    number = problem.records if records is None else records
-    return not is_held(universe) and universe.size > THIN * number
-
-
-def is_drawn(problem: Problem, *, records: float | None = None) -> bool:
-    """Whether rows are drawn from the model of all columns that is planned for (`is_modelled`).
-
-    Not where a look tells that many records share their cells: there to pass over the cells is
-    worth its time.
-
-    Privacy: a function of the public problem and of noisy counts.
-    """
-    seen = problem.seen
-    many = seen is not None and seen.visible is not None and seen.visible > TOGETHER
-    return is_modelled(problem, records=records) and not many
+    return not is_held(universe) and universe.size > THIN * problem.records
 
 
 def _may_be_modelled(problem: Problem) -> bool:

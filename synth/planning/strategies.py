@@ -10,7 +10,7 @@ from synth.domain import Margin
 from synth.errors import BugError
 from synth.planning.adaptive import likely_tables, schedule_of
 from synth.planning.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, is_sparse, listing_event
-from synth.planning.look import is_drawn, is_modelled
+from synth.planning.look import is_modelled
 from synth.planning.margins import (
     best_shares,
     in_order,
@@ -55,8 +55,7 @@ def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
     """All that `auto` considers.
 
     The universe alone; with all 1-way tables or the best marginals, at several splits of epsilon.
-    Without the universe: all that `wide_ways` has where `is_modelled` says so, without
-    triples where rows are not drawn; else the best
+    Without the universe: all that `wide_ways` has where `is_modelled` says so; else the best
     marginals alone; all marginals of one order alike; the tables that the adaptive strategy would
     choose if all dependences were alike. Smaller tables get Laplace noise, and in further
     alternatives Gaussian noise, where delta is positive.
@@ -82,12 +81,8 @@ def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
             yield from _beside_universe(
                 problem, "universe + best marginals", [*beside], [*beside.values()], noise
             )
-    if modelled and is_drawn(problem):
+    if modelled:
         yield from wide_ways(problem)
-    elif modelled:  # a fit block by block sees of three columns hardly more than their pairs
-        for way in wide_ways(problem):
-            if all(len(event.table) <= MOST_ATTRIBUTES for event in way.events):
-                yield way
     elif schedule_of(problem).rounds:
         yield _adaptive(problem)
 

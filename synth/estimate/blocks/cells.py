@@ -225,7 +225,10 @@ class Cells:
                 placed = term.log_mean
                 block.place(placed, o, start, stop)
             value = block.value if number == 0 else block.other
-            block.look_up(term.score, self._runs, o, start, stop, value)
+            if term.score.is_exponential and self.noisy is None:
+                block.raise_to(value)
+            else:
+                block.look_up(term.score, self._runs, o, start, stop, value)
             if term.factor is not None:
                 block.multiply(np.multiply, term.factor, o, start, stop, value)
             if term.weight is not None:
@@ -306,6 +309,15 @@ class Block:
         _combine(np.add, log_mean, o, start, stop, self.place_of)
         np.clip(self.place_of, 0.0, ROWS - 1.0, out=self.place_of)
         np.copyto(self.row, self.place_of, casting="unsafe")
+
+    def raise_to(self, out: Singles) -> None:
+        """The exponential of every log mean, not of the nearest on the grid.
+
+        Half a step of the grid is 0.8 %: too much for the few cells that hold most records.
+        """
+        np.multiply(self.place_of, np.float32(STEP), out=out)
+        out += np.float32(LOWEST - 0.5 * STEP)
+        np.exp(out, out=out)
 
     def look_up(
         self,

@@ -33,7 +33,7 @@ from synth.estimate.loglinear import (
     component_deviations,
     first_spreads,
 )
-from synth.planning.costs import effort_of
+from synth.planning.costs import LEAST_EFFORT, effort_of
 
 Floats = NDArray[np.float64]
 
@@ -67,8 +67,11 @@ class BlocksModel(LogLinear):
 
     The equations are those of `LogLinear`, and noisy sums move the expected counts as in
     `whole.model`; the slope needs the cells only through sums over pairs of groups, and a pass over
-    the cells gives those.
+    the cells gives those. Where passes are dearest, noisy cells are fitted without the sums, which
+    move the estimate afterwards (`towards_sums.tilt`): a step then takes one pass instead of two.
     """
+
+    carries_scale = True
 
     def __init__(
         self,
@@ -81,7 +84,9 @@ class BlocksModel(LogLinear):
     ) -> None:
         """`noise_variance` is that of the cells, if they were measured; `sums` may be None."""
         super().__init__()
-        self.cells, self.parts, self.sums, self.base = cells, parts, sums, base
+        self.cells, self.parts, self.base = cells, parts, base
+        self._effort = effort_of(math.prod(cells.groups.sizes))
+        self.sums = None if cells.noisy is not None and self._effort <= LEAST_EFFORT else sums
         self._mean = mean_score()
         self._information = information_score(noise_variance)
         self._pull = None if cells.noisy is None else cells.noisy.pull_score()
@@ -101,7 +106,7 @@ class BlocksModel(LogLinear):
         """
         spreads = [first_spreads(part.interactions, part.components) for part in self.parts]
         largest = max([1, *(part.largest_order for part in self.parts)])
-        effort = effort_of(math.prod(self.cells.groups.sizes))
+        effort = self._effort
         schedule = Schedule(
             [(order, round(number * effort)) for order, number in _STAGES if order <= largest],
             [round(_EVIDENCE_ITERATIONS * effort)],
@@ -115,8 +120,7 @@ class BlocksModel(LogLinear):
         Its spreads and its discount stay.
         """
         self._discount, self._last = before.discount, None
-        effort = effort_of(math.prod(self.cells.groups.sizes))
-        iterations = max(1, round(_AGAIN_ITERATIONS * effort))
+        iterations = max(1, round(_AGAIN_ITERATIONS * self._effort))
         return self._fit(self.climb_again(before.theta, before.spreads, iterations), before.spreads)
 
     def _fit(self, theta: Floats, spreads: Spreads) -> BlocksFit:

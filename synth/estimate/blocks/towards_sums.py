@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.estimate.blocks.cells import Cells
 from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
-from synth.estimate.blocks.scores import Score, Term, Tilt
+from synth.estimate.blocks.scores import STEP, Score, Term, Tilt
 from synth.estimate.blocks.sums import PairSums
 from synth.estimate.loglinear import SHAPE
 from synth.estimate.solver import REFRESH, solve
@@ -298,19 +298,19 @@ def _two_way(groups: Groups, sums: PairTables, axis: int, other: int) -> Floats 
 
 
 def _tilted(term: Term, sums: PairSums, powers: Floats, noise_variance: float | None) -> Term:
+    exponent = sums.expand(sums.split(powers))
+    if noise_variance is None:  # a mean moves by its exponent: it stays a product
+        places = exponent.of_each(lambda table: table / STEP)
+        return replace(term, log_mean=term.log_mean.with_each(places.single(), np.add))
+
     def ratio_of(mean: Floats) -> Floats:
         """The variance of a count over its mean, once the noisy count is known."""
-        if noise_variance is None:
-            return np.ones(mean.shape)
         prior = mean + mean * mean / SHAPE
         return np.asarray((1.0 + mean / SHAPE) * (noise_variance / (prior + noise_variance)))
 
-    ratio = None
-    if noise_variance is not None:
-        values = ratio_of(term.score.values.astype(np.float64)).astype(np.float32)
-        ratio = Score(values, by_count=term.score.by_count)
-    exponent = sums.expand(sums.split(powers)).single()
-    return Term(term.score, term.log_mean, tilt=Tilt(ratio, ratio_of, exponent))
+    values = ratio_of(term.score.values.astype(np.float64)).astype(np.float32)
+    ratio = Score(values, by_count=term.score.by_count)
+    return Term(term.score, term.log_mean, tilt=Tilt(ratio, ratio_of, exponent.single()))
 
 
 def _joined(parts: list[Floats | None]) -> Floats:

@@ -178,16 +178,15 @@ def test_rows_are_drawn_from_a_model_where_cells_tell_nothing():
     big = TableEvent(large.names, SMALL_TABLE_CELLS + 1, 1, Fraction(1), coarsening=(1,) * 7)
     listed = TableEvent(held.names, 10**5, 1, Fraction(1), threshold=9)
     whole = [TableEvent(each.names, each.size, 1, Fraction(1)) for each in (held, large)]
-    assert draws_cells([pair], large, modelled=True)
-    assert not draws_cells([pair], large, modelled=False)
-    assert draws_cells([], beyond, modelled=False)
-    assert draws_cells([listed, pair], held, modelled=False)
+    assert draws_cells([pair], large)
+    assert draws_cells([], beyond)
+    assert draws_cells([listed, pair], held)
     for events, universe in (([pair], held), (whole[:1], held), ([pair, whole[1]], large)):
-        assert not draws_cells(events, universe, modelled=True)
-    assert not draws_cells([pair, big], large, modelled=True)
+        assert not draws_cells(events, universe)
+    assert not draws_cells([pair, big], large)
     barely = Universe(tuple(Attribute(n, "categorical", ten[:9]) for n in "abcdef"))  # 531,441
     events = [TableEvent(barely.names, barely.size, 1, Fraction(1))]
-    assert not draws_cells(events, barely, modelled=True)
+    assert not draws_cells(events, barely)
 
 
 def rounds(universe, first, candidates, *, number, learns=True):

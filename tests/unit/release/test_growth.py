@@ -117,6 +117,14 @@ def test_rows_that_are_drawn_and_universes_passed_over_block_by_block(monkeypatc
             blank = measure(universe, (name,), NO_CELLS[sizes], epsilon=Fraction(1), seed=seed)
             noise = blank.noisy_counts
             tables.append(replace(blank, noisy_counts=sums + np.roll(noise, place)))
+        if sizes == BLOCKS:
+            blank = measure(
+                universe, universe.names, NO_CELLS[sizes], epsilon=Fraction(1), seed=seed
+            )
+            every = Margin(universe.names, (0,) * len(sizes))
+            tables.append(
+                replace(blank, noisy_counts=blank.noisy_counts + truth.sums(universe, every))
+            )
         return Measurements("t", "0" * 64, tuple(tables))
 
     first = derive(measured(counts(records // 2), 1), config)
