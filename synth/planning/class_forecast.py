@@ -24,7 +24,9 @@ Beyond triples, what is right of a table falls from order to order as from pairs
 The letters are regressions, one set for pairs and one for triples, on the errors of some twenty
 real and made-up tables of 10 to 86 columns, at epsilon 0.1 to 10, pure and Gaussian. They know
 shapes and noise only: neither how strongly columns depend on each other nor how unevenly codes are
-used. docs/planning.md says how often they are right.
+used. Over five tables that they never saw, 87 % of the forecasts lie within a factor of 1.5, 99.9 %
+within 2.5, and the chosen family was at most 5 % off the best. Tables whose records sit in few
+codes come out up to twice better, those of columns that determine each other up to twice worse.
 """
 
 from __future__ import annotations

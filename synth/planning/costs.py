@@ -1,7 +1,9 @@
 """What a run will need: memory, disk and time by simple models with measured constants.
 
-Rough on purpose: within about a factor of two on a machine with two cores. `docs/planning.md`
-says how near whole runs came to them.
+Rough on purpose: within about a factor of two either way on a machine with two cores, and up to six
+where 10^8 cells have few columns; docs/benchmarks.md has whole runs. Where a look comes first, the
+figures are those of the tables shown, and of the dearest plan that it may lead to. What the machine
+or its control group and its free space cannot hold is refused before anything is spent.
 """
 
 from __future__ import annotations

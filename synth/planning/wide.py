@@ -10,6 +10,23 @@ budget. Where noise is too much for all pairs, the few that depend most on each 
 the run: by how far a pair lies from the product of its noisy columns, with noise. Of few columns a
 triple or two may be found likewise, by how far it lies from what the noisy pairs tell. Nothing here
 looks at data or has the size of the universe.
+
+The families, and what part of their budget, an epsilon or a rho, their tables get:
+
+* 1-way: one table of every column, epsilon in proportion to N^(1/2) for N codes, rho to N^(2/3).
+* 1-way and all pairs: `ONE_WAY_PARTS` for the 1-way tables, split as above; the pairs alike.
+* 1-way and the pairs inside tables and ranges of the workload, if these are not all: the same.
+* 1-way, all pairs and the triples of the workload that are small enough (`CELLS_PER_RECORD`):
+  `BESIDE_TRIPLES` for the 1-way tables, `TRIPLE_PARTS` for the triples; Gaussian noise only.
+* 1-way and chosen pairs (`CHOSEN_PER_COLUMN`): `CHOSEN_ONE_WAY_PARTS` for the 1-way tables, the
+  rest for rounds alike.
+* 1-way, all pairs and chosen triples of the workload (`CHOSEN_TRIPLES`), of few columns.
+
+The first three are also weighed beside a list of heavy cells (`LISTED_SHARES` of epsilon), if the
+workload has single cells or `sparse` asks for it. No pair or triple has more than
+`SMALL_TABLE_CELLS`. Where tables are chosen, the score of a pair is its distance from the product
+of its noisy columns less half of the error that its own noise would have; that of a triple is its
+distance from the maximum entropy of noisy columns and pairs less the whole of it.
 """
 
 from __future__ import annotations
@@ -60,7 +77,7 @@ CHOSEN_RULE = (
 )
 """What may be chosen, in words."""
 CHOSEN_TRIPLES = ((1, 0.75), (2, 0.65))
-"""How many triples may be chosen beside all pairs, and what part these get then."""
+"""How many triples may be chosen beside all pairs, and what part the pairs get then."""
 BESIDE_CHOSEN_TRIPLES = 0.1
 """What part the 1-way tables get there."""
 FEW_COLUMNS = 8
