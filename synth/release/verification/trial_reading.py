@@ -135,7 +135,8 @@ def _finding(file: pq.ParquetFile, limits: Limits) -> str:
         return f"has {described.num_columns} columns, expected {limits.most_columns} at most"
     rows = sum(
         batch.num_rows
-        for batch in file.iter_batches(batch_size=limits.rows_per_group, use_threads=False)
+        for number in range(described.num_row_groups)
+        for batch in file.iter_batches(limits.rows_per_group, [number], use_threads=False)
     )
     return "" if rows == described.num_rows else f"holds {rows} rows, and states another number"
 
