@@ -124,7 +124,7 @@ def scrubbed(error: BaseException) -> BaseException:
         return KeyboardInterrupt()
     if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
         return no_memory()
-    if isinstance(error, OSError | duckdb.Error):
+    if isinstance(error, OSError | duckdb.Error | UnicodeDecodeError):
         return SourceError.cut_short()
     return BugError(
         f"measuring failed with an internal error ({type(error).__name__})",

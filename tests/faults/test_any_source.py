@@ -133,6 +133,15 @@ def test_parquet_with_bytes_changed(config, tmp_path, seed, changes):
     end_of(config, tmp_path, "people.parquet", bytes(content))
 
 
+@pytest.mark.parametrize("name", [b"sex", b"town"])
+def test_names_of_columns_that_are_no_text_are_told_from_a_defect(config, tmp_path, name):
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"age": ["34"], "sex": ["Male"], "town": ["Nord"]}), stream)
+    content = stream.getvalue().replace(name, b"\x80" + name[1:])
+    end = end_of(config, tmp_path, "people.parquet", content)
+    assert end == "the source could not be read to its end"
+
+
 def test_files_that_are_good_are_counted(config, tmp_path):
     """Else every test above could pass with a source that is never read."""
     assert end_of(config, tmp_path, "people.csv", ROWS.encode()) == "11"

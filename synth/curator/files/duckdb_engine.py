@@ -209,7 +209,7 @@ def duckdb_engine(
         failure = no_memory()
     except PermissionError:
         failure = SourceError.may_not_be_read(source.shown)
-    except (OSError, duckdb.Error, pa.ArrowException):
+    except (OSError, duckdb.Error, pa.ArrowException, UnicodeDecodeError):  # the last: of a name
         failure = engine.failure()
     finally:
         connection.close()
