@@ -240,7 +240,7 @@ class _Redrawing:
         shape = (1, *margin.shape(self._universe))
         found = cells.astype(np.float64).reshape(shape)
         order = np.zeros(shape, dtype=np.int8)
-        for axis, size in enumerate(shape):
+        for axis, size in enumerate(shape[1:], start=1):
             found = contrasts(found, axis)
             along = [-1 if i == axis else 1 for i in range(len(shape))]
             order += (np.arange(size) > 0).reshape(along)

@@ -176,6 +176,16 @@ def test_small_universes_are_estimated_from_nothing(monkeypatch):
         replicates_of(*arguments, seeds=SEEDS)
 
 
+def test_a_total_that_is_measured_by_itself_is_measured_again():
+    config, measurements = made()
+    truth = draw_table(SHAPE, 2000, 1)
+    total = measure(config.universe, (), truth, epsilon=Fraction(3), seed=6)
+    beside = Measurements("t", "0" * 64, (*measurements.tables, total))
+    found = replicates_of(*published(config, beside), seeds=SEEDS)
+    for counts in found.counts:
+        assert abs(int(counts.sum(dtype=np.int64)) - int(found.published.sum())) < 25
+
+
 class Unchanged:
     """An estimate of many columns that every noise leaves as it is."""
 
