@@ -285,7 +285,7 @@ def _read_counts(
     codes: list[list[pa.Array]] = [[] for _ in names]
     places = _places(rows)
     number, start = next(places, (0, 0))
-    for batch in file.iter_batches(batch_size=ROWS_PER_GROUP, use_threads=False):
+    for batch in _blocks(file):
         done = 0
         if batch.column("noisy_count").null_count:
             raise ValueError("has a row without a noisy count")
@@ -304,6 +304,15 @@ def _read_counts(
         for column, name in zip(codes, names, strict=True):
             column.append(batch.column(name))
     return [each.values for each in counts], [pa.chunked_array(c, pa.int32()) for c in codes]
+
+
+def _blocks(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    """All rows, as a verifier reads them on trial: of one row group after another.
+
+    Not of all row groups at once: such a reader holds what it has unpacked of those before.
+    """
+    for number in range(file.num_row_groups):
+        yield from file.iter_batches(ROWS_PER_GROUP, [number], use_threads=False)
 
 
 def _places(rows: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -32,6 +32,7 @@ from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.manifest_check import read_manifest
 from synth.release.verification.measurements_check import read_measured
 from synth.release.verification.readback import ReadbackError, open_parquet, published_counts
+from synth.release.verification.trial_reading import blocks
 
 T = TypeVar("T")
 
@@ -246,9 +247,12 @@ class Release:
                 if name == CSV:
                     lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline=""))
                     return list(islice(lines, 1, count + 1))
-                batches = open_parquet(file, columns, rows=rows).iter_batches(count)
-                found = next(batches).to_pylist() if rows else []
-        except (ValueError, OSError, pa.ArrowException, csv.Error, StopIteration):
+                found: list[dict[str, Any]] = []
+                for batch in blocks(open_parquet(file, columns, rows=rows), count):
+                    found += batch.slice(0, count - len(found)).to_pylist()
+                    if len(found) == count:
+                        break
+        except (ValueError, OSError, pa.ArrowException, csv.Error):
             raise self._refused([f"{name}: cannot be read as rows"]) from None
         return [list(map(_as_text, row.values())) for row in found]
 

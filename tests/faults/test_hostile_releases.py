@@ -14,10 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from synth.errors import VerificationError
+from synth.reading import Release
 from synth.release import verify_release
 from synth.release.verification import folder as folder_module
 from synth.release.verification import trial_reading
-from synth.release.verification.trial_reading import Limits, TrialError, require_readable
+from synth.release.verification.trial_reading import (
+    Limits,
+    TrialError,
+    blocks,
+    require_readable,
+)
 from synth.strict_json import write_folded_json
 from tests.command_line import synth
 from tests.release_folder import seal
@@ -261,6 +267,49 @@ def test_a_parquet_bomb_is_refused_without_being_opened(release, bomb, name, mon
                 opened = "the file was opened"
                 monkeypatch.setattr(pq, "ParquetFile", lambda *_, **__: pytest.fail(opened))
     assert any(finding.startswith(f"{name}: ") for finding in findings_of(release))
+
+
+def groups_of_one_row(path: Path, text_bytes: int, *, entries: int = 1, groups: int = 16) -> None:
+    """Texts that pack well, so many in the dictionary of every row group."""
+    texts = pa.array([f"{number:09d}" + "a" * (text_bytes - 9) for number in range(entries)])
+    kind = pa.dictionary(pa.int32(), pa.string())
+    with pq.ParquetWriter(
+        path, pa.schema([("a", kind)]), compression="zstd", write_statistics=False,
+        dictionary_pagesize_limit=1 << 30, store_schema=False,
+    ) as writer:  # fmt: skip
+        for _ in range(groups):
+            column = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), texts)
+            writer.write_batch(pa.record_batch([column], names=["a"]), row_group_size=1)
+
+
+def test_texts_that_fill_the_memory_over_many_row_groups_are_refused(tmp_path):
+    """Each of them alone would not: a reader of the whole file holds them all."""
+    groups_of_one_row(tmp_path / "x.parquet", 60 << 20)
+    assert (tmp_path / "x.parquet").stat().st_size < 800_000
+    with (tmp_path / "x.parquet").open("rb") as file, pytest.raises(TrialError, match=r"malloc|MB"):
+        require_readable(file, Limits(16, 16, 16, 1))
+
+
+def test_no_more_than_the_dictionary_of_one_row_group_is_held(tmp_path):
+    groups_of_one_row(tmp_path / "x.parquet", 1 << 16, entries=64)
+    with pq.ParquetFile(tmp_path / "x.parquet", read_dictionary=["a"]) as file:
+        before = pa.total_allocated_bytes()
+        peak = max(pa.total_allocated_bytes() - before for _ in blocks(file, 16))
+    assert 4 << 20 <= peak < 20 << 20
+
+
+def test_every_reader_takes_one_row_group_after_another_as_the_trial_does(release, monkeypatch):
+    asked, read = [], pq.ParquetFile.iter_batches
+
+    def iter_batches(self, batch_size=65536, row_groups=None, **options):
+        asked.append(row_groups)
+        return read(self, batch_size, row_groups, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
+    verify_release(release)
+    assert Release(release).first_rows(3)
+    assert len(asked) >= 2  # noisy tables, rows
+    assert all(groups is not None and len(groups) == 1 for groups in asked)
 
 
 @pytest.mark.usefixtures("trials_are_executed")

@@ -38,7 +38,7 @@ from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.parquet_layout import rewriting_findings
 from synth.release.verification.readback import ReadbackError, column_codes, published_counts
-from synth.release.verification.trial_reading import Limits, TrialError, require_readable
+from synth.release.verification.trial_reading import Limits, TrialError, blocks, require_readable
 from synth.strict_json import JsonError, parse_json
 
 
@@ -95,8 +95,10 @@ def read_replicates(
     columns = cell_columns(config)
     names = count_columns(replicates)
     widest = sum(column.longest_text_bytes for column in columns)
-    require_readable(file, Limits(least, most, BLOCK_ROWS, len(columns) + len(names), widest))
-    texts = [column.name for column in columns if column.published_type == "text"]
+    texts = tuple(column.name for column in columns if column.published_type == "text")
+    require_readable(
+        file, Limits(least, most, BLOCK_ROWS, len(columns) + len(names), widest, texts)
+    )
     opened = pq.ParquetFile(file, read_dictionary=texts)
     if opened.schema_arrow.names != [*(column.name for column in columns), *names]:
         raise ReadbackError("the columns are others")
@@ -104,7 +106,7 @@ def read_replicates(
     codes = np.empty((len(columns), lines), dtype=np.int64)
     counts = np.empty((len(names), lines), dtype=np.int64)
     row = 0
-    for batch in opened.iter_batches(batch_size=BLOCK_ROWS, use_threads=False):
+    for batch in blocks(opened, BLOCK_ROWS):
         here = slice(row, row + batch.num_rows)
         for place, column in enumerate(columns):
             codes[place, here] = column_codes(column, batch.column(place), row, text=False)

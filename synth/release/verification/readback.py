@@ -21,7 +21,7 @@ from synth.release.rows.columns import Column, published_columns
 from synth.release.rows.csv_file import csv_header
 from synth.release.rows.parquet_files import parquet_schema, stored_values
 from synth.release.verification.folder import Folder, FolderError
-from synth.release.verification.trial_reading import Limits, TrialError, require_readable
+from synth.release.verification.trial_reading import Limits, TrialError, blocks, require_readable
 
 CodedRows: TypeAlias = Iterator[tuple[int, Iterator[NDArray[np.int64]]]]
 """Consecutive rows: how many, and the codes of column after column, to be taken in order."""
@@ -91,9 +91,7 @@ def counts_of_parquet(
     and at the first row that does not belong to the universe in cell order.
     """
     try:
-        batches = open_parquet(file, columns, rows=rows).iter_batches(
-            batch_size=BLOCK_ROWS, use_threads=False
-        )
+        batches = blocks(open_parquet(file, columns, rows=rows), BLOCK_ROWS)
         return _count(_coded(batches, columns, text=False), universe, columns)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadbackError(f"not readable as Parquet: {error}") from None
@@ -105,12 +103,12 @@ def open_parquet(file: IO[bytes], columns: Sequence[Column], *, rows: int) -> pq
     Raises: ReadbackError for another schema, number of rows or size than such rows can have.
     """
     try:
-        widest = (column.longest_text_bytes for column in columns)
-        require_readable(file, Limits(rows, rows, BLOCK_ROWS, len(columns), sum(widest)))
+        widest = sum(column.longest_text_bytes for column in columns)
+        texts = tuple(column.name for column in columns if column.published_type == "text")
+        require_readable(file, Limits(rows, rows, BLOCK_ROWS, len(columns), widest, texts))
         schema = pq.ParquetFile(file).schema_arrow
         if schema.metadata or not schema.equals(parquet_schema(columns)):
             raise ReadbackError("the schema is not that of the declared columns")
-        texts = [column.name for column in columns if column.published_type == "text"]
         return pq.ParquetFile(file, read_dictionary=texts)
     except (TrialError, pa.ArrowException, OSError) as error:
         raise ReadbackError(f"not readable as Parquet: {error}") from None

@@ -1,8 +1,8 @@
 """A stranger's Parquet file, read on trial: in a process of its own, with little memory and time.
 
 A file of a few bytes can stand for gigabytes, or for hours. Reading it here is safe if another
-process has read the whole of it before, in the same blocks, and stayed within its limits; that
-process holds nothing, answers with one sentence, and ends.
+process has read the whole of it before, in the same blocks, texts in the same form, and stayed
+within its limits; that process answers with one sentence, and ends.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -42,6 +43,8 @@ class Limits:
     most_columns: int
     bytes_per_row: int = 0
     """Of the texts of one row, all columns together."""
+    texts: tuple[str, ...] = ()
+    """Columns that are read as codes with a dictionary, which every row group has for itself."""
 
     @property
     def memory_bytes(self) -> int:
@@ -106,7 +109,9 @@ def _trial(limits: Limits, memory_bytes: int, seconds: int) -> str:
     _limit(memory_bytes, seconds)
     with os.fdopen(0, "rb") as stream:
         try:
-            return _finding(pq.ParquetFile(stream), limits)
+            return _finding(pq.ParquetFile(stream, read_dictionary=limits.texts), limits)
+        except KeyError:
+            return "does not have the columns of texts that are declared"
         except (pa.ArrowException, OSError, ValueError) as error:
             return f"not readable as Parquet: {' '.join(str(error).split())}"
 
@@ -133,12 +138,22 @@ def _finding(file: pq.ParquetFile, limits: Limits) -> str:
         return "states other numbers of rows for its row groups than were written"
     if described.num_columns > limits.most_columns:
         return f"has {described.num_columns} columns, expected {limits.most_columns} at most"
-    rows = sum(
-        batch.num_rows
-        for number in range(described.num_row_groups)
-        for batch in file.iter_batches(limits.rows_per_group, [number], use_threads=False)
-    )
+    rows, held, held_rows = 0, list[pa.RecordBatch](), 0
+    for batch in blocks(file, limits.rows_per_group):
+        rows, held_rows = rows + batch.num_rows, held_rows + batch.num_rows
+        if held_rows > limits.rows_per_group:  # as a reader holds that gathers one block of rows
+            held, held_rows = [], batch.num_rows
+        held.append(batch)
     return "" if rows == described.num_rows else f"holds {rows} rows, and states another number"
+
+
+def blocks(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+    """All rows, at most so many at a time, of one row group after another.
+
+    Not of all row groups at once: such a reader holds what it has unpacked of those before.
+    """
+    for number in range(file.num_row_groups):
+        yield from file.iter_batches(rows, [number], use_threads=False)
 
 
 if __name__ == "__main__":

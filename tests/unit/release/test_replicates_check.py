@@ -5,6 +5,7 @@ from dataclasses import replace
 from tempfile import TemporaryFile
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from synth.config import load_config
@@ -81,6 +82,10 @@ def test_nothing_else_is_accepted(config, ours, write):
         assert nearly_the_same(write(theirs), ours, config) is None
     with TemporaryFile() as file:
         file.write(b"no file")
+        assert nearly_the_same(file, ours, config) is None
+    with TemporaryFile() as file:
+        table = pq.read_table(write(ours))
+        pq.write_table(table.rename_columns([f"{name}?" for name in table.column_names]), file)
         assert nearly_the_same(file, ours, config) is None
 
 
