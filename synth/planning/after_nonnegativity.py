@@ -11,9 +11,9 @@ n and the shapes of the tables:
   min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
   the less the more noise there is. The mean over the cells is the effective variance of a table,
   and all tables are combined as in the linear theory. Of the tables
-  with more than one attribute, but less than all, it is 1.7 times as large: the fit ends before
-  it has averaged many tables that overlap. A thin table keeps half of its noise variance:
-  little tells the cells with records from the others.
+  with more than one attribute, but less than all, that share one with another such table it is 1.7
+  times as large: the fit ends before it has averaged many tables that overlap. A thin table keeps
+  half of its noise variance: little tells the cells with records from the others.
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
   its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
   square. In a thin one m is n / N everywhere. Of k attributes, it is at most (1 - 2^-k)(1 - 1/N)
@@ -21,7 +21,8 @@ n and the shapes of the tables:
 * **Structure.** A table of q attributes of which only groups of k < q were measured together is off
   by 0.8 x 0.63^(k-1) (1 - k/q)^2.8 of the records besides, for what the interactions of more than
   k attributes hold; an attribute that was measured at a coarser level with g of its N groups
-  counts as log g / log N of one. A table that was measured is never worse than this model of it.
+  counts as log g / log N of one. Where only a part of the pairs of the q was measured together, the
+  other part is off as if k were 1. A table that was measured is never worse than this model of it.
   In a thin universe a model misses besides what a sample of the records would, as an independent
   error: the total variation of Poisson counts of mean n / N.
 
@@ -79,7 +80,7 @@ class ErrorsAfterFit:
         points = [point_of(axes, Margin(event.table, event.coarsening)) for event in dense]
         universe = tuple(axis.depth for axis in axes)
         self._noise = [(event.cells, noise_variance(event)) for event in dense]
-        self._unaveraged = [_unaveraged(point, universe) for point in points]
+        self._unaveraged = _unaveraged(points, universe)
         smaller = [number for number, point in enumerate(points) if point != universe]
         sets = [list(range(len(points)))] if points else []
         if 0 < len(smaller) < len(points):
@@ -156,9 +157,13 @@ def resampling_total_variation(question: Question, records: float) -> float:
     return float(cells @ np.minimum(MEAN_ABSOLUTE * np.sqrt(counts), 2 * counts)) / (2 * records)
 
 
-def _unaveraged(point: tuple[int, ...], universe: tuple[int, ...]) -> float:
-    overlaps = point != universe and sum(depth > 0 for depth in point) > 1
-    return UNAVERAGED if overlaps else 1.0
+def _unaveraged(points: Sequence[tuple[int, ...]], universe: tuple[int, ...]) -> list[float]:
+    """The factors of tables with these partitions."""
+    held = np.array(points, dtype=np.int64).reshape(len(points), len(universe)) > 0
+    several = held & (held.sum(axis=1) > 1)[:, None]
+    several[[point == universe for point in points]] = False
+    overlaps = (several & (several.sum(axis=0) > 1)).any(axis=1)
+    return [UNAVERAGED if each else 1.0 for each in overlaps]
 
 
 def thinness(cells: int, records: float) -> float:
@@ -205,9 +210,16 @@ def _structure(components: Components, questions: tuple[Question, ...]) -> Float
     asked = np.array(
         [[place in q.energy for place in range(len(components.axes))] for q in questions]
     )
+    number = asked.sum(axis=1)
     together = (_resolution(components) @ asked.T).max(axis=0)
-    left = 1 - together / asked.sum(axis=1)
-    share = STRUCTURE * STRUCTURE_PER_ORDER ** (together - 1) * left**STRUCTURE_SHARE
+    held = (components.margins > 0).astype(np.float64)
+    pairs = ((held.T @ held) > 0) & ~np.eye(held.shape[1], dtype=bool)
+    measured = np.einsum("qa,ab,qb->q", asked, pairs, asked) / np.maximum(number * (number - 1), 1)
+    several, single = (
+        STRUCTURE * STRUCTURE_PER_ORDER ** (k - 1) * (1 - k / number) ** STRUCTURE_SHARE
+        for k in (together, np.minimum(together, 1.0))
+    )
+    share = measured * several + (1 - measured) * single
     share = np.where(together == 0, 1.0, np.minimum(share, 1.0))
     return np.where(components.answers(questions), 0.0, share)
 

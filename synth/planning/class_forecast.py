@@ -70,6 +70,9 @@ chance; and pairs as sharply as if all were measured with p^(1/2) of the varianc
 CHOSEN_OF_FEW = 5
 """Of few columns hardly a pair is left that does not follow from those chosen: they tell as much as
 1 - (1 - p)^5 of all, with the mean precision that all have."""
+MOST_CLEARER = 2.0
+"""Of a table of k columns the model makes more than of its pairs alone, since no cell of it is
+negative: it counts k/2-fold, and no more than this."""
 TRIPLES_LEAVE = 0.5
 """What measured triples leave of F g^f for all triples."""
 OF_RANGES = 1 / 3
@@ -148,21 +151,23 @@ class ErrorsOfClasses:
         self._own = np.zeros((columns, columns))
         self._measured = np.zeros((columns, columns))
         finest = np.zeros(columns)
-        for alike in _by_order(events, place).values():
+        by_order = _by_order(events, place)
+        for order, alike in by_order.items():
             places = np.array([[place[n] for n in each.table if n in place] for each in alike])
             groups = np.array([_groups(kept, place, event) for event in alike])
             told = _told(groups, self._sizes[places])
             precision = _precisions(alike)
             cells = np.array([float(event.cells) for event in alike])
+            clearer = min(order / 2, MOST_CLEARER)
             np.add.at(alone, places, told * groups * (precision / cells)[:, None])
             for first, second in permutations(range(places.shape[1]), 2):
                 pair = places[:, first], places[:, second]
                 both = groups[:, first] * groups[:, second]
-                np.add.at(self._own, pair, both * precision / cells)
+                np.add.at(self._own, pair, clearer * both * precision / cells)
                 np.maximum.at(finest, places[:, first], groups[:, first])
                 least = np.minimum(told[:, first], told[:, second])
                 np.maximum.at(self._measured, pair, least)
-        held = sum(len(alike) for order, alike in _by_order(events, place).items() if order > 2)
+        held = sum(len(alike) * math.comb(order, 3) for order, alike in by_order.items())
         all_triples = max(1, math.comb(columns, 3))
         self._triples = min(1.0, held / all_triples)
         if schedule is not None and schedule.rounds:

@@ -47,13 +47,25 @@ def best_shares(
 
 
 def one_way_shares(problem: Problem, margins: Sequence[Margin], purse: Purse) -> list[float]:
-    """Shares of tables without common cells with the least sum of their absolute errors.
+    """Shares of tables without common columns with the least sum of errors of single columns.
 
-    With N cells a table is off by N times the scale of its noise: in proportion to N / epsilon, or
-    to N / rho^(1/2). The sum is least for epsilons like N^(1/2), and rhos like N^(2/3).
+    With the W of `errors_of_columns` a table is off in proportion to W / epsilon, or W / rho^(1/2).
+    The sum is least for epsilons like W^(1/2), and rhos like W^(2/3).
     """
     power = 1 / 2 if purse.noise == "laplace" else 2 / 3
-    return [margin.cells(problem.universe) ** power for margin in margins]
+    return [error**power for error in errors_of_columns(problem, margins)]
+
+
+def errors_of_columns(problem: Problem, margins: Sequence[Margin]) -> list[float]:
+    """What the single columns of every table are off by in all, in scales of its noise.
+
+    A column of m codes in a table of C cells is off by (m C)^(1/2) times that scale.
+    """
+    sizes = {attribute.name: attribute.size for attribute in problem.attributes}
+    return [
+        sum(math.sqrt(sizes[name] * margin.cells(problem.universe)) for name in margin.names)
+        for margin in margins
+    ]
 
 
 def workload_margins(problem: Problem) -> list[Margin]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from synth.domain import Margin
 from synth.errors import BugError
 from synth.planning.adaptive import likely_tables, schedule_of
+from synth.planning.covering import joined_columns
 from synth.planning.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, is_sparse, listing_event
 from synth.planning.look import is_modelled
 from synth.planning.margins import (
@@ -20,7 +21,7 @@ from synth.planning.margins import (
 )
 from synth.planning.problem import Problem
 from synth.planning.spending import ADAPTIVE, LEAST_SHARE, Noise, Purse, Spending, noises
-from synth.planning.wide import is_wide, wide_ways
+from synth.planning.wide import JOINED, ONE_WAY, is_wide, wide_ways
 
 ONE_WAY_SHARE = 0.1
 """All 1-way tables together get at least this part of what the tables beside the list get."""
@@ -54,15 +55,15 @@ def ways_to_spend(problem: Problem) -> Iterator[Spending]:
 def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
     """All that `auto` considers.
 
-    The universe alone; with all 1-way tables or the best marginals, at several splits of epsilon.
-    Without the universe: all that `wide_ways` has where `is_modelled` says so; else the best
-    marginals alone; all marginals of one order alike; the tables that the adaptive strategy would
-    choose if all dependences were alike. Smaller tables get Laplace noise, and in further
-    alternatives Gaussian noise, where delta is positive.
+    The universe alone; with all 1-way tables, small columns joined, or the best marginals, at
+    several splits of epsilon. Without the universe: all that `wide_ways` has where `is_modelled`
+    says so; else the best marginals alone; all marginals of one order alike; small columns joined;
+    the tables that the adaptive strategy would choose if all dependences were alike. Smaller tables
+    get Laplace noise, and in further alternatives Gaussian noise, where delta is positive.
     """
     yield _universe_alone(problem)
     modelled = is_modelled(problem)
-    margins, ones = workload_margins(problem), margins_of_order(problem, 1)
+    margins = workload_margins(problem)
     epsilon = problem.privacy.epsilon
     for noise in noises(problem):
         purse = Purse(epsilon, noise)
@@ -72,9 +73,12 @@ def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
             yield Spending("best marginals", events, noise)
         if not modelled:
             yield from _all_alike(problem, purse)
-        if len(problem.attributes) > 1:
+        for name, tables in _every_column(problem):
+            shares_of_columns = one_way_shares(problem, tables, purse)
+            if not modelled and name != ONE_WAY:
+                yield Spending(name, purse.events(problem, tables, shares_of_columns), noise)
             yield from _beside_universe(
-                problem, "universe + 1-way", ones, one_way_shares(problem, ones, purse), noise
+                problem, f"universe + {name}", tables, shares_of_columns, noise
             )
         beside = {m: s for m, s in zip(margins, shares, strict=True) if s and m != problem.full}
         if beside:
@@ -85,6 +89,13 @@ def _ways_of_auto(problem: Problem) -> Iterator[Spending]:
         yield from wide_ways(problem)
     elif schedule_of(problem).rounds:
         yield _adaptive(problem)
+
+
+def _every_column(problem: Problem) -> Iterator[tuple[str, list[Margin]]]:
+    """Sets of tables that tell about every column, under their names; none is the universe."""
+    if len(problem.attributes) > 1:
+        yield ONE_WAY, margins_of_order(problem, 1)
+        yield from ((JOINED, tables) for tables in joined_columns(problem))
 
 
 def _adaptive(problem: Problem) -> Spending:

@@ -14,7 +14,9 @@ looks at data or has the size of the universe.
 The families, and what part of their budget, an epsilon or a rho, their tables get:
 
 * 1-way: one table of every column, epsilon in proportion to N^(1/2) for N codes, rho to N^(2/3).
+* joined columns: one table for several columns of few codes, likewise (`covering`).
 * 1-way and all pairs: `ONE_WAY_PARTS` for the 1-way tables, split as above; the pairs alike.
+* 1-way, or nothing, and fewer tables that cover the pairs (`covering`): `COVERING_PARTS`; alike.
 * 1-way and the pairs inside tables and ranges of the workload, if these are not all: the same.
 * 1-way, all pairs and the triples of the workload that are small enough (`CELLS_PER_RECORD`):
   `BESIDE_TRIPLES` for the 1-way tables, `TRIPLE_PARTS` for the triples; Gaussian noise only.
@@ -22,7 +24,7 @@ The families, and what part of their budget, an epsilon or a rho, their tables g
   rest for rounds alike.
 * 1-way, all pairs and chosen triples of the workload (`CHOSEN_TRIPLES`), of few columns.
 
-The first three are also weighed beside a list of heavy cells (`LISTED_SHARES` of epsilon), if the
+The first five are also weighed beside a list of heavy cells (`LISTED_SHARES` of epsilon), if the
 workload has single cells or `sparse` asks for it. No pair or triple has more than
 `SMALL_TABLE_CELLS`. Where tables are chosen, the score of a pair is its distance from the product
 of its noisy columns less half of the error that its own noise would have; that of a triple is its
@@ -40,6 +42,7 @@ from itertools import combinations
 
 from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.planning.costs import SMALL_TABLE_CELLS
+from synth.planning.covering import covering_tables, joined_columns
 from synth.planning.listed import DELTA_SHARE, LISTED_SHARES, SPARSE, listing_event
 from synth.planning.margins import in_order, margins_of_order, one_way_shares
 from synth.planning.noise_sums import noise_variance
@@ -57,6 +60,10 @@ from synth.privacy import TableEvent
 
 ONE_WAY_PARTS = (0.15, 0.3, 0.5, 0.7)
 """What part of their budget, a rho or an epsilon, the 1-way tables may get beside larger ones."""
+COVERING_PARTS = (0.0, 0.15)
+"""The same beside tables that cover pairs, which tell about columns of few codes well enough."""
+ONE_WAY, JOINED, COVERING = "1-way", "joined columns", "covering tables"
+"""What sets of tables are called."""
 BESIDE_TRIPLES = 0.18
 TRIPLE_PARTS = (0.36, 0.5)
 """What part of it 1-way tables get where triples are measured, and triples may get; with Gaussian
@@ -279,7 +286,16 @@ def _families(
     triples = triples if pairs else []
     alone = one_way_shares(problem, ones, purse)
     alone = [share / sum(alone) for share in alone]
-    yield "1-way", ones, alone
+    yield ONE_WAY, ones, alone
+    for joined in joined_columns(problem):
+        yield JOINED, joined, one_way_shares(problem, joined, purse)
+    for covered in (pairs, asked):
+        for tables in covering_tables(problem, covered):
+            for part in COVERING_PARTS[:1] if beside else COVERING_PARTS:
+                first = [part * share for share in alone] if part else []
+                grouped = _grouped(within, purse, tables, 1 - part, records)
+                name = f"{ONE_WAY} + {COVERING}" if part else COVERING
+                yield name, ones[: len(first)] + grouped, first + _alike(tables, 1 - part)
     for part in ONE_WAY_PARTS[1:2] if beside else ONE_WAY_PARTS:
         first = [part * share for share in alone]
         for name, chosen in (("1-way + all pairs", pairs), ("1-way + pairs asked for", asked)):
