@@ -31,8 +31,15 @@ RELATIONS = {
     "add-remove, total known": ("add-remove", TOTAL),
     "replace-one": ("replace-one", TOTAL),
 }
-COLUMNS = {"well filled": (0, 10), "thin": (3, 10), "wide": (8, 10), "few columns": (5, 30)}
-"""So many columns beside those of the small configuration, and their levels."""
+COLUMNS: dict[str, tuple[int, ...]] = {
+    "well filled": (),
+    "few codes": (2,) * 8,
+    "thin": (10,) * 3,
+    "wide": (10,) * 8,
+    "wide, few codes": (2,) * 25,
+    "few columns": (30,) * 5,
+}
+"""The levels of the columns beside those of the small configuration."""
 PERSON = ("person", "add-remove", "0")
 RECORD = ("record", "add-remove", "1e-6")
 PERSON_KNOWN = ("person", "add-remove, total known", "0")
@@ -51,6 +58,10 @@ FAMILIES = {
         "best marginals": [RECORD, PERSON_KNOWN],
         "adaptive": [PERSON, REPLACED],
     },
+    "few codes": {
+        "universe + joined columns": [PERSON_KNOWN, RECORD],
+        "joined columns": [PERSON],
+    },
     # These records, each in a cell of its own, speak against tables of cells once a look was taken;
     # of universes that can be held, only a look tells which are thin.
     "thin": {
@@ -62,6 +73,8 @@ FAMILIES = {
         "1-way + all pairs": [PERSON],
         "1-way + pairs asked for": [RECORD],
         "1-way + chosen pairs": [PERSON],
+        "covering tables": [RECORD],
+        "1-way + covering tables": [PERSON],
         FOUND: [PERSON],
         TRIPLES: [RECORD],
     },
@@ -70,10 +83,17 @@ FAMILIES = {
         "1-way + all pairs": [REPLACED],
         "1-way + pairs asked for": [PERSON_KNOWN],
         "1-way + chosen pairs": [REPLACED],
+        "covering tables": [PERSON_KNOWN],
+        "1-way + covering tables": [REPLACED],
         TRIPLES: [("person", "add-remove, total known", "1e-6")],
         "list + 1-way": [PERSON_KNOWN, REPLACED],
+        "list + covering tables": [PERSON_KNOWN, REPLACED],
         "list + 1-way + all pairs": [PERSON_KNOWN, REPLACED],
         "list + 1-way + pairs asked for": [PERSON_KNOWN, REPLACED],
+    },
+    "wide, few codes": {
+        "joined columns": [REPLACED],
+        "list + joined columns": [PERSON_KNOWN, REPLACED],
     },
     "few columns": {FOUND: [REPLACED]},
 }
@@ -93,21 +113,24 @@ def is_published(case) -> bool:
 
 
 def records(size: str) -> str:
-    """Two records a person; where there are codes, no two records are alike."""
-    columns, _ = COLUMNS[size]
-    lines = ["person,age,sex,town" + "".join(f",code-{n}" for n in range(columns))]
+    """Two records a person; where there are codes of ten levels, no two records are alike."""
+    levels = COLUMNS[size]
+    lines = ["person,age,sex,town" + "".join(f",code-{n}" for n in range(len(levels)))]
     for i in range(RECORDS):
-        codes = [i % 10, i // 10 % 10, i // 100, *((i // n) % 10 for n in range(3, 8))]
+        digits = [i % 10, i // 10 % 10, i // 100, *((i // n) % 10 for n in range(3, 25))]
+        codes = (str(digit % many) for digit, many in zip(digits, levels, strict=False))
         cells = [f"p{i // 2}", str(i % 100), "Female" if i % 3 else "Male", "Nord"]
-        lines.append(",".join([*cells, *map(str, codes[:columns])]))
+        lines.append(",".join([*cells, *codes]))
     return "\n".join(lines) + "\n"
 
 
 def configured(place, size, unit, relation, delta):
     neighbours, totals = RELATIONS[relation]
     (place / "rows.csv").write_text(records(size), encoding="utf-8")
-    columns, levels = COLUMNS[size]
-    codes = [{**column, "maximum": levels - 1} for column in FILLER[:columns]]
+    codes = [
+        {**FILLER[0], "name": f"code-{number}", "maximum": levels - 1}
+        for number, levels in enumerate(COLUMNS[size])
+    ]
     more = [column["name"] for column in codes]
     singles = [[name] for name in more]
     asked = [["age", "sex", "town"], *singles, ["sex", *more[:2]]] if more else 2
