@@ -7,8 +7,9 @@ It is a support, cells with weights, a few per record at most:
 2. Latent classes are fitted to what the tables have left (`class_fit`), the noisy single columns
    in the form of their posterior means (`tables.one_way`, `levels`).
 3. As many points as there are records left are drawn from the classes (`points`); those on
-   impossible or listed cells are left out (`support`). Beside a list the weights of the others are
-   raked to the measured pairs and the single columns of the model.
+   impossible or listed cells are left out (`support`). Beside a list, and where every cell could
+   be measured, so that records may fill them, the weights of the others are raked to the sums of
+   the model over measured tables and single columns: how points fall is no noise of theirs then.
 4. Required totals are met on these cells (`support.with_atoms`); then counts are rounded.
 
 Lost are every combination of all columns below the threshold and every dependence that no measured
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from synth import progress
 from synth.config import Config
-from synth.domain import Margin, Universe
+from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
 from synth.domain.counts import Counts, cell_words, find_cells, is_possible, margin_cells
 from synth.domain.totals import Atoms
 from synth.errors import BugError
@@ -194,6 +195,7 @@ def estimate_from_list(
     )
     if listing is not None:
         support = _censored(support, ThresholdPosterior(listing.event))
+    if listing is not None or universe.size <= DENSE_LIMIT_CELLS:
         support = _towards_model(support, model, [table.margin for table in tables], universe)
     return _with_totals(support, config, steps, End(model, config))
 
@@ -329,16 +331,17 @@ def _towards_model(
     """Scale the weights of drawn cells until sums over the measured margins are the model's again.
 
     Points that met a listed cell were left out, and cells near the threshold have less than the
-    model expects. Pairs are brought back as far as `_MOST_WORK` allows, and single columns last.
+    model expects; and how points fall is chance. Tables of most columns come first, single columns
+    last; the first are left out if they are more than `_MOST_WORK` allows.
     """
     free = np.flatnonzero(~support.listed)
     weights = support.values[free]
     columns = [column[free] for column in support.columns]
-    known = {margin for margin in margins if len(margin.names) == 2 and not any(margin.coarsening)}
-    ordered = sorted(known, key=lambda margin: universe.axes(margin.names))
+    known = {margin for margin in margins if len(margin.names) > 1 and not any(margin.coarsening)}
+    ordered = sorted(known, key=lambda margin: (-len(margin.names), universe.axes(margin.names)))
     ordered += [Margin((name,), (0,)) for name in universe.names]
-    pairs = max(0, _MOST_WORK // max(1, weights.size * _SWEEPS) - len(universe.names))
-    ordered = ordered[max(0, len(ordered) - len(universe.names) - pairs) :]
+    most = max(len(universe.names), _MOST_WORK // max(1, weights.size * _SWEEPS))
+    ordered = ordered[-most:]
     mass = float(weights.sum())
     aims = [
         (margin_cells(columns, universe, margin), mass * model.table(universe.axes(margin.names)))

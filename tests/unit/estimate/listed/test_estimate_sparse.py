@@ -85,6 +85,27 @@ def test_marginals_are_kept_and_heavy_cells_found(make_config, measured, records
     assert step["listed_cells"] == 500 + HEAVY
 
 
+def test_where_records_fill_the_cells_points_add_no_noise_of_their_own(make, make_config):
+    universe, size = make.universe(8, 8, 8, 8), 50_000
+    generator = np.random.default_rng(2)
+    columns = [np.minimum(generator.geometric(0.4, size) - 1, 7) for _ in range(4)]
+    pairs = [(0, 1), (1, 2), (2, 3)]
+    measured = make.measurements(*(make.sums(universe, columns, pair) for pair in pairs))
+    counts = estimate_listed(measured, configured(make_config, universe), seed=4).round(5)
+    assert counts.total == size
+    again = [generator.choice(column, size) for column in columns]
+    for pair in pairs:
+        apart = 0.5 * np.abs(of_pair(columns, None, pair) - of_pair(counts.columns, counts, pair))
+        fresh = 0.5 * np.abs(of_pair(columns, None, pair) - of_pair(again, None, pair))
+        assert apart.sum() < 0.3 * fresh.sum()
+
+
+def of_pair(columns, counts, pair):
+    cells = columns[pair[0]].astype(np.int64) * 8 + columns[pair[1]]
+    sums = np.bincount(cells, weights=None if counts is None else counts.values, minlength=64)
+    return sums / sums.sum()
+
+
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 ANOTHER_MACHINE = dict.fromkeys(THREADS, "4") | {
     "OPENBLAS_CORETYPE": "Nehalem",
