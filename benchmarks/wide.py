@@ -2,8 +2,11 @@
 
     python benchmarks/wide.py
     python benchmarks/wide.py --ways columns,pairs --epsilons 0.1,1,10 --deltas 0,1e-9 --draws 3
+    python benchmarks/wide.py --tables adult-coarse,adult-digits --ways auto,pairs --draws 3
 
-Fourteen columns of Adult with amounts in 100 bins (6.4e17 cells). `columns` measures every column,
+Fourteen columns of Adult: `adult-wide` with amounts in 100 bins (6.4e17 cells), `adult-coarse` with
+amounts in four parts, `adult-digits` with up to four binary digits of every code of `adult-wide`,
+the first ones, for columns: 47 questions with two answers. `columns` measures every column,
 `pairs` every column with 20 % of the budget and every pair of columns with the rest; `auto` is what
 is planned after a look for all tables of up to three columns. Printed are
 mean total variations of all tables of one, two and three columns, and of those of three with at
@@ -21,7 +24,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -54,10 +57,11 @@ AMOUNTS = {
 }
 """Where the first bin begins, how wide each is, and how many there are."""
 SMALL_CELLS = 10_000
+MOST_DIGITS = 4
 
 
 def adult() -> tuple[Config, Columns]:
-    """A configuration of fourteen columns, and the records."""
+    """A configuration of fourteen columns with amounts in 100 bins, and the records."""
     with gzip.open(ROOT / "data" / "adult.csv.gz", "rt", newline="") as source:
         rows = pd.read_csv(source, dtype=str, keep_default_na=False)
     attributes = []
@@ -69,7 +73,41 @@ def adult() -> tuple[Config, Columns]:
         else:
             levels = tuple(sorted(set(rows[name].str.strip())))
             attributes.append(Attribute(name, "categorical", levels))
-    config = replace(
+    return configured(attributes), [encode(rows[each.name], each) for each in attributes]
+
+
+def coarse() -> tuple[Config, Columns]:
+    """The same with amounts in four parts."""
+    config, columns = adult()
+    sizes = [4 if each.name in AMOUNTS else each.size for each in config.universe.attributes]
+    attributes = [
+        each if each.size == size else levels(each.name, size)
+        for each, size in zip(config.universe.attributes, sizes, strict=True)
+    ]
+    codes = zip(columns, sizes, config.universe.shape, strict=True)
+    return configured(attributes), [column * size // many for column, size, many in codes]
+
+
+def digits() -> tuple[Config, Columns]:
+    """The first four binary digits of every code, each a column."""
+    config, columns = adult()
+    attributes, found = [], []
+    for attribute, column in zip(config.universe.attributes, columns, strict=True):
+        last = (attribute.size - 1).bit_length() - 1
+        for place in range(last, max(-1, last - MOST_DIGITS), -1):
+            attributes.append(levels(f"{attribute.name} {place}", 2))
+            found.append(column >> place & 1)
+    return configured(attributes), found
+
+
+def levels(name: str, size: int) -> Attribute:
+    """A column of so many levels."""
+    return Attribute(name, "categorical", tuple(map(str, range(size))))
+
+
+def configured(attributes: Sequence[Attribute]) -> Config:
+    """All tables of up to three of these columns are asked for."""
+    return replace(
         load_config(ROOT / "configs" / "adult.yaml"),
         universe=Universe(tuple(attributes)),
         public_totals=(),
@@ -83,7 +121,9 @@ def adult() -> tuple[Config, Columns]:
             cells=False,
         ),
     )
-    return config, [encode(rows[each.name], each) for each in attributes]
+
+
+TABLES = {"adult-wide": adult, "adult-coarse": coarse, "adult-digits": digits}
 
 
 def events_of(config: Config, way: str) -> Sequence[TableEvent]:
@@ -143,16 +183,19 @@ def errors(rows: Columns, columns: Columns, weights: NDArray[np.int64], shape) -
 def main() -> None:
     """Read the command line and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--tables", default="adult-wide", help=f"of {', '.join(TABLES)}")
     parser.add_argument("--ways", default="pairs")
     parser.add_argument("--epsilons", default="1")
     parser.add_argument("--deltas", default="0,1e-9")
     parser.add_argument("--draws", type=int, default=1)
     options = parser.parse_args()
-    plain, rows = adult()
-    shape = plain.universe.shape
-    print("| measured | epsilon | delta | 1 / 2 / 3-way / small 3-way | s | s of processor |")
-    print("|---|---|---|---|---|---|")
-    for way in options.ways.split(","):
+    print(
+        "| table | measured | epsilon | delta | 1 / 2 / 3-way / small 3-way | s | s of processor |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name, way in product(options.tables.split(","), options.ways.split(",")):
+        plain, rows = TABLES[name]()
+        shape = plain.universe.shape
         for epsilon in options.epsilons.split(","):
             for delta in options.deltas.split(","):
                 config = budgeted(plain, Fraction(epsilon), Fraction(delta), "auto")
@@ -170,7 +213,7 @@ def main() -> None:
                     found.append(errors(rows, columns, counts.values, shape))
                 means = "/".join(f"{value:.4f}"[1:] for value in np.mean(found, axis=0))
                 seconds = f"{wall / options.draws:.1f} | {used / options.draws:.1f}"
-                print(f"| {way} | {epsilon} | {delta} | {means} | {seconds} |", flush=True)
+                print(f"| {name} | {way} | {epsilon} | {delta} | {means} | {seconds} |", flush=True)
 
 
 if __name__ == "__main__":

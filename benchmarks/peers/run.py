@@ -35,9 +35,6 @@ import wide  # noqa: E402
 from accuracy import distances  # noqa: E402
 from tables import table  # noqa: E402
 
-WIDE = "adult-wide"
-"""The fourteen columns of `wide.py`; its figures are of one to three columns, and small tables."""
-
 PEERS = {
     "dpmm-mst": ("dpmm", "mst"),
     "private-pgm-mst": ("private-pgm", "mst"),
@@ -104,8 +101,8 @@ class Input:
 
 
 def input_of(name: str) -> Input:
-    """A table by its name."""
-    if name != WIDE:
+    """A table by its name; figures of those of `wide.py` are of one to three columns, and small."""
+    if name not in wide.TABLES:
         config, truth = table(name)
         shape = config.universe.shape
 
@@ -114,7 +111,7 @@ def input_of(name: str) -> Input:
             return distances(counts, truth, shape), int(np.sum(counts))
 
         return Input(shape, expanded(truth, shape), judge)
-    config, columns = wide.adult()
+    config, columns = wide.TABLES[name]()
     shape = config.universe.shape
 
     def judge_rows(folder: Path) -> tuple[list[float], int]:

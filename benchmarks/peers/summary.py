@@ -4,8 +4,8 @@
     python benchmarks/peers/summary.py --all
 
 A figure is the median over the runs of one peer. The best of few runs of many peers flatters the
-peers a little; that is the safe side for a comparison with ours. The last measure of `adult-wide`
-is not the joint table, but the mean over tables of three columns with at most 10,000 cells.
+peers a little; that is the safe side for a comparison with ours. The last measure of tables of
+`wide.py` is not the joint table, but the mean over those of three columns with up to 10,000 cells.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from statistics import median
 from results import Result, load
 
 MEASURES = ("1-way", "2-way", "3-way", "joint")
-TABLES = ("adult", "nltcs", "diamonds", "flights", "adult-wide")
+TABLES = ("adult", "nltcs", "diamonds", "flights", "adult-wide", "adult-coarse", "adult-digits")
 
 
 def by_setting(results: Iterable[Result]) -> dict[tuple[str, Fraction], dict[str, list[Result]]]:

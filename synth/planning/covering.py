@@ -4,7 +4,7 @@ Laplace noise grows with the number of tables that share a budget, Gaussian nois
 root. A column of m codes, measured in a table of C cells that got the part e of epsilon, has counts
 whose noise has C / m times the variance of a cell. So sixteen columns of two codes, four to a
 table, are known 1.4 times as well as each alone, and six pairs of every four besides; and all their
-120 pairs, in twenty tables of four, three times as well as each pair alone. Columns of more than
+120 pairs, in 26 tables of four, 2.6 times as well as each pair alone. Columns of more than
 some four codes are better alone, and in pairs. Which is better is for the forecasts to say: here
 are the sets of tables to be weighed, for several sizes of table (Qardaji, Yang, Li 2014, PriView,
 choose such sets for columns of two codes).
