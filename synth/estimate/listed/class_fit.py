@@ -1,7 +1,8 @@
 """The fit of the latent classes to all noisy tables of sums at once.
 
 With n records, M a table of the model, Y its noisy counts and s their standard deviation, the sum
-of ((Y - n M) / s)^2 / 2 over all tables of one to three attributes, plus
+of ((Y - n M) / s)^2 / 2 over all tables of one and two attributes, and of what those of three tell
+that their pairs do not, plus
 
     lambda sum over attributes j of I(class; X_j)
 
@@ -59,8 +60,9 @@ _MOST_PARAMETERS = 1 << 23
 STEPS, _FEWEST_STEPS = 400, 150
 _AGAIN = 100
 """Steps of a fit that starts from another one's end."""
-TRIPLES_OF_A_STEP = 16
-"""Of more tables of three attributes as many are looked at in a step, in a fixed random order."""
+TRIPLES_OF_A_STEP, CELLS_OF_TRIPLES = 16, 512
+"""Of more tables of three attributes as many are looked at in a step, or as have so many cells in
+all, in a fixed random order."""
 _STRENGTH = 1.4
 """What a direction must be worth, in operator norms of noise at the codes' usual share."""
 _HOPELESS = 2.0
@@ -237,7 +239,7 @@ class _Strip:
 
 @dataclass(frozen=True, eq=False)
 class _Triple:
-    """A table of three views, its first two axes in one."""
+    """A table of three views, its first two axes in one, less the means along every axis."""
 
     parts: tuple[slice, slice, slice]
     sums: Floats
@@ -258,14 +260,14 @@ class _Objective:
         universe: Universe,
         records: float,
     ) -> None:
-        """Sort the tables; sums of more than three attributes are taken apart into threes."""
+        """Take all tables apart into pairs, and into triples less what their pairs tell."""
         self._records = records
         self.rows = tuple(_slices(universe.shape))
         self._sizes = np.asarray(universe.shape)
         self._starts = np.array([rows.start for rows in self.rows])
-        self._pairs = list(combined([t for t in tables if len(t.axes) == 2], 2))
-        self._threes = list(combined([t for t in tables if len(t.axes) > 2], 3))
-        used = {view for views, *_ in (*self._pairs, *self._threes) for view in views}
+        self._pairs = list(combined([t for t in tables if len(t.axes) > 1], 2))
+        threes = list(combined([t for t in tables if len(t.axes) > 2], 3))
+        used = {view for views, *_ in self._pairs for view in views}
         self._places = {(axis, 0): rows for axis, rows in enumerate(self.rows)}
         self._coarse = []
         end = int(self._sizes.sum())
@@ -279,11 +281,12 @@ class _Objective:
         self._ones = self._one_way(columns, universe)
         self._strips = list(self._by_first_view())
         self._entries = sum(strip.sums.size for strip in self._strips)
-        self._triples = [self._triple(*each) for each in self._threes]
+        self._triples = [self._triple(*each) for each in threes]
+        self._of_a_step = _of_a_step([triple.sums.size for triple in self._triples])
         self._order = np.random.Generator(np.random.Philox(_SEED + 1))
         self._waiting: list[int] = []
         self._penalty = _Penalty.of(universe.attributes, self._starts)
-        self._signal, strength = self._signal_and_strength(used)
+        self._signal, strength = self._signal_and_strength(tables, used)
         self._strength = strength / records
 
     # What kind of fit it is.
@@ -294,8 +297,8 @@ class _Objective:
         if self._signal < _HOPELESS:
             return 0, 0
         cells = float(sum(sums.size for _, sums, _ in self._pairs))
-        threes = [sums.size for _, sums, _ in self._threes]
-        cells += sum(threes) * min(1.0, TRIPLES_OF_A_STEP / max(1, len(threes)))
+        threes = sum(triple.sums.size for triple in self._triples)
+        cells += threes * self._of_a_step / max(1, len(self._triples))
         clear = int(_CLASSES_OF_THE_SIGNAL * self._signal / len(self.rows))
         classes = min(
             max(USUAL_CLASSES, min(clear, MOST_CLASSES)),
@@ -306,7 +309,9 @@ class _Objective:
         classes = max(classes, _FEWEST_CLASSES)
         return classes, int(np.clip(MOST_WORK / (cells * classes), _FEWEST_STEPS, STEPS))
 
-    def _signal_and_strength(self, used: set[View]) -> tuple[float, float]:
+    def _signal_and_strength(
+        self, tables: Sequence[SumTable], used: set[View]
+    ) -> tuple[float, float]:
         """How many standard deviations of all noise the records are, about, and lambda."""
         finest: dict[int, int] = {}
         for axis, step in used:
@@ -314,11 +319,12 @@ class _Objective:
         codes = sum(self._rows_of((axis, step)) for axis, step in finest.items())
         number = len(finest)
         known: dict[tuple[int, int], float] = {}
-        for views, sums, variance in (*self._pairs, *self._threes):
-            for places in combinations(range(len(views)), 2):
-                pair = views[places[0]][0], views[places[1]][0]
-                others = sums.size / math.prod(sums.shape[place] for place in places)
-                precision = 1.0 / ((variance + _LEAST_VARIANCE) * others)
+        for table in tables:
+            for pair in combinations(table.axes, 2):
+                others = table.values.size / math.prod(
+                    table.values.shape[table.axes.index(axis)] for axis in pair
+                )
+                precision = 1.0 / ((table.variance + _LEAST_VARIANCE) * others)
                 known[pair] = max(known.get(pair, 0.0), precision)
         if not known:
             return 0.0, 0.0
@@ -365,6 +371,9 @@ class _Objective:
         self, views: tuple[View, ...], sums: NDArray[np.float64], variance: float
     ) -> _Triple:
         first, second, third = (self._places[view] for view in views)
+        for axis in range(3):
+            mean = np.cumsum(sums, axis=axis).take([-1], axis=axis) / sums.shape[axis]
+            sums = sums - mean
         table = sums.reshape(-1, sums.shape[2])
         precision = 1.0 / (variance + _LEAST_VARIANCE)
         return _Triple((first, second, third), table, precision)
@@ -445,7 +454,7 @@ class _Objective:
 
     def _some_triples(self) -> Iterator[tuple[_Triple, float]]:
         """The tables of three attributes that this step looks at, and how much each counts."""
-        number = min(TRIPLES_OF_A_STEP, len(self._triples))
+        number = self._of_a_step
         if len(self._waiting) < number:
             self._waiting += self._order.permutation(len(self._triples)).tolist()
         chosen, self._waiting = self._waiting[:number], self._waiting[number:]
@@ -461,15 +470,18 @@ class _Objective:
         slope: Floats,
         by_share: Floats,
     ) -> None:
-        """Add the slopes of one table, some codes of its first attribute at a time."""
+        """Add the slopes of one table, some codes of its first attribute at a time.
+
+        A table of the model less its means along every axis is that of the laws less theirs.
+        """
         first, second, third = triple.parts
-        right, last = laws[second], laws[third]
+        firsts, right, last = (_less_mean(laws[part]) for part in triple.parts)
         wide, classes = right.shape
         unit = self._records * 2.0 ** -(_JOINT_BITS + _LAW_BITS)
         step = max(1, _MOST_PARAMETERS // (wide * classes))
         for start in range(first.start, first.stop, step):
             part = slice(start, min(start + step, first.stop))
-            left = laws[part]
+            left = firsts[start - first.start : part.stop - first.start]
             both = np.rint(left[:, None, :] * right * 2.0**-_LAW_BITS).reshape(-1, classes)
             off = np.rint(both * (shares * 2.0 ** (_JOINT_BITS - _LAW_BITS))) @ last.T
             off *= unit
@@ -499,6 +511,19 @@ class _Objective:
             self._penalty.spread(coarse, ratio)
         ratio *= self._strength
         slope += ratio
+
+
+def _less_mean(laws: Floats) -> Floats:
+    """Less the mean over the codes, to whole numbers."""
+    return np.asarray(laws - np.rint(laws.sum(axis=0) / len(laws)))
+
+
+def _of_a_step(cells: Sequence[int]) -> int:
+    """How many tables of three attributes a step looks at."""
+    if not cells:
+        return 0
+    several = CELLS_OF_TRIPLES * len(cells) // sum(cells)
+    return min(len(cells), max(TRIPLES_OF_A_STEP, several))
 
 
 def _slices(sizes: Sequence[int]) -> Iterator[slice]:
