@@ -188,6 +188,24 @@ def test_many_triples_are_looked_at_in_turn(make):
     assert np.mean(triples) < 0.01
 
 
+def test_tables_of_several_columns_tell_their_pairs_as_well_as_tables_of_pairs_do(make):
+    """With hardly any noise; all pairs are in tables of six columns, which have 560 triples."""
+    generator = np.random.default_rng(9)
+    hidden = np.cumsum(generator.normal(size=(20_000, 24)), axis=1)
+    columns = list((hidden > generator.normal(size=24)).astype(np.int64).T)
+    universe = make.universe(*[2] * 24)
+    groups = np.arange(24).reshape(8, 3)
+    joined = [tuple(np.sort(np.concatenate(two)).tolist()) for two in combinations(groups, 2)]
+    off = {}
+    for name, tables in (("pairs", every(24, 2)), ("joined", joined)):
+        sums = of(universe, *(make.sums(universe, columns, axes) for axes in tables))
+        model = fit_classes(sums, universe, 20_000.0)
+        truth = (empirical(columns, (2,) * 24, axes) for axes in every(24, 2))
+        found = (model.table(axes).reshape(2, 2) for axes in every(24, 2))
+        off[name] = np.mean([distance(*two) for two in zip(found, truth, strict=True)])
+    assert off["joined"] < 2 * off["pairs"]
+
+
 @pytest.mark.parametrize("total", [-50.0, 0.0, 0.4, 3.0, 60.0])
 def test_few_records_and_none_at_all(make, total):
     """Fewer records than classes, and noisy counts that say there are less than none."""
