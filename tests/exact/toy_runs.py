@@ -71,7 +71,8 @@ PEOPLE: tuple[Data, ...] = (
 class Plan:
     """What a configuration asks for.
 
-    `most` is the most records of a person, None for records; `order` that of the workload.
+    `most` is the most records of a person, None for records; `order` that of the workload; of the
+    `levels` of a column only the first two are found in toy data.
     """
 
     strategy: Any
@@ -80,6 +81,7 @@ class Plan:
     neighbours: str = "add-remove"
     most: int | None = None
     order: int = 1
+    levels: int = 2
 
     @property
     def data(self) -> tuple[Data, ...]:
@@ -96,8 +98,9 @@ def are_neighbours(one: Data, other: Data, relation: str) -> bool:
 
 def configuration(directory: Path, plan: Plan) -> Config:
     """A project of this plan."""
+    levels = [str(level) for level in range(plan.levels)]
     columns = [
-        {"name": name, "type": "categorical", "levels": ["0", "1"], "out_of_domain": "1"}
+        {"name": name, "type": "categorical", "levels": levels, "out_of_domain": "1"}
         for name in COLUMNS
     ]
     changes: dict[str, Any] = {
