@@ -15,6 +15,8 @@ _STEP = 0.1
 """The grid of log m: its lowest point and its step."""
 _TAIL = 24.0
 """exp(-24) is 4e-11: counts this many noise scales above the cut carry no weight."""
+_CHUNK = 1 << 14
+"""Cells that are looked up together, so that what is needed for them stays in the cache."""
 _LARGEST_DECAY = 300.0
 """At this decay there is no noise left to speak of (e^-300), and no function overflows yet."""
 
@@ -49,6 +51,7 @@ class CellPosterior:
         self._large = np.flatnonzero(noisy_counts > self.cut)
         self._large_counts = noisy_counts[self._large].astype(np.float64)
         self._rows, starts, self._mean = self._tabulate()
+        self._rise = np.diff(self._mean, append=0.0)
         self._starts = starts
         # The table holds the grid points of one run of noisy values after those of another.
         run = np.searchsorted(starts, np.clip(noisy_counts, 0, self.cut), side="right") - 1
@@ -56,15 +59,16 @@ class CellPosterior:
 
     def mean(self, log_mean: Floats) -> Floats:
         """The posterior mean of every cell."""
-        place = (log_mean - _LOWEST) * (1.0 / _STEP)
-        np.clip(place, 0.0, self._rows - 1.000001, out=place)
-        row = place.astype(np.int64)
-        place -= row
-        row += self._run
-        mean = self._mean[row]
-        row += 1
-        place *= self._mean[row] - mean
-        mean += place
+        mean = np.empty(log_mean.size)
+        for start in range(0, mean.size, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            place = self.place(log_mean[part])
+            np.clip(place, 0.0, self._rows - 1.000001, out=place)
+            row = place.astype(np.int64)
+            place -= row
+            row += self._run[part]
+            place *= self._rise.take(row)
+            np.add(place, self._mean.take(row), out=mean[part])
         if self._large.size:
             mean[self._large] = self.large_mean(self._large_counts, log_mean[self._large])
         return mean

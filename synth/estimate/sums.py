@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
+from synth.estimate.component_tables import ComponentTables
 from synth.estimate.interactions import Interactions
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy.accounting import LAPLACE
@@ -45,6 +46,12 @@ class NoisyCoefficients:
     """The resolutions of the margins that no other one contains."""
 
     @cached_property
+    def tables(self) -> ComponentTables:
+        """What holds all components of the coefficients."""
+        components = np.unique(self.interactions.component[self.places])
+        return ComponentTables(self.interactions, components.tolist())
+
+    @cached_property
     def is_one_way(self) -> bool:
         """Whether no table holds more than one attribute, and none of them is very long."""
         return all(
@@ -57,7 +64,7 @@ class NoisyCoefficients:
         """The same coefficients of a table of cells."""
         interactions = self.interactions
         if not self.is_one_way:
-            return interactions.forward(cells)[self.places]
+            return self.tables.forward(cells)[self.places]
         found = np.empty(self.places.size)
         sums = one_way_sums(cells, interactions.shape)
         for axis, functions, rows in self.one_way:
@@ -69,13 +76,17 @@ class NoisyCoefficients:
         if not self.is_one_way:
             full = np.zeros(self.interactions.size)
             full[self.places] = coefficients
-            return self.interactions.inverse(full)
+            return self.tables.inverse(full)
         left = coefficients.copy()
         parts = [np.zeros(size) for size in self.interactions.shape]
         for axis, functions, rows in self.one_way:
             parts[axis] = (functions * left[rows, None]).sum(axis=0)
             left[rows] = 0.0  # the constant belongs to all attributes, and is added once
         return added_up(parts)
+
+    def squares(self, weights: Floats) -> Floats:
+        """For every coefficient the sum over the cells of its squared function times the weight."""
+        return self.tables.squares(weights)[self.places]
 
     @cached_property
     def one_way(self) -> list[tuple[int, Floats, Ints]]:

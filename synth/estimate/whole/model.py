@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.estimate.component_tables import ComponentTables
 from synth.estimate.evidence import joint_information, weigh_evidence
 from synth.estimate.interactions import Interactions
 from synth.estimate.loglinear import (
@@ -82,7 +83,9 @@ class WholeModel(LogLinear):
         self.impossible = np.flatnonzero(~possible)
         self.noise_variance = noise_variance
         self.base = base
-        self.max_order = max(map(interactions.component_order, self._components()), default=0)
+        self._components = self._components_of_model()
+        self._tables = ComponentTables(interactions, self._components)
+        self.max_order = max(map(interactions.component_order, self._components), default=0)
         self._share = discount
         self._discount: Floats | float = 0.0
         self._effort = min(1.0, MODEST_SIZE / interactions.size)
@@ -102,7 +105,7 @@ class WholeModel(LogLinear):
             ],
             [self._bounded(_EVIDENCE_ITERATIONS)] * (rounds if self.max_order else 0),
         )
-        first_spread = first_spreads(self.interactions, self._components())
+        first_spread = first_spreads(self.interactions, self._components)
         theta, [spread] = self.climb(theta, [first_spread], schedule)
         return self._fit(theta, spread)
 
@@ -133,7 +136,7 @@ class WholeModel(LogLinear):
             return np.zeros(self.interactions.size)
         even = self._mean(np.full(self.interactions.size, self.base))
         low = self.interactions.order[self.sums.places] <= 1
-        variance = self.sums.interactions.squares(even)[self.sums.places]
+        variance = self.sums.squares(even)
         # a function that is 0 on every possible cell has no variance, and nothing to start from
         enough = np.divide(30.0, variance, out=np.zeros(variance.size), where=variance > 0.0)
         firm = replace(
@@ -145,9 +148,9 @@ class WholeModel(LogLinear):
         fitted, report = tilt(firm, even, even, weigh=False)
         self.steps.append({**report, "step": "start from the noisy sums"})
         ratio = np.divide(fitted, even, out=np.ones(even.size), where=even > 0.0)
-        return self.interactions.forward(np.log(np.maximum(ratio, 1e-12)))
+        return self._tables.forward(np.log(np.maximum(ratio, 1e-12)))
 
-    def _components(self) -> list[int]:
+    def _components_of_model(self) -> list[int]:
         """The components in the model: of low order, and only what some table speaks about."""
         interactions = self.interactions
         measured = set() if self.sums is None else set(interactions.component[self.sums.places])
@@ -157,7 +160,7 @@ class WholeModel(LogLinear):
         return sorted(int(c) for c in measured)
 
     def _log_mean(self, theta: Floats) -> Floats:
-        log_mean = self.interactions.inverse(theta)
+        log_mean = self._tables.inverse(theta)
         log_mean += self.base
         return np.clip(log_mean, *_LOG_MEAN_RANGE, out=log_mean)
 
@@ -210,18 +213,18 @@ class WholeModel(LogLinear):
         expected = self.expected(log_mean - self._discount)
         if self._gain is not None:
             expected = self._gain.move(expected)
-        return self.interactions.forward(expected - mean)
+        return self._tables.forward(expected - mean)
 
     def information(self, theta: Floats) -> Floats:
         """Of the cells and the noisy sums together; see `LogLinear`."""
         log_mean = self._log_mean(theta)
         self._weigh_sums(log_mean)
         mean = self._mean(log_mean)
-        information = self.interactions.squares(self._information(mean))
+        information = self._tables.squares(self._information(mean))
         if self.sums is not None:
             places = self.sums.places
             information[places] = joint_information(
-                self.interactions.squares(mean)[places], information[places], self.sums.precision
+                self.sums.squares(mean), information[places], self.sums.precision
             )
         return information
 
@@ -277,7 +280,7 @@ def joint_gain(sums: NoisyCoefficients, expected: Floats, variance: Floats) -> G
     variance * S' (S variance S' + 1 / precision)^-1 d. For one-way tables the matrix is inverted
     while it is small; else its diagonal stands for it.
     """
-    spread = sums.interactions.squares(variance)[sums.places]
+    spread = sums.squares(variance)
     firm = trusted(sums, sums.values - sums.of(expected), spread)
     noise = 1.0 / firm.precision
     if not sums.is_one_way or sums.places.size > _SMALL_MATRIX:

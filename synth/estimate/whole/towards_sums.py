@@ -176,15 +176,16 @@ def tilt(
     never negative. The coefficients of t solve t / p = noisy - expected(t).
     """
     ratio = np.divide(variance, mean, out=np.zeros(mean.size), where=mean > 0.0)
-    spread = sums.interactions.squares(variance)[sums.places]
+    spread = sums.squares(variance)
     gap = sums.values - sums.of(mean)
     point = np.zeros(sums.places.size)
     for _ in range(_PASSES if weigh else 1):
-        firm = trusted(sums, gap, spread) if weigh else sums
-        solution = _solve(firm, mean, ratio, point / np.sqrt(firm.precision))
-        point = solution.point * np.sqrt(firm.precision)
-        left = sums.values - sums.of(_tilted(firm, mean, ratio, point))
-        gap = left * (1.0 + spread * firm.precision)
+        precision = trusted(sums, gap, spread).precision if weigh else sums.precision
+        unit = np.sqrt(precision)
+        solution = _solve(sums, unit, mean, ratio, point / unit)
+        point = solution.point * unit
+        left = sums.values - sums.of(_tilted(sums, mean, ratio, point))
+        gap = left * (1.0 + spread * precision)
     report = {
         "step": "tilt towards the noisy sums",
         "coefficients": int(sums.places.size),
@@ -200,8 +201,10 @@ def _tilted(sums: NoisyCoefficients, mean: Floats, ratio: Floats, power: Floats)
     return np.asarray(mean * np.exp(np.clip(exponent, -_LARGEST, _LARGEST)))
 
 
-def _solve(sums: NoisyCoefficients, mean: Floats, ratio: Floats, start: Floats) -> Solution:
-    unit = np.sqrt(sums.precision)
+def _solve(
+    sums: NoisyCoefficients, unit: Floats, mean: Floats, ratio: Floats, start: Floats
+) -> Solution:
+    """The coefficients of t over `unit`, the roots of the precisions p."""
 
     def field(point: Floats) -> Floats:
         tilted = _tilted(sums, mean, ratio, point * unit)
@@ -209,9 +212,7 @@ def _solve(sums: NoisyCoefficients, mean: Floats, ratio: Floats, start: Floats) 
 
     def curvature(point: Floats) -> Floats:
         tilted = _tilted(sums, mean, ratio, point * unit)
-        return np.asarray(
-            1.0 + sums.precision * sums.interactions.squares(tilted * ratio)[sums.places]
-        )
+        return np.asarray(1.0 + unit * unit * sums.squares(tilted * ratio))
 
     return solve(
         field,

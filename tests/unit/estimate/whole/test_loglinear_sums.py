@@ -171,9 +171,9 @@ def test_without_a_cell_table_only_what_the_tables_measure_is_in_the_model(
     sums: NoisyCoefficients, possible: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> None:
     measured = sorted(set(sums.interactions.component[sums.places].tolist()))
-    assert make_model(sums, None, possible)._components() == measured
+    assert make_model(sums, None, possible)._components == measured
     model = make_model(sums, CellPosterior(counts, decay=1.0), possible)
-    assert len(model._components()) == len(np.unique(sums.interactions.component))
+    assert len(model._components) == len(np.unique(sums.interactions.component))
 
 
 def test_variances_of_counts_with_and_without_a_cell_table(
