@@ -23,6 +23,11 @@ _LARGEST_EXCESS = 100.0
 _SHARED = 30.0
 _OUTLIER = 4.0
 """A squared difference beyond this many times what is expected says no more of other components."""
+_DOUBT = 3.0
+"""Standard deviations by which differences must be larger than chance explains, before counts are
+taken to be less certain than they say: where noise is far wider than they are, a little chance
+would look like much error. Not with single attributes: a model of cells that noise hides is off
+there."""
 _LONGEST = 500
 """The codes of an attribute for whose one-way table a matrix of its basis is used."""
 LEAST_VARIANCE = 1e-12
@@ -115,7 +120,8 @@ def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoef
     them as large as expected; k times the precision has the same effect. A component may have a
     single coefficient, whose difference says little about k: each is judged as if it had _SHARED
     coefficients more, off by what all components of as many attributes at the same levels are
-    (the total with one attribute at its first level).
+    (the total with one attribute at its first level). With several attributes the differences
+    must be larger than chance explains (`_DOUBT`).
     """
     component = sums.interactions.component[sums.places]
     noise = 1.0 / sums.precision
@@ -125,13 +131,16 @@ def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoef
     for each in np.unique(component).tolist():
         levels = tuple(sorted(level for level in sums.interactions.levels(each) if level))
         kinds.setdefault(levels or (1,), []).append(each)
-    for members in kinds.values():
+    for levels, members in kinds.items():
         alike = np.isin(component, members)
-        common = _excess(square[alike], variance[alike], noise[alike], largest=_OUTLIER)
+        doubt = _DOUBT if len(levels) > 1 else 0.0
+        known = square[alike], variance[alike], noise[alike]
+        common = _excess(*known, doubt=doubt, largest=_OUTLIER)
         usual = common * variance + noise
         for each in members:
             here = component == each
-            precision[here] *= _excess(square[here], variance[here], noise[here], usual[here])
+            own = square[here], variance[here], noise[here], usual[here]
+            precision[here] *= _excess(*own, doubt=doubt)
     return replace(sums, precision=precision)
 
 
@@ -141,12 +150,14 @@ def _excess(
     noise: Floats,
     usual: Floats | None = None,
     *,
+    doubt: float = 0.0,
     largest: float = math.inf,
 ) -> float:
     """The k >= 1 with mean of square / (k variance + noise) = 1, at most _LARGEST_EXCESS.
 
     With `usual`, the squares that coefficients like these usually have, _SHARED of them count
-    beside those that were seen. No ratio counts as more than `largest`.
+    beside those that were seen. No ratio counts as more than `largest`. It is 1 if the mean is at
+    most `doubt` standard deviations of chance above 1.
     """
     low, high = 0.0, math.log(_LARGEST_EXCESS)
     shared = 0.0 if usual is None else _SHARED
@@ -158,7 +169,7 @@ def _excess(
             found += shared * float((usual / expected).mean())
         return found / (square.size + shared)
 
-    if excess(1.0) <= 1.0:
+    if excess(1.0) <= 1.0 + doubt * math.sqrt(2.0 / (square.size + shared)):
         return 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)

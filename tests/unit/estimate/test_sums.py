@@ -186,6 +186,15 @@ def test_excess_makes_the_squared_differences_as_large_as_expected(
             assert share > 0.99
 
 
+def test_differences_that_chance_explains_are_no_excess() -> None:
+    noise = np.random.default_rng(0).normal(size=200)
+    noise *= np.sqrt(1.25 / (noise**2).mean())  # 2.5 standard deviations of a mean square above 1
+    narrow, wide = np.full(200, 0.01), np.ones(200)
+    assert module._excess(noise**2, narrow, wide) > 10.0
+    assert module._excess(noise**2, narrow, wide, doubt=3.0) == 1.0
+    assert module._excess(1.1 * noise**2, narrow, wide, doubt=3.0) > 10.0
+
+
 def one_way_sums_of(columns: int, make_deep_universe: MakeUniverse) -> NoisyCoefficients:
     """The total and the one difference of every binary column, all as precise."""
     universe = make_deep_universe([(2, ())] * columns)

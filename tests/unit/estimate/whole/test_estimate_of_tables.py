@@ -345,3 +345,22 @@ def test_tables_that_noise_drowned_do_not_move_cells_that_are_known(
             for name in universe.names
         ]
         assert run(config, cells, *drowned).sum() == pytest.approx(5.0, abs=0.5)
+
+
+def test_cells_and_pairs_together_are_no_worse_than_cells_where_noise_drowns_the_pairs(
+    make_config: MakeConfig, measure: Measure, draw_table: Draw
+) -> None:
+    shape = (2,) * 10
+    config = make_config(shape, cells=False)
+    pairs = list(combinations(config.universe.names, 2))
+    together, alone = 0.0, 0.0
+    for seed in range(3):
+        counts = draw_table(shape, 5000, seed)
+        cells = measure(config.universe, config.universe.names, counts, epsilon=Fraction(1, 20))
+        sums = [
+            measure(config.universe, pair, counts, epsilon=Fraction(1, 900), seed=number)
+            for number, pair in enumerate(pairs, start=1)
+        ]
+        together += float(np.abs(run(config, cells, *sums) - counts).sum())
+        alone += float(np.abs(run(config, cells) - counts).sum())
+    assert together <= 1.02 * alone
