@@ -6,7 +6,8 @@ n and the shapes of the tables:
 * **Counts.** The k-th largest of the N cells of a table is expected to hold n k^-1.2 / H records
   (Zipf), H the sum over all cells. A table of more than 20 cells for every record is taken to be
   *thin* instead: the records are spread out, hardly two in one cell; tables between 8 and 20 cells
-  for every record are thin in part (`thinness`, on a logarithmic scale, between both forecasts).
+  for every record are thin in part (`thinness`, on a logarithmic scale, between both forecasts),
+  and so are tables of records that a look has seen to gather in few cells (`GATHERED`).
 * **Noise.** A cell with noise variance v and expected count m keeps the variance
   min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
   the less the more noise there is. The mean over the cells is the effective variance of a table,
@@ -15,9 +16,10 @@ n and the shapes of the tables:
   times as large: the fit ends before it has averaged many tables that overlap. A thin table keeps
   half of its noise variance: little tells the cells with records from the others.
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
-  its cells of min(0.8 s, s^2, 2 m) / 2: noise in whole numbers is on average no larger than its
-  square. In a thin one m is n / N everywhere. Of k attributes, it is at most (1 - 2^-k)(1 - 1/N)
-  of the records: where noise drowns everything, a table without negative counts is left.
+  its cells of min(0.8 s, 0.65 s^2, 2 m) / 2: noise in whole numbers is on average no larger than
+  its square, and of noise that is nearly always 0 a third is found out where records are rare. In a
+  thin one m is n / N everywhere. Of k attributes, it is at most (1 - 2^-k)(1 - 1/N) of the records:
+  where noise drowns everything, a table without negative counts is left.
 * **Structure.** A table of q attributes of which only groups of k < q were measured together is off
   by 0.8 x 0.63^(k-1) (1 - k/q)^2.8 of the records besides, for what the interactions of more than
   k attributes hold; an attribute that was measured at a coarser level with g of its N groups
@@ -55,6 +57,11 @@ STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.8, 0.63, 2.8
 FILLED, THIN, THIN_NOISE = 8.0, 20.0, 0.5
 """Cells for every record, up to which a table is well filled, and from which on it is thin; and the
 part of the noise variance that a thin table keeps."""
+GATHERED = 0.5
+"""If a look saw this part of the records in places that noise cannot hide, no table is thin; a
+smaller part makes them less so in proportion."""
+FOUND_OUT = 0.65
+"""What is left of the square of noise that is nearly always 0."""
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
@@ -72,8 +79,14 @@ class ErrorsAfterFit:
         axes: tuple[Axis, ...],
         events: Sequence[TableEvent],
         questions: tuple[Question, ...],
+        *,
+        visible: float = 0.0,
     ) -> None:
-        """Take the noise of every table, and what all of them and the smaller ones tell."""
+        """Take the noise of every table, and what all of them and the smaller ones tell.
+
+        `visible` is the part of the records that a look saw in places that noise cannot hide.
+        """
+        self._scattered = max(0.0, 1 - visible / GATHERED)
         dense = [event for event in events if event.threshold is None]
         self._lists = [event for event in events if event.threshold is not None]
         self._questions = questions
@@ -91,14 +104,17 @@ class ErrorsAfterFit:
 
     def at(self, records: int) -> list[float]:
         """The errors with so many records, each at most 1."""
-        left = {alike: _effective_variance(*alike, records) for alike in set(self._noise)}
+        left = {
+            alike: _effective_variance(*alike, records, self._scattered)
+            for alike in set(self._noise)
+        }
         precisions = [
             1 / (factor * left[alike])
             for factor, alike in zip(self._unaveraged, self._noise, strict=True)
         ]
         found = [1.0] * len(self._questions)
         for tables, fit in self._fits:
-            errors = fit.errors([precisions[i] for i in tables], records)
+            errors = fit.errors([precisions[i] for i in tables], records, self._scattered)
             found = [min(pair) for pair in zip(found, errors, strict=True)]
         listed = [unlisted_share(event, records) for event in self._lists]
         return [
@@ -116,12 +132,12 @@ class _Fit:
         self._shapes = [(len(q.attributes), q.queries, q.is_table) for q in questions]
         self._cells = math.prod(axis.groups[-1] for axis in components.axes)
 
-    def errors(self, precisions: Sequence[float], records: float) -> list[float]:
+    def errors(self, precisions: Sequence[float], records: float, scattered: float) -> list[float]:
         """For every question: noise in the components that are measured, and missing structure."""
         variances = self._components.variances(self._questions, precisions).tolist()
-        thin = thinness(self._cells, records)
+        thin = scattered * thinness(self._cells, records)
         alike = list(zip(variances, self._missing, self._shapes, strict=True))
-        errors = {each: _error(*each, thin, records) for each in set(alike)}
+        errors = {each: _error(*each, thin, records, scattered) for each in set(alike)}
         return [errors[each] for each in alike]
 
 
@@ -134,15 +150,20 @@ def _fit_of(
 
 
 def _error(
-    variance: float, missing: float, shape: tuple[int, int, bool], thin: float, records: float
+    variance: float,
+    missing: float,
+    shape: tuple[int, int, bool],
+    thin: float,
+    records: float,
+    scattered: float,
 ) -> float:
     order, cells, is_table = shape
-    absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), variance)
+    absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), FOUND_OUT * variance)
     if not is_table:
         return absolute / records + missing
     if missing and thin:
         missing = math.hypot(missing, thin * _poisson_share(records / cells))
-    return _table_noise(order, cells, absolute, records) + missing
+    return _table_noise(order, cells, absolute, records, scattered) + missing
 
 
 def resampling_total_variation(question: Question, records: float) -> float:
@@ -179,11 +200,12 @@ def _between(filled: float, thin: float, part: float) -> float:
     return math.exp((1 - part) * math.log(filled) + part * math.log(thin))
 
 
-def _effective_variance(size: int, noise: float, records: float) -> float:
+def _effective_variance(size: int, noise: float, records: float, scattered: float) -> float:
     counts, cells = _expected_counts(size, records)
     left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
     filled = float(cells @ left) / size
-    return max(_between(filled, THIN_NOISE * noise, thinness(size, records)), 1e-12)
+    thin = scattered * thinness(size, records)
+    return max(_between(filled, THIN_NOISE * noise, thin), 1e-12)
 
 
 def share_of_pure_noise(order: int, size: int) -> float:
@@ -191,12 +213,12 @@ def share_of_pure_noise(order: int, size: int) -> float:
     return (1 - math.ldexp(1.0, -order)) * (1 - 1 / size)
 
 
-def _table_noise(order: int, size: int, absolute: float, records: float) -> float:
+def _table_noise(order: int, size: int, absolute: float, records: float, scattered: float) -> float:
     """Half the L1 error, as a share of the records, where one cell is off by `absolute`."""
     counts, cells = _expected_counts(size, records)
     filled = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
     spread_out = min(absolute * size / (2 * records), 1.0)
-    found = _between(filled, spread_out, thinness(size, records))
+    found = _between(filled, spread_out, scattered * thinness(size, records))
     return min(found, share_of_pure_noise(order, size))
 
 

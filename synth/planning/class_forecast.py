@@ -274,7 +274,8 @@ def errors_after_fit(
     modelled = is_modelled(problem) and are_small(first, problem.universe)
     if modelled or is_wide(problem) or any(event.threshold is not None for event in first):
         return ErrorsOfClasses(problem.axes, events, questions, schedule)
-    return ErrorsAfterFit(problem.axes, events, questions)
+    visible = None if problem.seen is None else problem.seen.visible
+    return ErrorsAfterFit(problem.axes, events, questions, visible=visible or 0.0)
 
 
 def _by_order(events: Sequence[TableEvent], place: dict[str, int]) -> dict[int, list[TableEvent]]:

@@ -113,7 +113,8 @@ def seen_by(look: Look, noisy_counts: Sequence[int]) -> Seen:
     """What the noisy counts of a look tell; total: whatever numbers they are.
 
     The number of records decides if it is `SURE` standard deviations or more; then so does the
-    share of records that noise cannot hide. Otherwise only the most that there can be is known.
+    share of records that noise cannot hide. Otherwise only about how many there are is known, and
+    the most that there can be.
 
     Privacy: a function of the configuration and of noisy counts.
     """
@@ -122,7 +123,7 @@ def seen_by(look: Look, noisy_counts: Sequence[int]) -> Seen:
     records = min(max(sum(noisy_counts), 0), MOST_RECORDS)
     most = max(1, min(math.ceil(records + SURE * deviation), MOST_RECORDS))
     if records < max(SURE * deviation, 1):
-        return Seen(None, None, most)
+        return Seen(None, None, most, max(records, math.ceil(deviation)))
     return Seen(records, min(max(noisy_counts[-1] / records, 0.0), 1.0), most)
 
 

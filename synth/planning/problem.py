@@ -29,6 +29,9 @@ class Seen:
     """The share of records in places that noise cannot hide; None likewise."""
     most: int
     """The most records that there can be."""
+    likely: int | None = None
+    """About how many there are, if so many can be: the noisy number, or a standard deviation of its
+    noise where that is more."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,10 @@ class Problem:
     @property
     def records(self) -> int:
         """The number of records that is reckoned with: declared, else seen, expected, or 10,000."""
-        guess = self.workload.expected_records or ASSUMED_RECORDS
-        if self.seen is not None:
-            guess = self.seen.records or min(guess, self.seen.most)
-        return self.total or guess
+        guess, seen = self.workload.expected_records, self.seen
+        if seen is not None:
+            guess = seen.records or min(guess or seen.likely or ASSUMED_RECORDS, seen.most)
+        return self.total or guess or ASSUMED_RECORDS
 
     @property
     def considered_records(self) -> tuple[int, ...]:

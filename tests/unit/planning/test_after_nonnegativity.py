@@ -93,3 +93,16 @@ def test_the_measured_errors_of_adult_are_met_within_a_factor_of_two():
     assert sum(found[:7]) / 7 == pytest.approx(0.0023, rel=1)
     assert sum(found[7:28]) / 21 == pytest.approx(0.0051, rel=1)
     assert found[-1] == pytest.approx(0.0518, rel=1)
+
+
+def test_a_table_is_not_thin_whose_records_were_seen_to_gather():
+    universe = table(*UNIVERSE.names, epsilon=1)
+
+    def seen(visible, records):
+        return ErrorsAfterFit(AXES, [universe], QUESTIONS, visible=visible).at(records)
+
+    few, enough = UNIVERSE.size // 40, UNIVERSE.size
+    alone, some, most = (seen(visible, few)[-1] for visible in (0.0, 0.25, 0.5))
+    assert most < some < alone
+    assert seen(0.9, few) == seen(0.5, few)
+    assert seen(0.0, enough) == seen(0.5, enough), "a filled one is as it was"

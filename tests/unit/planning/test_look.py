@@ -124,10 +124,14 @@ def test_a_number_decides_if_it_stands_out_of_its_noise(configure):
     assert seen_by(look, (-3_000, 9_000)).visible == 1.0
     assert seen_by(look, (9_000, -3_000)).visible == 0.0
     nobody = seen_by(look, (-9_000, -3_000))
-    assert nobody == Seen(None, None, round(SURE * deviation))
+    assert nobody == Seen(None, None, round(SURE * deviation), round(deviation))
     unsure = after_look(problem, look, (low, 0))
     assert unsure.records == 700, "the hint, if it may be right"
     assert unsure.considered_records == (unsure.seen.most,)
+    untold = after_look(replace(problem, workload=more(problem, None)), look, (low, 0))
+    assert untold.records == low, "better than 10,000, which nothing speaks for"
+    nothing = after_look(replace(problem, workload=more(problem, None)), look, (0, 0))
+    assert nothing.records == round(deviation)
     contradicted = after_look(replace(problem, workload=more(problem, 10**6)), look, (0, 0))
     assert contradicted.records == seen_by(look, (0, 0)).most < 600
     sure = after_look(replace(problem, workload=more(problem, 10**6)), look, (5_000, 5_000))
