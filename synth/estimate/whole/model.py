@@ -93,7 +93,8 @@ class WholeModel(LogLinear):
     def fit(self) -> LogLinearFit:
         """Start from the noisy sums, and climb."""
         theta = self._start()
-        first = min(1 if self.sums is None else 2, self.max_order)
+        knows_columns = self.sums is not None and self.sums.tells_columns
+        first = min(2 if knows_columns else 1, self.max_order)
         is_wide = self.posterior is not None and self.posterior.decay <= _WIDE_DECAY
         is_wide = is_wide and self.max_order > 1
         iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS

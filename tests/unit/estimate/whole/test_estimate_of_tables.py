@@ -364,3 +364,22 @@ def test_cells_and_pairs_together_are_no_worse_than_cells_where_noise_drowns_the
         together += float(np.abs(run(config, cells, *sums) - counts).sum())
         alone += float(np.abs(run(config, cells) - counts).sum())
     assert together <= 1.02 * alone
+
+
+def test_a_total_alone_does_not_stand_for_the_columns_that_a_fit_starts_with(
+    make_config: MakeConfig, measure: Measure, draw_table: Draw
+) -> None:
+    config = make_config((6, 5, 4), cells=False)
+    universe = config.universe
+    counts = draw_table((6, 5, 4), 3000, 2)
+    cells = measure(universe, universe.names, counts, epsilon=Fraction(1, 2))
+    total = measure(universe, (), counts, epsilon=Fraction(1), seed=1)
+    column = measure(universe, ("a0",), counts, epsilon=Fraction(1), seed=1)
+
+    def stages(*tables: MeasuredTable) -> list[str]:
+        report = estimate_whole(Measurements("run", "0" * 64, tables), config).report
+        return [each["step"] for each in report["steps"] if each["step"].startswith("fit inter")]
+
+    one, two = (f"fit interactions of up to {order} attributes" for order in (1, 2))
+    assert stages(cells)[:2] == stages(cells, total)[:2] == [one, two]
+    assert stages(cells, column)[0] == two
