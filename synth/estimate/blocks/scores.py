@@ -57,6 +57,12 @@ def variance_score(noise_variance: float) -> Score:
     return Score(left_variance(np.exp(grid()), noise_variance).astype(np.float32), by_count=False)
 
 
+BEYOND_CHANCE = 7.0
+"""A count is clear of noise if ln(N) and so many scales of it are below: e^-7 / 2 of all universes
+of N cells have one noise beyond that. With ln(N) alone every other has: a few hundred records that
+are not there, at small budgets as many as there are."""
+
+
 @dataclass(frozen=True, eq=False)
 class NoisyCells:
     """The noisy counts of the universe, as numbers of runs of the posterior's table.
@@ -85,7 +91,7 @@ class NoisyCells:
         run_of = run_of.astype(kind)
         runs = np.empty(noisy_counts.size, dtype=kind)
         cells, counts = [], []
-        clear, limit = 0, math.log(max(2, noisy_counts.size)) / posterior.decay
+        clear, limit = 0, (math.log(max(2, noisy_counts.size)) + BEYOND_CHANCE) / posterior.decay
         # narrow counts may be unable to hold the cut, so they are widened block by block
         for start in range(0, noisy_counts.size, block_cells):
             block = noisy_counts[start : start + block_cells]

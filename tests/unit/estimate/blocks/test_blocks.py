@@ -1,5 +1,6 @@
 """Large universes, tried on small ones: passes by definition, totals, blocks and threads."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -322,3 +323,11 @@ def test_measurements_that_do_not_fit_are_refused(
 
 def test_the_grid_of_scores_holds_every_count_that_can_be() -> None:
     assert np.log(1e9) <= LOWEST + STEP * ROWS
+
+
+def test_noise_alone_has_no_count_that_is_clear_of_noise() -> None:
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        noise = generator.geometric(0.05, 200_000) - generator.geometric(0.05, 200_000)
+        noisy = NoisyCells.of(noise, decay=-math.log(0.95), block_cells=1 << 16)
+        assert noisy.clear_records == 0
