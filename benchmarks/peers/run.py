@@ -31,6 +31,7 @@ from results import Result, append, load
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+import thin_peers  # noqa: E402
 import wide  # noqa: E402
 from accuracy import distances  # noqa: E402
 from tables import table  # noqa: E402
@@ -47,6 +48,8 @@ PEERS = {
     "private-pgm-aim": ("private-pgm", "aim"),
     "private-pgm-mwem": ("private-pgm", "mwem"),
     "dpmm-privbayes": ("dpmm", "privbayes"),
+    "dpsynth-swift": ("dpsynth", "swift"),
+    "dpsynth-swift-small": ("dpsynth", "swift-small"),
 }
 """The environment and the mechanism of each peer."""
 
@@ -56,6 +59,7 @@ VERSIONS = {
     "datasynthesizer": "DataSynthesizer 0.1.13",
     "smartnoise": "smartnoise-synth 1.0.8, mbi 1.1.0",
     "opendp": "opendp 0.16.0",
+    "dpsynth": "dpsynth cf8075f, mbi 2.0.0, jax 0.11.0",
 }
 
 ONE_THREAD = {
@@ -66,6 +70,9 @@ ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
+
+LISTED = {**wide.TABLES, **thin_peers.TABLES}
+"""Tables of which there are records alone: they have too many cells to judge all of them."""
 
 DELTA = "1e-9"
 WALL_PER_CPU_SECOND = 3
@@ -101,8 +108,8 @@ class Input:
 
 
 def input_of(name: str) -> Input:
-    """A table by its name; figures of those of `wide.py` are of one to three columns, and small."""
-    if name not in wide.TABLES:
+    """A table by its name; figures of those of LISTED are of one to three columns, and small."""
+    if name not in LISTED:
         config, truth = table(name)
         shape = config.universe.shape
 
@@ -111,7 +118,7 @@ def input_of(name: str) -> Input:
             return distances(counts, truth, shape), int(np.sum(counts))
 
         return Input(shape, expanded(truth, shape), judge)
-    config, columns = wide.TABLES[name]()
+    config, columns = LISTED[name]()
     shape = config.universe.shape
 
     def judge_rows(folder: Path) -> tuple[list[float], int]:

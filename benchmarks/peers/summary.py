@@ -5,7 +5,8 @@
 
 A figure is the median over the runs of one peer. The best of few runs of many peers flatters the
 peers a little; that is the safe side for a comparison with ours. The last measure of tables of
-`wide.py` is not the joint table, but the mean over those of three columns with up to 10,000 cells.
+`wide.py` and `thin_peers.py` is not the joint table, but the mean over those of three columns with
+up to 10,000 cells.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from statistics import median
 from results import Result, load
 
 MEASURES = ("1-way", "2-way", "3-way", "joint")
-TABLES = ("adult", "nltcs", "diamonds", "flights", "adult-wide", "adult-coarse", "adult-digits")
+TABLES = (
+    *("adult", "nltcs", "diamonds", "flights", "adult-wide", "adult-coarse", "adult-digits"),
+    *("thin-chain", "thin-classes", "thin-adult"),
+)
 
 
 def by_setting(results: Iterable[Result]) -> dict[tuple[str, Fraction], dict[str, list[Result]]]:
