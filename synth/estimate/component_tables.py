@@ -14,6 +14,7 @@ from synth.estimate.interactions import Interactions
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _GROUPS = 4
 """Attributes are cut into so many runs: any three attributes lie in three of them."""
@@ -27,15 +28,20 @@ class _Table:
 
     `runs` are the sizes of runs of attributes, in turn kept and summed out; `is_kept` says which.
     `places` are the coefficients of all cells, `own` those of the table that they are but for
-    `scale`.
+    `scale`: their numbers, or of a table of all cells one mask for both.
     """
 
     interactions: Interactions
     runs: tuple[int, ...]
     is_kept: tuple[bool, ...]
-    own: Ints
-    places: Ints
+    own: Ints | Mask
+    places: Ints | Mask
     scale: float
+
+    @property
+    def is_every(self) -> bool:
+        """Whether it has all coefficients of all cells."""
+        return self.own.dtype == np.bool_ and bool(self.own.all())
 
     def sums(self, cells: Floats) -> Floats:
         """The sums of the cells, run after run from the last."""
@@ -69,9 +75,12 @@ class ComponentTables:
             for component in held:
                 del left[component]
             self._tables.append(_table(interactions, sorted(axes), held))
+        self._are_all = len(self._tables) == 1 and self._tables[0].is_every
 
     def forward(self, cells: Floats) -> Floats:
         """`Interactions.forward` for these components; all other coefficients are 0."""
+        if self._are_all:
+            return self._interactions.forward(cells)
         found = np.zeros(self._interactions.size)
         for table in self._tables:
             coefficients = table.interactions.forward(table.sums(cells))
@@ -80,6 +89,8 @@ class ComponentTables:
 
     def inverse(self, coefficients: Floats) -> Floats:
         """The function on the cells with the coefficients of these components, and no others."""
+        if self._are_all:
+            return self._interactions.inverse(coefficients)
         found = np.zeros(self._interactions.size)
         for table in self._tables:
             own = np.zeros(table.interactions.size)
@@ -90,6 +101,8 @@ class ComponentTables:
 
     def squares(self, weights: Floats) -> Floats:
         """`Interactions.squares` for these components; all others have 0."""
+        if self._are_all:
+            return self._interactions.squares(weights)
         found = np.zeros(self._interactions.size)
         for table in self._tables:
             squares = table.interactions.squares(table.sums(weights))
@@ -105,6 +118,9 @@ def _axes_of(interactions: Interactions, component: int) -> frozenset[int]:
 def _table(interactions: Interactions, axes: Sequence[int], components: Sequence[int]) -> _Table:
     """The table over these attributes, for these of its components."""
     shape = interactions.shape
+    if len(axes) == len(shape):
+        asked = np.isin(interactions.component, components)
+        return _Table(interactions, (interactions.size,), (True,), asked, asked, 1.0)
     own = Interactions(
         tuple(shape[axis] for axis in axes), [interactions.axes[axis] for axis in axes]
     )
