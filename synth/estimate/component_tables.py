@@ -118,7 +118,7 @@ def _axes_of(interactions: Interactions, component: int) -> frozenset[int]:
 def _table(interactions: Interactions, axes: Sequence[int], components: Sequence[int]) -> _Table:
     """The table over these attributes, for these of its components."""
     shape = interactions.shape
-    if len(axes) == len(shape):
+    if math.prod(shape[axis] for axis in axes) == interactions.size:
         asked = np.isin(interactions.component, components)
         return _Table(interactions, (interactions.size,), (True,), asked, asked, 1.0)
     own = Interactions(
@@ -146,18 +146,20 @@ def _table(interactions: Interactions, axes: Sequence[int], components: Sequence
 def _sets_of_axes(interactions: Interactions, asked: set[frozenset[int]]) -> list[frozenset[int]]:
     """Sets of attributes, in which each of those that are asked for lies.
 
-    Themselves, where they are few; else all runs of attributes but one, and what does not fit.
+    Themselves, where they are few; else all runs of attributes but one, and what does not fit. All
+    attributes of several levels where that is no more work.
     """
     shape = interactions.shape
-    every = frozenset(range(len(shape)))
+    every = frozenset(axis for axis, size in enumerate(shape) if size > 1)
     largest = [axes for axes in asked if not any(axes < other for other in asked)]
     found = sorted(largest, key=sorted)
     if len(found) > _GROUPS:
         bounds = _cut(shape)
         runs = [frozenset(range(*ends)) for ends in pairwise(bounds)]
-        parts = [every - run for run in runs if run]
+        parts = [every - run for run in runs if run & every]
         found = parts + [axes for axes in found if not any(axes <= part for part in parts)]
-    is_worth_it = interactions.size > _SMALL and len(found) <= len(shape)
+    cells = sum(math.prod(shape[axis] for axis in axes) for axes in found)
+    is_worth_it = interactions.size > max(_SMALL, 2 * cells) and len(found) <= len(shape)
     return found if is_worth_it else [every]
 
 

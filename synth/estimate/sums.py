@@ -28,6 +28,8 @@ _DOUBT = 3.0
 taken to be less certain than they say: where noise is far wider than they are, a little chance
 would look like much error. Not with single attributes: a model of cells that noise hides is off
 there."""
+_FEW = 2.0
+"""So far above 1 the mean square of a few differences is no chance any more, whatever their law."""
 _LONGEST = 500
 """The codes of an attribute for whose one-way table a matrix of its basis is used."""
 LEAST_VARIANCE = 1e-12
@@ -162,7 +164,7 @@ def _excess(
 
     With `usual`, the squares that coefficients like these usually have, _SHARED of them count
     beside those that were seen. No ratio counts as more than `largest`. It is 1 if the mean is at
-    most `doubt` standard deviations of chance above 1.
+    most `doubt` standard deviations of chance above 1, or `_FEW` where they are few.
     """
     low, high = 0.0, math.log(_LARGEST_EXCESS)
     shared = 0.0 if usual is None else _SHARED
@@ -174,7 +176,7 @@ def _excess(
             found += shared * float((usual / expected).mean())
         return found / (square.size + shared)
 
-    if excess(1.0) <= 1.0 + doubt * math.sqrt(2.0 / (square.size + shared)):
+    if excess(1.0) <= 1.0 + min(doubt * math.sqrt(2.0 / (square.size + shared)), _FEW):
         return 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)

@@ -22,7 +22,7 @@ from synth.config import Config
 from synth.noise import noise_law
 from synth.planning.after_nonnegativity import THIN
 from synth.planning.costs import is_held
-from synth.planning.problem import CONSIDERED_RECORDS, Problem, Seen, problem_of
+from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, Problem, Seen, problem_of
 from synth.planning.spending import Spending
 from synth.privacy import (
     AfterLookEvent,
@@ -123,7 +123,7 @@ def seen_by(look: Look, noisy_counts: Sequence[int]) -> Seen:
     records = min(max(sum(noisy_counts), 0), MOST_RECORDS)
     most = max(1, min(math.ceil(records + SURE * deviation), MOST_RECORDS))
     if records < max(SURE * deviation, 1):
-        return Seen(None, None, most, max(records, math.ceil(deviation)))
+        return Seen(None, None, most, max(records, min(math.ceil(deviation), ASSUMED_RECORDS)))
     return Seen(records, min(max(noisy_counts[-1] / records, 0.0), 1.0), most)
 
 

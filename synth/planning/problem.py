@@ -30,8 +30,8 @@ class Seen:
     most: int
     """The most records that there can be."""
     likely: int | None = None
-    """About how many there are, if so many can be: the noisy number, or a standard deviation of its
-    noise where that is more."""
+    """About how many there are: the noisy number, or where that is more a standard deviation of its
+    noise, up to 10,000."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ class Problem:
 
     @property
     def records(self) -> int:
-        """The number of records that is reckoned with: declared, else seen, expected, or 10,000."""
+        """The number of records that is reckoned with.
+
+        Declared, else seen, else expected, else what a look saw about, else 10,000.
+        """
         guess, seen = self.workload.expected_records, self.seen
         if seen is not None:
             guess = seen.records or min(guess or seen.likely or ASSUMED_RECORDS, seen.most)

@@ -57,10 +57,10 @@ def variance_score(noise_variance: float) -> Score:
     return Score(left_variance(np.exp(grid()), noise_variance).astype(np.float32), by_count=False)
 
 
-BEYOND_CHANCE = 7.0
-"""A count is clear of noise if ln(N) and so many scales of it are below: e^-7 / 2 of all universes
-of N cells have one noise beyond that. With ln(N) alone every other has: a few hundred records that
-are not there, at small budgets as many as there are."""
+CHANCE = 4
+"""So many counts beyond ln(N) scales of noise may be noise alone: half a one is expected in N
+cells, and more than four in one universe of some thousands. At small budgets one of them is as
+large as all records together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class NoisyCells:
     large_cells: NDArray[np.int64]
     large_counts: NDArray[np.int64]
     clear_records: int
-    """The sum of the noisy counts that are larger than any noise is likely to be."""
+    """The sum of the noisy counts beyond most noise, less what chance may have put there."""
 
     @classmethod
     def of(cls, noisy_counts: NDArray[Any], *, decay: float, block_cells: int) -> NoisyCells:
@@ -91,7 +91,8 @@ class NoisyCells:
         run_of = run_of.astype(kind)
         runs = np.empty(noisy_counts.size, dtype=kind)
         cells, counts = [], []
-        clear, limit = 0, (math.log(max(2, noisy_counts.size)) + BEYOND_CHANCE) / posterior.decay
+        limit = math.log(max(2, noisy_counts.size)) / posterior.decay
+        clear = -math.ceil(CHANCE * limit)
         # narrow counts may be unable to hold the cut, so they are widened block by block
         for start in range(0, noisy_counts.size, block_cells):
             block = noisy_counts[start : start + block_cells]
@@ -101,6 +102,7 @@ class NoisyCells:
             cells.append(beyond + start)
             counts.append(block[beyond].astype(np.int64))
             clear += int(block[block > limit].sum(dtype=np.int64))
+        clear = max(0, clear)
         return cls(posterior, runs, large, np.concatenate(cells), np.concatenate(counts), clear)
 
     def expected(self) -> Floats:
