@@ -22,7 +22,7 @@ from synth import load_config
 from synth.config import Config, OutputConfig, RangeQueries, WorkloadConfig
 from synth.curator.seal import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
-from synth.estimate import estimate_whole, required_atoms, round_counts
+from synth.estimate import estimate_whole
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent, sensitivity_l1
 from synth.privacy.accounting import LAPLACE
@@ -133,4 +133,4 @@ def synth_counts(
         measurements = measure(truth, config, level_events(config), seed)
     else:
         measurements = as_a_run(config, Sensitive(truth.reshape(-1).copy()), seed)
-    return round_counts(estimate_whole(measurements, config).values, required_atoms(config), seed)
+    return estimate_whole(measurements, config).round(seed).of_every_cell(config.universe.shape)

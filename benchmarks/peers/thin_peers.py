@@ -3,12 +3,14 @@
     python benchmarks/peers/thin_peers.py --epsilons 0.1,1,10 --deltas 0,1e-9 --draws 5
     python benchmarks/peers/run.py --environments ENVS --peers dpmm-mst --tables thin-chain
     python benchmarks/peers/thin_peers.py --peer dpmm-mst
+    python benchmarks/peers/thin_peers.py --tables packaged --draws 1
 
 Tables of 1,000 to 3,000 records in 10^7 to 10^9 cells: two made up as in `thin.py`, and ten columns
-of some records of Adult. Ours is `auto`, by the code of a run with exact noise, and is told nothing
-of the number of records. Printed are mean total variations of all tables of one, two and three
-columns; beside them by how many records the published total is off, and the standard deviation of
-what the measured tables say of the total. `--peer` prints the runs of a peer in results.jsonl.
+of some records of Adult; and, if asked for, the real ones of `packaged_tables.py`. Ours is `auto`,
+by the code of a run with exact noise, and is told nothing of the number of records. Printed are
+mean total variations of all tables of one, two and three columns; beside them by how many records
+the published total is off, and the standard deviation of what the measured tables say of the total.
+`--peer` prints the runs of a peer in results.jsonl.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +31,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import thin
 import wide
 from accuracy import budgeted
+from forecasts import configured
+from forecasts import table as real
+from packaged_tables import PACKAGED
 
 from synth.config import Config
 from synth.domain import Margin
@@ -62,7 +68,13 @@ def adult() -> tuple[Config, wide.Columns]:
     return thin.configured(made, Fraction(1), "auto", None), codes
 
 
-TABLES: dict[str, Callable[[], tuple[Config, wide.Columns]]] = {
+def packaged(name: str) -> tuple[Config, wide.Columns]:
+    """A real table of a package."""
+    universe, rows = real(name)
+    return configured(universe, "1", "0"), tuple(rows.T)
+
+
+THIN: dict[str, Callable[[], tuple[Config, wide.Columns]]] = {
     "thin-chain": lambda: made_up(
         thin.Made((11, 9, 10, 12, 10, 8, 10, 9), 1_304, thin.chain),
     ),
@@ -71,6 +83,7 @@ TABLES: dict[str, Callable[[], tuple[Config, wide.Columns]]] = {
     ),
     "thin-adult": adult,
 }
+TABLES = THIN | {name: partial(packaged, name) for name in PACKAGED}
 
 
 def spread_of_total(measured: Measurements, config: Config) -> float:
@@ -141,7 +154,7 @@ def peers(name: str, peer: str) -> None:
 def main() -> None:
     """Read the command line and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--tables", default=",".join(THIN), help="packaged: all real ones")
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--deltas", default="0,1e-9")
     parser.add_argument("--draws", type=int, default=5)
@@ -149,7 +162,8 @@ def main() -> None:
     options = parser.parse_args()
     print("| table | epsilon | delta | 1 / 2 / 3-way | sd | off by | sd | too far | tables | s |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    for name in options.tables.split(","):
+    names = PACKAGED if options.tables == "packaged" else options.tables.split(",")
+    for name in names:
         if options.peer:
             peers(name, options.peer)
         else:

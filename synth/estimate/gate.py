@@ -45,6 +45,7 @@ from synth.config import Config
 from synth.domain import Margin, PublicTotal, Universe
 from synth.domain.counts import Counts
 from synth.domain.universe import nested_sums, nested_sums_by_block
+from synth.estimate.balanced import MOST_CELLS
 from synth.estimate.gate_limits import rounding_allowance, spread_limit, sum_limit, too_few
 from synth.estimate.rounding import required_totals
 from synth.measurements import MeasuredTable, Measurements
@@ -61,6 +62,9 @@ PAIRS_UP_TO = 20_000_000
 FALSE_KEPT = 0.5
 """Of the cells that noise must have listed in vain, this part may have rows at least: nothing tells
 a cell that one noise listed from one with a record, and where the sums agree no row is invented."""
+BALANCED = 2.0, 0.25
+"""Balanced rounding leaves a sum over one of d columns off by at most 2 + d / 4: in all that was
+tried, up to 120,000 cells, by at most 1.6 of three columns and 3.6 of fifteen."""
 LOW_ORDER = 2
 """A table of so many attributes is compared cell by cell; of larger ones, their sums are."""
 
@@ -70,7 +74,8 @@ class Sums:
     """Noisy and published counts of one margin, as sums of a noisy table.
 
     Shapes and units: `noisy` and `published` are flat in C order over the margin, records.
-    `noises` cells of the table add up to each; `runs` runs of neighbouring cells of the universe.
+    `noises` cells of the table add up to each; `runs` runs of neighbouring cells of the universe,
+    each of which rounding leaves off by a record at most.
     """
 
     number: int
@@ -247,14 +252,21 @@ def _sums_of(
         sums = noisy[kept].reshape(-1)
         yield Sums(
             number, table.event, small, sums, here, table.event.cells // max(1, sums.size),
-            _runs(small, universe),
+            _runs(small, universe, in_order=counts.values.size > MOST_CELLS),
         )  # fmt: skip
 
 
-def _runs(margin: Margin, universe: Universe) -> float:
-    """Of how many runs of neighbouring cells a cell of the margin consists."""
+def _runs(margin: Margin, universe: Universe, *, in_order: bool) -> float:
+    """Of how many runs of neighbouring cells a cell of the margin consists.
+
+    Where cells were not rounded in order, how far balanced rounding leaves tables of one column.
+    """
     if any(margin.coarsening):
         return math.inf
+    if margin.names and not in_order:
+        return (
+            math.inf if len(margin.names) > 1 else BALANCED[0] + BALANCED[1] * len(universe.names)
+        )
     axes = [universe.names.index(name) for name in margin.names]
     before = range(max(axes, default=-1) + 1)
     return float(math.prod(universe.shape[axis] for axis in before if axis not in axes))

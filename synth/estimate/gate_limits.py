@@ -122,7 +122,7 @@ def rounding_allowance(
     Systematic rounding keeps every run of cells in order to within one: a sum over `runs` runs is
     off by `runs` at most. It also keeps every expectation, and what is rounded has a variance of
     at most its own size: Bernstein's bound for as many independent cells, in which a single
-    offset errs less. The smaller of the two.
+    offset errs less, and balanced rounding still less. The smaller of the two.
     """
     log = math.log(2.0 / miss)
     return np.minimum(runs, np.sqrt(2.0 * (published + 1.0) * log) + log / 3.0)

@@ -32,12 +32,12 @@ def round_counts(values: NDArray[np.float64], atoms: Atoms | None, seed: int) ->
     in [0, 1), out_i = floor(C_i + u) - floor(C_{i-1} + u).
     """
     counts = np.zeros(values.size, dtype=np.int64)
-    for cells, u, total in _parts(values, atoms, seed):
+    for cells, u, total in rounded_together(values, atoms, seed):
         counts[cells] = systematic(values[cells], u, total)
     return counts
 
 
-def _parts(
+def rounded_together(
     values: NDArray[np.float64], atoms: Atoms | None, seed: int
 ) -> Iterator[tuple[NDArray[np.int64] | slice, float, int | None]]:
     """The cells that are rounded together, their offset, and their whole total if one is set."""
@@ -69,7 +69,7 @@ def moved_by_last_digits(
     `MOST_MOVED` records moved in all.
     """
     expected = np.zeros(values.size, dtype=np.int64)
-    for cells, u, total in _parts(values, atoms, seed):
+    for cells, u, total in rounded_together(values, atoms, seed):
         part = values[cells]
         expected[cells] = systematic(part, u, total)
         if not part.size:

@@ -19,7 +19,8 @@ it is measured; a part p that is chosen by how much its columns depend on each o
 p^(1/3) of them, with P as if all had p^(1/2) of the variance; of at most 8 columns for 1 - (1-p)^5,
 with P as it is. A 1-way table is off by the noise that all tables leave in it, less what its
 posterior means take away, and by a small part of what pairs are off by.
-Beyond triples, what is right of a table falls from order to order as from pairs to triples.
+Beyond triples, -log(1 - error) grows as a power of the number of columns, the one that leads from
+pairs to triples.
 
 The letters are regressions, one set for pairs and one for triples, on the errors of some twenty
 real and made-up tables of 10 to 86 columns, at epsilon 0.1 to 10, pure and Gaussian. They know
@@ -245,9 +246,10 @@ class ErrorsOfClasses:
         mean = ones[places].mean(axis=1)
         if order <= max(LAWS):
             return self._mixed(order, signal, seen, mean)
-        right = [1 - self._mixed(each, signal, seen, mean) for each in (2, 3)]
-        left = right[1] * (right[1] / right[0]) ** (order - 3)
-        return np.asarray(np.minimum(1 - left, 1 - math.ldexp(1.0, -order)))
+        lost = [-np.log1p(-self._mixed(each, signal, seen, mean)) for each in (2, 3)]
+        power = np.log(lost[1] / lost[0]) / math.log(3 / 2)
+        wrong = -np.expm1(-lost[0] * (order / 2) ** power)
+        return np.asarray(np.minimum(wrong, 1 - math.ldexp(1.0, -order)))
 
     def _mixed(self, order: int, signal: Floats, seen: Floats, ones: Floats) -> Floats:
         """The error where the part `seen` of what pairs would tell is measured."""

@@ -33,13 +33,14 @@ from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
 from synth.domain.counts import Counts, cell_words, find_cells, is_possible, margin_cells
 from synth.domain.totals import Atoms
 from synth.errors import BugError
+from synth.estimate.balanced import moved_records, whole_counts
 from synth.estimate.gate_limits import sum_limit
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.posterior import ThresholdPosterior
 from synth.estimate.listed.support import Support, spread, with_atoms
 from synth.estimate.listed.tables import SumTable, noisy_total
-from synth.estimate.rounding import moved_by_last_digits, rake, required_totals, round_counts
+from synth.estimate.rounding import rake, required_totals
 from synth.measurements import MeasuredTable, Measurements
 from synth.planning.listed import expected_false_cells
 
@@ -103,8 +104,8 @@ class ListedEstimate:
         return estimate_listed(measurements, self.end.config, seed=seed)
 
     def round(self, seed: int) -> Counts:
-        """Whole counts; see `rounding.round_counts`."""
-        counts = round_counts(self.values, self.atoms, seed)
+        """Whole counts; see `balanced.whole_counts`."""
+        counts = whole_counts(self.columns, self.values, self.atoms, seed)
         kept = np.flatnonzero(counts)
         return Counts(tuple(column[kept] for column in self.columns), counts[kept])
 
@@ -117,7 +118,7 @@ class ListedEstimate:
         found = published.at(self.columns, shape)
         if int(found.sum()) != published.total:
             return None
-        return moved_by_last_digits(self.values, self.atoms, seed, found)
+        return moved_records(self.columns, self.values, self.atoms, seed, found)
 
 
 def estimate_listed(measurements: Measurements, config: Config, *, seed: int) -> ListedEstimate:

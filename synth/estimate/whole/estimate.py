@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
 from synth.domain.totals import Atoms
 from synth.errors import BugError
+from synth.estimate.balanced import moved_records, whole_counts
 from synth.estimate.interactions import Interactions
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
@@ -21,11 +23,9 @@ from synth.estimate.listed.support import Support
 from synth.estimate.listed.tables import SumTable
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.rounding import (
-    moved_by_last_digits,
     rake,
     rake_one_way,
     required_atoms,
-    round_counts,
 )
 from synth.estimate.sums import (
     LEAST_VARIANCE,
@@ -85,8 +85,8 @@ class WholeEstimate:
         return estimate_whole(measurements, self.config)
 
     def round(self, seed: int) -> Counts:
-        """Whole counts; see `rounding.round_counts`."""
-        rounded = round_counts(self.values, required_atoms(self.config), seed)
+        """Whole counts; see `balanced.whole_counts`."""
+        rounded = whole_counts(self._codes, self.values, required_atoms(self.config), seed)
         return Counts.of_all(rounded, self.config.universe.shape)
 
     def support(self) -> Support:
@@ -98,7 +98,12 @@ class WholeEstimate:
     def moved(self, published: Counts, seed: int) -> int | None:
         """How many records last digits moved, if that is all that happened."""
         found = published.of_every_cell(self.config.universe.shape)
-        return moved_by_last_digits(self.values, required_atoms(self.config), seed, found)
+        return moved_records(self._codes, self.values, required_atoms(self.config), seed, found)
+
+    @property
+    def _codes(self) -> Sequence[NDArray[Any]]:
+        """The codes of every cell."""
+        return self.config.universe.codes(np.arange(self.values.size))
 
 
 def estimate_whole(

@@ -196,8 +196,9 @@ def build_processing(
             *_estimate_steps(report),
             _step(
                 "round",
-                "systematic rounding to whole counts with a public offset; impossible cells stay "
-                "zero and public totals hold exactly",
+                "every count is rounded up or down, in a public order: of few cells so that tables "
+                "of one and two columns keep their sums, of many so that runs of cells do; "
+                "impossible cells stay zero and public totals hold exactly",
                 {},
             ),
             _step(

@@ -109,8 +109,7 @@ class Rebuild:
             check = f"{name}: every {unit} is the expansion of the counts"
             if moved and not found:
                 self.findings.tolerate(
-                    f"{check} rebuilt from the measurements but for {moved} that last digits moved "
-                    "by one step,"
+                    f"{check} rebuilt from the measurements but for {moved} that last digits moved,"
                 )
             else:
                 self.findings.conclude(

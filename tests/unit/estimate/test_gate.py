@@ -159,16 +159,22 @@ def test_too_few_rare_events():
 
 
 @pytest.mark.parametrize(
-    "how", [{}, {"universe": None}, {"rho": "1/500"}, {"epsilon": "10", "universe": "10"}]
+    ("how", "least"),
+    [
+        ({}, 0.25),
+        ({"universe": None}, 0.25),
+        ({"rho": "1/500"}, 0.25),
+        ({"epsilon": "10", "universe": "10"}, 0.15),  # most of it is for being whole
+    ],
 )
-def test_true_counts_pass(config, how):
+def test_true_counts_pass(config, how, least):
     ratios = []
     for seed in range(60):
         truth = truth_of(seed)
         verdict = judge(truth, measured(config, truth, seed, **how), config)
         assert verdict.passes
         ratios.append(verdict.worst.ratio)
-    assert max(ratios) > 0.25  # the limits are not so far out that nothing could reach them
+    assert max(ratios) > least  # the limits are not so far out that nothing could reach them
 
 
 def test_true_counts_pass_at_the_stated_rate(config, monkeypatch):

@@ -1,0 +1,138 @@
+"""Balanced rounding: up or down, totals exact, small tables kept, ties alone turned by digits."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from synth.estimate import balanced, required_atoms
+from synth.estimate.balanced import moved_records, whole_counts
+from synth.estimate.rounding import MOST_MOVED, round_counts
+
+SHAPE = (6, 5, 4, 7, 3)
+WEIGHTS = {1: 10, 2: 3}
+SEEDS = range(6)
+
+
+def thin_values(seed, cells=400, shape=SHAPE):
+    """Some cells of a universe with values of one record or so."""
+    generator = np.random.default_rng(seed)
+    places = np.sort(generator.choice(np.prod(shape), cells, replace=False))
+    return np.unravel_index(places, shape), generator.gamma(2.0, 0.5, cells)
+
+
+def gaps(columns, difference, order):
+    """Sums of differences over the cells of all tables of so many columns."""
+    found = []
+    for axes in combinations(range(len(columns)), order):
+        place = np.ravel_multi_index([columns[a] for a in axes], [SHAPE[a] for a in axes])
+        found.append(np.bincount(place, weights=difference))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_value_is_rounded_up_or_down_and_the_sum_is_near(seed):
+    columns, values = thin_values(seed)
+    counts = whole_counts(columns, values, None, seed)
+    assert np.all(np.abs(counts - values) < 1.0)
+    assert abs(counts.sum() - values.sum()) < 1.0
+    assert np.array_equal(counts, whole_counts(columns, values, None, seed))
+    others = {whole_counts(columns, values, None, other).tobytes() for other in range(9)}
+    assert len(others) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_small_tables_are_nearer_than_chance_would_have_them(seed):
+    """Every decision adds to the weighed squares of the gaps no more than a fair chance would."""
+    columns, values = thin_values(seed)
+    left = values - np.floor(values)
+    tables = {1: len(SHAPE), 2: len(SHAPE) * (len(SHAPE) - 1) // 2}
+    by_chance = sum(WEIGHTS[order] * tables[order] for order in (1, 2)) + balanced._OF_ALL
+    difference = whole_counts(columns, values, None, seed) - values
+    squares = sum(
+        WEIGHTS[order] * float((gaps(columns, difference, order) ** 2).sum()) for order in (1, 2)
+    )
+    assert squares <= by_chance * float((left * (1 - left)).sum())
+    in_order = round_counts(values, None, seed) - values
+    for order in (1, 2):
+        ours, other = (np.abs(gaps(columns, each, order)).sum() for each in (difference, in_order))
+        assert ours < (0.7 if order == 1 else 0.95) * other
+
+
+def test_crossing_totals_and_impossible_cells_hold(make_config):
+    config = make_config(
+        (4, 3, 2),
+        impossible=[{"a0": (0,), "a1": (2,)}],
+        totals=[({}, 101), ({"a0": (0, 1)}, 40), ({"a1": (1, 2)}, 77)],
+    )
+    universe, possible = config.universe, config.universe.possible()
+    values = np.random.default_rng(3).gamma(0.4, 3.0, size=24) * possible
+    columns = universe.codes(np.arange(universe.size))
+    for seed in range(20):
+        counts = whole_counts(columns, values, required_atoms(config), seed)
+        assert np.all(counts >= 0)
+        assert np.all(counts[~possible] == 0)
+        for total in config.public_totals:
+            assert counts[universe.members(total.where)].sum() == total.total
+    nothing = whole_counts(columns, np.zeros(24), required_atoms(config), 5)
+    assert nothing.sum() == 101
+
+
+def test_the_number_of_records_is_right_on_average():
+    columns, values = thin_values(1, cells=3)
+    seeds = range(2000)
+    mean = np.mean([whole_counts(columns, values, None, seed).sum() for seed in seeds])
+    assert mean == pytest.approx(values.sum(), abs=4 * 0.5 / len(seeds) ** 0.5)
+
+
+@pytest.mark.parametrize("columns", [[np.zeros(0, dtype=int)], [np.zeros(3, dtype=int)]])
+def test_nothing_to_decide(columns):
+    values = np.arange(columns[0].size, dtype=np.float64)
+    assert np.array_equal(whole_counts(columns, values, None, 1), values)
+
+
+def test_very_many_cells_are_rounded_in_order(monkeypatch):
+    columns, values = thin_values(2)
+    monkeypatch.setattr(balanced, "MOST_CELLS", values.size - 1)
+    in_order = round_counts(values, None, 5)
+    assert np.array_equal(whole_counts(columns, values, None, 5), in_order)
+    assert moved_records(columns, values, None, 5, in_order) == 0
+
+
+def test_what_nearly_was_a_tie_may_be_decided_otherwise():
+    """All halves of one column: its gap and that of all are 0 again after every second cell."""
+    columns, seen = [np.zeros(9, dtype=int)], set()
+    for seed in range(40):
+        noise = np.random.default_rng(seed).uniform(-1, 1, 9) * 1e-6
+        found = whole_counts(columns, 0.5 + noise, None, 3)
+        moved = moved_records(columns, np.full(9, 0.5), None, 3, found)
+        assert moved is not None
+        seen.add(moved)
+    assert len(seen) > 2
+
+
+def test_other_counts_are_not_explained_by_last_digits():
+    columns, values = thin_values(4)
+    expected = whole_counts(columns, values, None, 3)
+    assert moved_records(columns, values, None, 3, expected) == 0
+    up, down = (np.flatnonzero(which)[:20] for which in (expected > values, expected < values))
+    for one, other in zip(up, down, strict=True):
+        found = expected.copy()
+        found[one] -= 1
+        found[other] += 1
+        assert moved_records(columns, values, None, 3, found) is None
+    assert moved_records(columns, values, None, 3, expected + 1) is None
+
+
+def test_no_more_ties_are_turned_than_the_most():
+    size = 4 * MOST_MOVED + 4
+    columns, values = [np.arange(size) // 2], np.full(size, 0.5)
+    values[-1] = 0.25
+    expected = whole_counts(columns, values, None, 3)
+    accepted = 0
+    for turned in range(size // 2):
+        found = expected.copy()
+        for pair in range(turned):
+            found[[2 * pair, 2 * pair + 1]] = found[[2 * pair + 1, 2 * pair]]
+        accepted += moved_records(columns, values, None, 3, found) is not None
+    assert 1 <= accepted <= MOST_MOVED + 1
