@@ -6,11 +6,11 @@
 The first three measure one noisy table of the universe; `auto` measures what a run of the shipped
 configuration measures at that budget, by its own code; `1-way 0.3` measures the universe with 70 %
 of the budget and all tables of one attribute with 30 %, `1-way 1` those tables alone. The
-projections are rounded in cell order. Printed is the total variation distance to the true table (half the
-sum of absolute differences of shares), as a mean over all tables of one, two and three attributes
-and over the repeats, and of the joint table; seconds of one estimate with its rounding; the most
-memory that it held; by how many rows the total was off, over the repeats. `--append FILE` also adds
-a line of JSON for every row.
+projections are rounded in cell order. Printed is the total variation distance to the true table
+(half the sum of absolute differences of shares), as a mean over all tables of one, two and three
+attributes and over the repeats, and of the joint table; seconds of one estimate with its rounding;
+the most memory that it held; by how many rows the total was off, over the repeats. `--append FILE`
+also adds a line of JSON for every row.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
