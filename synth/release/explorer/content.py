@@ -173,6 +173,8 @@ def _cells(counts: Counts, replicates: Replicates | None) -> dict[str, Any]:
 
 
 def _listed(columns: Sequence[NDArray[Any]], counts: NDArray[np.int64]) -> dict[str, Any] | None:
+    if 2 * counts.size * (len(columns) + 1) > MOST_ROWS_BYTES:  # a digit and a comma at least
+        return None
     cells = {"codes": [column.tolist() for column in columns], "counts": counts.tolist()}
     size = sum(map(_written_bytes, (*cells["codes"], cells["counts"])))
     return cells if size <= MOST_ROWS_BYTES else None
