@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,9 @@ BLOCK_CELLS = 1 << 16
 """About the cells of one block. Sums are added block by block in a fixed order, so their last
 digits depend on this number, and on nothing else."""
 
+LEAST_PARTS = 4
+"""At least so many parts of a pass are there for threads to take, where there are so many rows."""
+
 REPORTS = 100
 """About how often a pass says how far it is."""
 
@@ -60,7 +64,11 @@ def in_order(work: Callable[[int], Result], items: Sequence[int], threads: int) 
 
 
 class Cells:
-    """The cells of a universe in blocks: rows of the second group by all of the third."""
+    """The cells of a universe in blocks: codes of the first group by rows by all of the third.
+
+    In a pass the rows, those of the second group, are cut into parts of about the same size, and a
+    block of a part has as many codes of the first group as there is room for.
+    """
 
     def __init__(
         self,
@@ -74,8 +82,10 @@ class Cells:
         """Set up; `noisy` is None where the universe itself was not measured."""
         self.groups, self.noisy, self.rules, self.threads = groups, noisy, rules, threads
         first, second, third = groups.sizes
-        self._rows = max(1, min(second, block_cells // third))
+        parts = max(min(LEAST_PARTS, second), math.ceil(second / max(1, block_cells // third)))
+        self._rows = math.ceil(second / parts)
         self._starts = range(0, second, self._rows)
+        self._layers = max(1, min(first, block_cells // (self._rows * third)))
         self._runs = None if noisy is None else noisy.runs.reshape(first, second, third)
 
     def sums(self, terms: Sequence[Term]) -> PairTables:
@@ -123,15 +133,19 @@ class Cells:
                 np.empty((first, third), np.float32) if modelled[1] else None,
                 np.zeros((stop - start, third), np.float32) if modelled[2] else None,
             ]
-            block = Block(stop - start, third)
-            for o in range(first):
-                value = self._values(terms, o, start, stop, block)
+            block = Block(self._layers, stop - start, third)
+            for o in range(0, first, self._layers):
+                if first - o < self._layers:
+                    block = Block(first - o, stop - start, third)
+                place = slice(o, min(o + self._layers, first)), slice(start, stop)
+                value = self._values(terms, place, block)
                 if out[0] is not None:
-                    np.sum(value, axis=1, out=out[0][o])
+                    np.sum(value, axis=2, out=out[0][place[0]])
                 if out[1] is not None:
-                    np.sum(value, axis=0, out=out[1][o])
+                    np.sum(value, axis=1, out=out[1][place[0]])
                 if out[2] is not None:
-                    out[2] += value
+                    for layer in value:
+                        out[2] += layer
             return out
 
         results = in_order(work, self._starts, self.threads)
@@ -200,8 +214,9 @@ class Cells:
         def work(number: int) -> tuple[int, Floats]:
             o, start = places[number]
             stop = min(start + self._rows, second)
-            block = Block(stop - start, third)
-            value = self._values(terms, o, start, stop, block).reshape(-1).astype(np.float64)
+            place = slice(o, o + 1), slice(start, stop)
+            block = Block(1, stop - start, third)
+            value = self._values(terms, place, block).reshape(-1).astype(np.float64)
             cell = (o * second + start) * third
             if large is not None and self.noisy is not None:
                 cells = self.noisy.large_cells
@@ -215,33 +230,32 @@ class Cells:
             if number % rarely == 0 or number == len(places):
                 progress.advance(block[0] + block[1].size, first * second * third, "cells")
 
-    def _values(
-        self, terms: Sequence[Term], o: int, start: int, stop: int, block: Block
-    ) -> Singles:
+    def _values(self, terms: Sequence[Term], place: Place, block: Block) -> Singles:
         """The values of one block; in memory that the next call uses again."""
         placed: PairTables | None = None
         for number, term in enumerate(terms):
             if term.log_mean is not placed:
                 placed = term.log_mean
-                block.place(placed, o, start, stop)
+                block.place(placed, place)
             value = block.value if number == 0 else block.other
             if term.score.is_exponential and self.noisy is None:
                 block.raise_to(value)
             else:
-                block.look_up(term.score, self._runs, o, start, stop, value)
+                block.look_up(term.score, self._runs, place, value)
             if term.factor is not None:
-                block.multiply(np.multiply, term.factor, o, start, stop, value)
+                block.multiply(np.multiply, term.factor, place, value)
             if term.weight is not None:
-                block.multiply(np.add, term.weight, o, start, stop, value)
+                block.multiply(np.add, term.weight, place, value)
             if term.tilt is not None:
-                block.tilt(term.tilt, self._runs, o, start, stop, value)
+                block.tilt(term.tilt, self._runs, place, value)
             if number:
                 (np.add if term.sign > 0 else np.subtract)(block.value, value, out=block.value)
             elif term.sign < 0:
                 np.negative(value, out=value)
-        mask = self.rules.possible_block(o, start, stop)
-        if mask is not None:
-            block.value *= mask
+        for o, layer in zip(range(place[0].start, place[0].stop), block.value, strict=True):
+            mask = self.rules.possible_block(o, place[1].start, place[1].stop)
+            if mask is not None:
+                layer *= mask
         return block.value
 
     def _large_values(self, terms: Sequence[Term]) -> Floats | None:
@@ -289,12 +303,16 @@ def _at(tables: PairTables, places: Sequence[NDArray[Any]], combine: Any) -> Flo
 # One block of the cells of a large universe: memory that is used again and again.
 
 
+Place = tuple[slice, slice]
+"""Where a block lies: its codes of the first group, and its rows."""
+
+
 class Block:
     """Memory for one block, used again and again."""
 
-    def __init__(self, rows: int, columns: int) -> None:
-        """Set aside memory for a block of so many rows and columns."""
-        shape = (rows, columns)
+    def __init__(self, layers: int, rows: int, columns: int) -> None:
+        """Set aside memory for a block of so many codes of the first group, rows and columns."""
+        shape = (layers, rows, columns)
         self.place_of = np.empty(shape, np.float32)
         self.row = np.empty(shape, np.int32)
         self.entry = np.empty(shape, np.int32)
@@ -303,12 +321,14 @@ class Block:
         self.other = np.empty(shape, np.float32)
         self.factor = np.empty(shape, np.float32)
         self.ratio = np.empty(shape, np.float32)
+        self._indexed_by_count: bool | None = None
 
-    def place(self, log_mean: PairTables, o: int, start: int, stop: int) -> None:
+    def place(self, log_mean: PairTables, place: Place) -> None:
         """Find the row of every cell on the grid."""
-        _combine(np.add, log_mean, o, start, stop, self.place_of)
+        _combine(np.add, log_mean, place, self.place_of)
         np.clip(self.place_of, 0.0, ROWS - 1.0, out=self.place_of)
         np.copyto(self.row, self.place_of, casting="unsafe")
+        self._indexed_by_count = None
 
     def raise_to(self, out: Singles) -> None:
         """The exponential of every log mean, not of the nearest on the grid.
@@ -319,51 +339,42 @@ class Block:
         out += np.float32(LOWEST - 0.5 * STEP)
         np.exp(out, out=out)
 
-    def look_up(
-        self,
-        score: Score,
-        runs: NDArray[Any] | None,
-        o: int,
-        start: int,
-        stop: int,
-        out: Singles,
-    ) -> None:
-        """The score of every cell."""
-        if score.by_count and runs is not None:
-            np.multiply(runs[o, start:stop], np.int32(ROWS), out=self.entry, casting="unsafe")
-            self.entry += self.row
-            np.copyto(self.index, self.entry)
-        else:
-            np.copyto(self.index, self.row)
+    def look_up(self, score: Score, runs: NDArray[Any] | None, place: Place, out: Singles) -> None:
+        """The score of every cell; where it is read from the table is kept for the next score."""
+        by_count = score.by_count and runs is not None
+        if self._indexed_by_count is not by_count:
+            if by_count and runs is not None:
+                np.multiply(runs[place], np.int32(ROWS), out=self.entry, casting="unsafe")
+                self.entry += self.row
+                np.copyto(self.index, self.entry)
+            else:
+                np.copyto(self.index, self.row)
+            self._indexed_by_count = by_count
         # every index is in range; "clip" spares numpy's check, which would copy
         np.take(score.values, self.index, out=out, mode="clip")
 
-    def multiply(
-        self, combine: Any, factor: PairTables, o: int, start: int, stop: int, out: Singles
-    ) -> None:
+    def multiply(self, combine: Any, factor: PairTables, place: Place, out: Singles) -> None:
         """Multiply by the sum, or the product, of the tables at every cell."""
-        _combine(combine, factor, o, start, stop, self.factor)
+        _combine(combine, factor, place, self.factor)
         out *= self.factor
 
-    def tilt(
-        self, tilt: Tilt, runs: NDArray[Any] | None, o: int, start: int, stop: int, out: Singles
-    ) -> None:
+    def tilt(self, tilt: Tilt, runs: NDArray[Any] | None, place: Place, out: Singles) -> None:
         """Multiply by the factor of a tilt."""
-        _combine(np.add, tilt.exponent, o, start, stop, self.factor)
+        _combine(np.add, tilt.exponent, place, self.factor)
         if tilt.ratio is not None:
-            self.look_up(tilt.ratio, runs, o, start, stop, self.ratio)
+            self.look_up(tilt.ratio, runs, place, self.ratio)
             self.factor *= self.ratio
         np.clip(self.factor, -LARGEST_POWER, LARGEST_POWER, out=self.factor)
         np.exp(self.factor, out=self.factor)
         out *= self.factor
 
 
-def _combine(combine: Any, tables: PairTables, o: int, start: int, stop: int, out: Singles) -> None:
+def _combine(combine: Any, tables: PairTables, place: Place, out: Singles) -> None:
     """The sum or product of the tables of one block."""
     first, second, third = tables.tables
-    left = None if first is None else first[o, start:stop, None]
-    middle = None if second is None else second[o, None, :]
-    right = None if third is None else third[start:stop]
+    left = None if first is None else first[place][:, :, None]
+    middle = None if second is None else second[place[0], None, :]
+    right = None if third is None else third[None, place[1]]
     parts = [part for part in (right, left, middle) if part is not None]
     if len(parts) == 1:
         np.copyto(out, parts[0])
