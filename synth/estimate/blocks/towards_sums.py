@@ -188,7 +188,6 @@ def tilt(
                 curvature,
                 max_iterations=_ITERATIONS,
                 tolerance=_TOLERANCE,
-                overshoot=0.0,
                 shortening=_SHORTENING,
                 refresh=1 if unit.size <= _QUICK_MATRIX else REFRESH,
             )
