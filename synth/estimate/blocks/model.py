@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from synth.estimate.blocks.cells import Cells
 from synth.estimate.blocks.groups import PairTables
 from synth.estimate.blocks.scores import (
+    Score,
     Term,
     information_score,
     mean_score,
@@ -97,7 +98,7 @@ class BlocksModel(LogLinear):
             self.shortening = _SHORTENING
         self._weights: list[Floats | None] | None = None
         self._discount: PairTables | None = None
-        self._last: tuple[Floats, PairTables] | None = None
+        self._last: tuple[Floats, list[Score], PairTables] | None = None
 
     def fit(self, start: PairTables) -> BlocksFit:
         """Main effects, pairs, triples; then spreads and a discount set by the evidence, once.
@@ -137,14 +138,16 @@ class BlocksModel(LogLinear):
     def _discounted(self, log_mean: PairTables) -> PairTables:
         return log_mean if self._discount is None else log_mean.minus(self._discount)
 
-    def _expected(self, theta: Floats, lowered: PairTables) -> PairTables:
-        """Sums over pairs of the expected counts; those of the last coefficients are remembered.
+    def _remembered(self, theta: Floats, terms: list[Term]) -> PairTables:
+        """Sums over pairs of the terms, which are made of these coefficients; the last are kept."""
+        scores, last = [term.score for term in terms], self._last
+        if last is None or scores != last[1] or not np.array_equal(theta, last[0]):
+            last = self._last = theta, scores, self.cells.sums(terms)
+        return last[2]
 
-        `lowered` are the discounted log means, on the grid.
-        """
-        if self._last is None or not np.array_equal(theta, self._last[0]):
-            self._last = theta, self.cells.sums([Term(self.expected_score, lowered)])
-        return self._last[1]
+    def _expected(self, theta: Floats, lowered: PairTables) -> PairTables:
+        """Sums over pairs of the expected counts; `lowered` are discounted means, on the grid."""
+        return self._remembered(theta, [Term(self.expected_score, lowered)])
 
     def _field(self, theta: Floats) -> PairTables:
         """Sums over pairs of expected count, moved by the noisy sums, less mean."""
@@ -152,33 +155,33 @@ class BlocksModel(LogLinear):
         grid = on_grid(log_mean)
         lowered = grid if self._discount is None else on_grid(self._discounted(log_mean))
         less_mean = Term(self._mean, grid, sign=-1)
-        if self._weights is None or self.sums is None:
+        sums = self.sums
+        if self._weights is None or sums is None:
             if self._pull is not None and self._discount is None:
-                return self.cells.sums([Term(self._pull, grid)])
-            return self.cells.sums([Term(self.expected_score, lowered), less_mean])
+                return self._remembered(theta, [Term(self._pull, grid)])
+            return self._remembered(theta, [Term(self.expected_score, lowered), less_mean])
         expected = self._expected(theta, lowered)
         weighted = [
             None if gap is None or weight is None else gap * weight
-            for gap, weight in zip(self.sums.gaps(expected), self._weights, strict=True)
+            for gap, weight in zip(sums.gaps(expected), self._weights, strict=True)
         ]
-        moved = Term(self._variance, lowered, weight=self.sums.expand(weighted))
+        moved = Term(self._variance, lowered, weight=sums.expand(weighted))
         if self._pull is None:  # expected counts are the means
             return self.cells.sums([moved])
         return expected.with_each(self.cells.sums([moved, less_mean]), np.add)
 
     def _weigh_sums(self, theta: Floats, log_mean: PairTables) -> None:
         """Renew how a difference in the noisy sums moves the expected counts."""
-        if self.sums is None:
+        sums = self.sums
+        if sums is None:
             return
         if self.cells.noisy is None:
-            self._weights = [
-                None if each is None else each.precision for each in self.sums.coefficients
-            ]
+            self._weights = [None if each is None else each.precision for each in sums.coefficients]
             return
         lowered = self._discounted(log_mean)
-        gaps = self.sums.gaps(self._expected(theta, on_grid(lowered)))
-        spreads = self.sums.spreads(self.variances(lowered))
-        firm = self.sums.trusted(gaps, spreads)
+        gaps = sums.gaps(self._expected(theta, on_grid(lowered)))
+        spreads = sums.spreads(self.variances(lowered))
+        firm = sums.trusted(gaps, spreads)
         self._weights = [
             None if each is None or spread is None else 1.0 / (spread + 1.0 / each.precision)
             for each, spread in zip(firm.coefficients, spreads, strict=True)
@@ -209,11 +212,12 @@ class BlocksModel(LogLinear):
         known = self._known(grid)
         size = sum(part.places.size for part in self.parts)
         information = np.zeros(size) if known is None else squares_of(self.parts, known)
-        if self.sums is None:
+        sums = self.sums
+        if sums is None:
             return information
         mean = squares_of(self.parts, self.cells.sums([Term(self._mean, grid)]))
         end = 0
-        for part, each in zip(self.parts, self.sums.coefficients, strict=True):
+        for part, each in zip(self.parts, sums.coefficients, strict=True):
             if each is not None:
                 places = end + np.searchsorted(part.places, each.places)
                 information[places] = joint_information(
