@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.estimate.evidence import prior_variance
 from synth.estimate.interactions import Interactions
-from synth.estimate.solver import solve
+from synth.estimate.solver import MEMORY, solve
 
 Floats = NDArray[np.float64]
 Spreads = list[dict[int, float]]
@@ -56,6 +56,10 @@ class LogLinear(ABC):
     """How much of a step that goes too far is kept at least; see `solve`."""
     carries_scale = False
     """Whether a stage starts with steps scaled as they were at the end of the one before."""
+    memory = MEMORY
+    """How many steps the solver remembers; see `solve`."""
+    is_complete = True
+    """Whether all interactions are fitted, as they are from the last stage on."""
 
     def __init__(self) -> None:
         """Nothing is fitted yet."""
@@ -90,6 +94,7 @@ class LogLinear(ABC):
         parts = len(schedule.stages) + len(schedule.rounds)
         for part, (order, iterations) in enumerate(schedule.stages, start=1):
             name = f"fit interactions of up to {order} attributes"
+            self.is_complete = part == len(schedule.stages)
             with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
                 theta = self._solve(theta, self.deviations(spreads, order), iterations, name)
         for part, iterations in enumerate(schedule.rounds, start=len(schedule.stages) + 1):
@@ -128,6 +133,7 @@ class LogLinear(ABC):
             tolerance=_TOLERANCE,
             shortening=self.shortening,
             scale=self._scale,
+            memory=self.memory,
         )
         if self.carries_scale:
             self._scale = solution.scale

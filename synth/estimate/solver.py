@@ -14,7 +14,7 @@ from synth import progress
 Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
-_MEMORY = 30
+MEMORY = 30
 REFRESH = 20
 _SMALLEST_STEP = 1e-8
 
@@ -48,13 +48,15 @@ def solve(
     shortening: float = 0.5,
     refresh: int = REFRESH,
     scale: float = 1.0,
+    memory: int = MEMORY,
 ) -> Solution:
     """Follow a field, the slope of a log posterior or nearly so, to where it vanishes.
 
-    Steps are those of limited-memory BFGS (Nocedal 1980). Only slopes are used: a step is halved
-    while the field at its end points back by more than `overshoot` of what it pointed forward at
-    the start; with 0, every step up a concave function gains. With a `shortening` below one half a
-    step is cut, at most by that factor, to where a line through the slopes at its ends vanishes.
+    Steps are those of BFGS that remembers the last `memory` of them (Nocedal 1980). Only slopes are
+    used: a step is halved while the field at its end points back by more than `overshoot` of what
+    it pointed forward at the start; with 0, every step up a concave function gains. With a
+    `shortening` below one half a step is cut, at most by that factor, to where a line through the
+    slopes at its ends vanishes.
     `curvature` gives a positive diagonal or a positive definite matrix near the negative derivative
     of the field; it is renewed twice in the beginning, then after every `refresh` steps. The first
     step is `scale` times slope over curvature: where many coefficients move the same cells, a step
@@ -98,7 +100,7 @@ def solve(
             moves.append(move)
             bends.append(bend)
             scale = dot(move, bend) / dot(over(bend), bend)
-            if len(moves) > _MEMORY:
+            if len(moves) > memory:
                 moves.pop(0)
                 bends.pop(0)
         point, slope = trial, trial_slope

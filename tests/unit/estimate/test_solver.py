@@ -21,6 +21,24 @@ def test_solves_a_badly_scaled_linear_field() -> None:
     assert np.allclose(solution.point, target, atol=1e-6)
 
 
+def test_remembering_more_steps_takes_fewer() -> None:
+    generator = np.random.default_rng(3)
+    rotation = np.linalg.qr(generator.normal(size=(30, 30)))[0]
+    matrix = rotation @ np.diag(np.logspace(0, 2, 30)) @ rotation.T
+
+    def steps(memory: int) -> int:
+        return solve(
+            lambda point: matrix @ (1.0 - point),
+            np.zeros(30),
+            lambda _: np.ones(30),
+            max_iterations=500,
+            tolerance=1e-12,
+            memory=memory,
+        ).iterations
+
+    assert steps(30) < 0.8 * steps(2)
+
+
 def test_backtracks_where_a_full_step_overshoots() -> None:
     solution = solve(
         lambda point: 2.0 - np.exp(point),

@@ -273,6 +273,31 @@ def test_sums_that_are_remembered_are_those_of_the_same_coefficients(
     assert kept.pull(points[0]).tobytes() == fresh.pull(points[0]).tobytes() != before[0]
 
 
+@pytest.mark.parametrize(("noise_variance", "wait"), [(2.0, True), (200.0, False)])
+def test_sums_wait_for_the_last_stage_where_cells_have_little_noise(
+    make_config: Make, measure: Make, draw_table: Make, noise_variance: float, wait: bool
+) -> None:
+    universe = make_config(SHAPE).universe
+    truth = draw_table(SHAPE, 3000, 1)
+    table = measure(universe, ("a1",), truth, epsilon=Fraction(5), seed=2)
+    groups = Groups.of(universe)
+    parts = parts_of(groups)
+    noisy = NoisyCells.of(truth, decay=1.0, block_cells=7)
+    cells = Cells(groups, noisy, CellRules(groups, ()), threads=1)
+    theta = 0.1 * np.random.default_rng(4).normal(size=sum(part.places.size for part in parts))
+
+    def slope(sums: PairSums | None, *, complete: bool) -> bytes:
+        model = BlocksModel(cells, parts, sums, base=1.0, noise_variance=noise_variance)
+        model.is_complete = complete
+        model.information(theta)
+        return model.pull(theta).tobytes()
+
+    sums = PairSums.of([table], groups, parts)
+    alone = slope(None, complete=False)
+    assert (slope(sums, complete=False) == alone) is wait
+    assert slope(sums, complete=True) != alone
+
+
 @pytest.mark.parametrize("tables", [[("a0",), ("a3",), ("a4",)], [("a1",), ()], [("a0", "a1")]])
 def test_the_common_variance_of_one_way_sums_is_that_of_its_definition(
     make_universe: Make, tables: list[tuple[str, ...]]
