@@ -14,6 +14,7 @@ nearly a tie.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -79,6 +80,11 @@ def moved_records(
     return int(np.abs(found - whole_counts(columns, values, atoms, seed)).sum() + 1) // 2
 
 
+def looks_at_pairs(cells: int, columns: int) -> bool:
+    """Whether tables of pairs are looked at of so many cells: all work is bounded."""
+    return cells * math.comb(columns, 2) <= _MOST_WORK
+
+
 def _decided(
     columns: Sequence[NDArray[Any]],
     values: Floats,
@@ -138,7 +144,7 @@ def _places(columns: Sequence[NDArray[Any]]) -> tuple[Ints, Ints, int]:
     cells, axes = len(columns[0]), range(len(columns))
     tables: list[tuple[int, ...]] = [(axis,) for axis in axes]
     pairs = list(combinations(axes, 2))
-    tables += pairs if cells * len(pairs) <= _MOST_WORK else []
+    tables += pairs if looks_at_pairs(cells, len(columns)) else []
     places, end = np.empty((cells, len(tables)), dtype=np.int64), 0
     for number, table in enumerate(tables):
         place = np.zeros(cells, dtype=np.int64)

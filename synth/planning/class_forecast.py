@@ -19,7 +19,7 @@ it is measured; a part p that is chosen by how much its columns depend on each o
 p^(1/3) of them, with P as if all had p^(1/2) of the variance; of at most 8 columns for 1 - (1-p)^5,
 with P as it is. A 1-way table is off by the noise that all tables leave in it, less what its
 posterior means take away, and by a small part of what pairs are off by.
-Beyond triples, -log(1 - error) grows with the power 2.4 of the number of columns (`BEYOND_TRIPLES`).
+Beyond triples, -log(1 - error) grows with the power `BEYOND_TRIPLES` of the number of columns.
 
 The letters are regressions, one set for pairs and one for triples, on the errors of some twenty
 real and made-up tables of 10 to 86 columns, at epsilon 0.1 to 10, pure and Gaussian. They know

@@ -47,7 +47,7 @@ _DISCOUNT = 0.3
 _SHORTENING = 0.25
 """Where every trial is a pass over the cells, a step that goes a thousand times too far is found
 out in five trials, not in ten."""
-_LITTLE_NOISE = 20.0
+_LITTLE_NOISE = 8.0
 """Up to this variance cells say nearly all that sums do. Pairs that are fitted to cells of more
 noise alone come out up to a tenth worse, and what the fit does later does not make up for it."""
 _MEMORY, _REMEMBERED_COEFFICIENTS = 60, 100_000
