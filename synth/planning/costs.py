@@ -58,7 +58,7 @@ BLOCKS_MEMORY_BASE_BYTES = 350_000_000
 BLOCKS_MEMORY_BYTES_PER_CELL = 11
 """Counts in the measuring process; then noisy counts, once more those that verification reads, and
 what is looked up for them."""
-BLOCKS_SECONDS_PER_CELL = 0.55e-6
+BLOCKS_SECONDS_PER_CELL = 0.35e-6
 """With as many iterations as `effort_of` says: products of matrices, and passes over the cells."""
 FULL_EFFORT, LEAST_EFFORT, CELLS_OF_ONE = 6.0, 0.8, 40_000_000
 LIST_MEMORY_BASE_BYTES = 190_000_000
