@@ -25,7 +25,7 @@ class Estimate(Protocol):
         """
 
     def round(self, seed: int) -> Counts:
-        """Whole counts, by systematic rounding with a public seed; required totals hold."""
+        """Whole counts, rounded with a public seed; required totals hold."""
 
     def again(self, measurements: Measurements, published: Counts) -> Estimate:
         """The estimate of other noisy tables of the same plan, started from the end of this one.

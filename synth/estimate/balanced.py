@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from synth.domain.totals import Atoms
 from synth.estimate.rounding import (
+    LAST_DIGITS,
     MOST_MOVED,
     moved_by_last_digits,
     round_counts,
@@ -40,10 +41,10 @@ _BITS = 20
 _ONE = 1 << _BITS
 _OF_COLUMN, _OF_PAIR, _OF_ALL = 10, 3, 20
 """What a gap counts in the table of a column, of a pair, and in the number of all records."""
-_MOST_WORK = 1 << 24
-"""Cells times pairs; with more, only the tables of single columns are looked at."""
+_MOST_WORK, _MOST_PAIRS = 1 << 24, 5000
+"""Cells times pairs, and pairs; with more, only the tables of single columns are looked at."""
 _NEAR = 8
-"""Last digits may move a gap by so many units."""
+"""Last digits may move a gap by so many units, or by as many as `LAST_DIGITS` of all records."""
 
 
 def whole_counts(
@@ -82,7 +83,8 @@ def moved_records(
 
 def looks_at_pairs(cells: int, columns: int) -> bool:
     """Whether tables of pairs are looked at of so many cells: all work is bounded."""
-    return cells * math.comb(columns, 2) <= _MOST_WORK
+    pairs = math.comb(columns, 2)
+    return pairs <= _MOST_PAIRS and cells * pairs <= _MOST_WORK
 
 
 def _decided(
@@ -100,10 +102,11 @@ def _decided(
     choices = np.bincount(atom_of[open_cells], minlength=wanted.size)
     np.subtract.at(wanted, atom_of[atom_of >= 0], counts[atom_of >= 0])
     ups = np.clip(wanted, 0, choices)
-    shuffled = np.random.Generator(np.random.Philox(seed)).random(1 + open_cells.size)[1:]
-    order = open_cells[np.argsort(shuffled, kind="stable")]
+    keys = np.random.Generator(np.random.Philox(seed)).random(1 + values.size)[1:]
+    order = open_cells[np.argsort(keys[open_cells], kind="stable")]
     places, weights, size = _places([column[order] for column in columns])
-    near = 2 * _NEAR * (int(weights.sum()) + _OF_ALL)
+    near = max(_NEAR, math.ceil(LAST_DIGITS * _ONE * float(values.sum())))
+    near *= 2 * (int(weights.sum()) + _OF_ALL)
     gaps, above, turned = np.zeros(size, dtype=np.int64), np.zeros(wanted.size, dtype=np.int64), 0
     for cell, inside in zip(order.tolist(), places, strict=True):
         atom, part = atom_of[cell], left[cell]
@@ -132,20 +135,20 @@ def _in_units(values: Floats, atoms: Atoms | None, seed: int) -> tuple[Ints, Int
     for cells, u, total in rounded_together(values, atoms, seed):
         part = values[cells]
         mass = float(part.sum())
-        if total is not None:
+        if total is not None and part.size:
             part = part * (total / mass) if mass > 0.0 else np.full(part.size, total / part.size)
         wanted.append(int(mass + u) if total is None else total)
         units[cells] = np.rint(part * _ONE).astype(np.int64)
     return units, atom_of, np.array(wanted, dtype=np.int64)
 
 
-def _places(columns: Sequence[NDArray[Any]]) -> tuple[Ints, Ints, int]:
+def _places(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int32], Ints, int]:
     """For every cell its place in each table, all tables in a row; their weights and their size."""
     cells, axes = len(columns[0]), range(len(columns))
     tables: list[tuple[int, ...]] = [(axis,) for axis in axes]
     pairs = list(combinations(axes, 2))
     tables += pairs if looks_at_pairs(cells, len(columns)) else []
-    places, end = np.empty((cells, len(tables)), dtype=np.int64), 0
+    places, end = np.empty((cells, len(tables)), dtype=np.int32), 0
     for number, table in enumerate(tables):
         place = np.zeros(cells, dtype=np.int64)
         for axis in table:

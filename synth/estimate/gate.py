@@ -75,8 +75,7 @@ class Sums:
     """Noisy and published counts of one margin, as sums of a noisy table.
 
     Shapes and units: `noisy` and `published` are flat in C order over the margin, records.
-    `noises` cells of the table add up to each; `runs` runs of neighbouring cells of the universe,
-    each of which rounding leaves off by a record at most.
+    `noises` cells of the table add up to each; rounding leaves each off by `runs` at most.
     """
 
     number: int
@@ -151,8 +150,12 @@ class Verdict:
         return plain
 
 
-def judge(counts: Counts, measurements: Measurements, config: Config) -> Verdict:
+def judge(
+    counts: Counts, measurements: Measurements, config: Config, *, grown: bool = False
+) -> Verdict:
     """Compare whole counts with the noisy tables that they were fitted to.
+
+    `grown`: they are those of an earlier release with records added, each rounded by itself.
 
     Privacy: post-processing of the measurements and the public configuration.
     Ensures: deterministic.
@@ -163,13 +166,13 @@ def judge(counts: Counts, measurements: Measurements, config: Config) -> Verdict
     comparisons = sum(each.noisy.size + each.has_spread for each in every)
     comparisons += 0 if listing is None else 2
     miss = MISS / max(1, comparisons)
-    split = bool(required_totals(config))
+    split = grown or bool(required_totals(config))
     found: list[Comparison] = []
     contradicted: list[Sums] = []
     for each in every:
         here = [_of_sums(each, miss, split=split)]
         if each.has_spread:
-            here.append(_of_spread(each, miss))
+            here.append(_of_spread(each, miss, split=split))
         found.extend(here)
         if any(one.ratio > 1.0 for one in here):
             contradicted.append(each)
@@ -253,31 +256,35 @@ def _sums_of(
         sums = noisy[kept].reshape(-1)
         yield Sums(
             number, table.event, small, sums, here, table.event.cells // max(1, sums.size),
-            _runs(small, universe, in_order=counts.values.size > MOST_CELLS),
+            _runs(small, universe),
         )  # fmt: skip
 
 
-def _runs(margin: Margin, universe: Universe, *, in_order: bool) -> float:
-    """Of how many runs of neighbouring cells a cell of the margin consists.
+def _runs(margin: Margin, universe: Universe) -> float:
+    """How far rounding may leave a sum of the margin.
 
-    Where cells were not rounded in order, how far balanced rounding leaves small tables.
+    Few cells are rounded in balance; of many, in order, a sum is off by as many records as it has
+    runs of neighbouring cells. Rows that are drawn in a large universe may be few: there the
+    larger of the two.
     """
     order, columns = len(margin.names), len(universe.names)
     if any(margin.coarsening):
         return math.inf
-    if not in_order:
-        is_known = order < 2 or (order == 2 and looks_at_pairs(MOST_CELLS, columns))
-        return BALANCED[order][0] + BALANCED[order][1] * columns if is_known else math.inf
+    is_known = order < 2 or (order == 2 and looks_at_pairs(MOST_CELLS, columns))
+    balanced = BALANCED[order][0] + BALANCED[order][1] * columns if is_known else math.inf
+    if universe.size <= MOST_CELLS:
+        return balanced
     axes = [universe.names.index(name) for name in margin.names]
     before = range(max(axes, default=-1) + 1)
-    return float(math.prod(universe.shape[axis] for axis in before if axis not in axes))
+    runs = math.prod(universe.shape[axis] for axis in before if axis not in axes)
+    return max(balanced, float(runs))
 
 
 def _of_sums(sums: Sums, miss: float, *, split: bool) -> Comparison:
     """The sum of a margin that is furthest beyond what is allowed for it.
 
-    `split`: counts were rounded apart in the parts that required totals cut out, so that runs of
-    neighbours tell nothing.
+    `split`: counts were rounded apart in the parts that required totals cut out, or that releases
+    added, so that how one rounding leaves sums tells nothing.
     """
     off = np.abs(sums.noisy - sums.published).astype(np.float64)
     runs = math.inf if split and sums.margin.names else sums.runs
@@ -309,12 +316,13 @@ def _places(sums: Sums, off: NDArray[np.float64]) -> Ints:
     return np.unique(np.concatenate(far))
 
 
-def _of_spread(sums: Sums, miss: float) -> Comparison:
-    """All differences of a margin together."""
+def _of_spread(sums: Sums, miss: float, *, split: bool) -> Comparison:
+    """All differences of a margin together; `split` as in `_of_sums`."""
     residual = (sums.noisy - sums.published).astype(np.float64)
     deviation = _deviation(sums.event)
     limit = spread_limit(sums.event, residual.size, miss)
-    rounding = np.minimum(sums.runs, np.sqrt(sums.published + 1.0))
+    runs = math.inf if split and sums.margin.names else sums.runs
+    rounding = np.minimum(runs, np.sqrt(sums.published + 1.0))
     if sums.event.rho is None:
         off, allowed = float(np.abs(residual).sum()), float(rounding.sum())
         mean = off / residual.size

@@ -203,7 +203,7 @@ def _grown(
     """The counts of the release before with records added, if the gate lets them pass."""
     margins = [Margin(event.table, event.coarsening) for event in measurements.table_events]
     counts = with_records_added(previous, passed.counts, margins, config.universe, seed=seed)
-    verdict = judge(counts, measurements, config)
+    verdict = judge(counts, measurements, config, grown=True)
     if not verdict.passes and not passed.is_excused:
         return passed
     return Gated(counts, passed.report | verdict.to_plain())

@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 BLOCK_CELLS = 1 << 16
 """About the cells of one block. Sums are added block by block in a fixed order, so their last
-digits depend on this number, and on nothing else."""
+digits depend on this number and on the next one, and on nothing else."""
 
 LEAST_PARTS = 4
 """At least so many parts of a pass are there for threads to take, where there are so many rows."""

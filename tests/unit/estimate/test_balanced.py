@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from synth.domain.totals import Atoms
 from synth.estimate import balanced, required_atoms
 from synth.estimate.balanced import moved_records, whole_counts
 from synth.estimate.rounding import MOST_MOVED, round_counts
@@ -136,3 +137,28 @@ def test_no_more_ties_are_turned_than_the_most():
             found[[2 * pair, 2 * pair + 1]] = found[[2 * pair + 1, 2 * pair]]
         accepted += moved_records(columns, values, None, 3, found) is not None
     assert 1 <= accepted <= MOST_MOVED + 1
+
+
+def test_a_cell_more_to_decide_leaves_the_order_of_the_others():
+    """Last digits that take a value over half a unit turn what is near, not everything."""
+    columns, values = thin_values(5)
+    least = 2.0**-21
+    for place in (0, 200):
+        one, other = values.copy(), values.copy()
+        one[place], other[place] = least * (1 + 1e-9), least * (1 - 1e-9)
+        found = whole_counts(columns, one, None, 3)
+        assert (found != whole_counts(columns, other, None, 3)).sum() <= 2
+
+
+def test_of_many_columns_no_pairs_are_looked_at():
+    assert balanced.looks_at_pairs(balanced.MOST_CELLS, 16)
+    assert not balanced.looks_at_pairs(balanced.MOST_CELLS, 17)
+    assert not balanced.looks_at_pairs(1, 200)
+    columns = [np.arange(40) % 3 for _ in range(200)]
+    counts = whole_counts(columns, np.full(40, 0.3), None, 1)
+    assert counts.sum() == pytest.approx(12, abs=1)
+
+
+def test_an_atom_without_cells_is_passed_over():
+    atoms = Atoms(np.array([0, 0]), np.array([[True, True]]), np.array([3]))
+    assert whole_counts([np.arange(2)], np.array([1.5, 1.5]), atoms, 1).sum() == 3

@@ -13,7 +13,7 @@ from synth.config import WeightedMarginal
 from synth.domain import Attribute, Conjunction, Margin, PublicTotal, Universe
 from synth.domain.counts import Counts, margin_sums
 from synth.errors import ContradictionError
-from synth.estimate import PublicSeeds, estimate_whole, gate_repair
+from synth.estimate import PublicSeeds, estimate_whole, gate, gate_repair
 from synth.estimate.gate import MISS, Sums, constraints_contradict
 from synth.estimate.gate_limits import spread_limit, sum_limit, too_few
 from synth.estimate.listed.support import Support
@@ -33,8 +33,9 @@ def flat(counts):
     return counts.of_every_cell(SHAPE)
 
 
-def judge(counts, measurements, config):
-    return estimation.judge(Counts.of_all(counts, config.universe.shape), measurements, config)
+def judge(counts, measurements, config, **grown):
+    counts = Counts.of_all(counts, config.universe.shape)
+    return estimation.judge(counts, measurements, config, **grown)
 
 
 class NotAtHand:
@@ -197,6 +198,25 @@ def test_estimates_pass_as_they_are(config, seed):
     passed = estimation.gated(counts, fitted, measurements, config, SEEDS)
     assert passed.report["outcome"] == "agree"
     assert passed.counts is counts
+
+
+def test_counts_rounded_in_order_are_allowed_what_their_runs_may_be_off(config, monkeypatch):
+    """Where cells are many, those that hold records may be few: these do not tell the rounding."""
+    first, last = (Margin((config.universe.names[place],), (0,)) for place in (0, -1))
+    few = [gate._runs(margin, config.universe) for margin in (first, last)]
+    assert few == [2 + len(SHAPE) / 4] * 2
+    monkeypatch.setattr(gate, "MOST_CELLS", config.universe.size - 1)
+    many = [gate._runs(margin, config.universe) for margin in (first, last)]
+    assert many == [few[0], math.prod(SHAPE[:-1])]
+
+
+def test_what_grew_or_has_totals_is_allowed_more_than_one_rounding(config):
+    truth = truth_of(1)
+    measurements = measured(config, truth, 1, epsilon="10", universe="10")
+    once, grown = (judge(truth, measurements, config, grown=each) for each in (False, True))
+    assert once.passes
+    assert grown.passes
+    assert grown.worst.ratio < once.worst.ratio
 
 
 # Power: what an estimator may do wrong.
