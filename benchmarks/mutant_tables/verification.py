@@ -385,6 +385,25 @@ MUTANTS: tuple[Mutant, ...] = (
         by=("unit/estimate/test_last_digits.py",),
     ),
     *broken(
+        "synth/estimate/balanced.py",
+        (
+            "published counts are followed anywhere",
+            "followed is not None and 0 < ups[atom] < choices[atom] and abs(wish) <= near:",
+            "followed is not None and 0 < ups[atom] < choices[atom]:",
+        ),
+        (
+            "any number of ties turned",
+            "if turned > MOST_MOVED or not np.array_equal(followed, found):",
+            "if not np.array_equal(followed, found):",
+        ),
+        (
+            "records of an atom beyond its total",
+            "up = ups[atom] == choices[atom] or bool(ups[atom] and wish > 0)",
+            "up = bool(wish > 0)",
+        ),
+        by=("unit/estimate/test_balanced.py",),
+    ),
+    *broken(
         "synth/release/verification/findings.py",
         (
             "other arithmetic is always assumed",
