@@ -24,9 +24,10 @@ from synth.audit.findings import CountingReport, TableChange
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, Record
 from synth.audit.tables import LOOK
 from synth.config import Config, FileSource, PersonUnit
+from synth.curator.counting.look import looked_at
 from synth.curator.counting.tabulate import (
+    FilledCells,
     filled_cells,
-    gathered,
     margin_counts,
     margin_counts_of_cells,
     margins_of,
@@ -132,17 +133,18 @@ class _Counter:
         look = [] if measured.look is None else [np.array(measured.look.noisy_counts)]
         return [*(table.noisy_counts for table in measured.tables), *look]
 
-    def _gathered(self, counts: Counts) -> list[Counts]:
-        """The profile of a look, if there is one."""
+    def _looked_at(self, held: Counts | FilledCells) -> list[Counts]:
+        """The counts of a look, if there is one."""
         if self.look is None:
             return []
-        return [gathered(Sensitive(counts), self.look.event.firsts).consume()]
+        counts, _ = looked_at(Sensitive(held), self.look.event, self.config.universe)
+        return [counts.consume()]
 
     def _counted(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
         universe = self.config.universe
         selection = self.config.selection()
         counts = tabulate(self.config, source, files, self.directory, selection=selection).consume()
-        look = self._gathered(counts)
+        look = self._looked_at(counts)
         sums = margin_counts(Sensitive(counts), margins_of(self.events, universe), universe)
         found = {number: table.consume() for number, table in sums}
         return [*(found[number] for number in range(len(self.events))), *look]
@@ -158,7 +160,7 @@ class _Counter:
         codes = zip(*(column.tolist() for column in cells.columns), strict=True)
         full = dict(zip(codes, cells.counts.tolist(), strict=True))
         tables = [found.get(number, full) for number in range(len(self.events))]
-        return [*tables, *self._gathered(cells.counts)]
+        return [*tables, *self._looked_at(cells)]
 
 
 def _change(now: Counts | Change, first: Counts | Change) -> Change:

@@ -89,16 +89,16 @@ def measure_table(
 
 
 def measure_look(
-    sensitive_profile: Sensitive[NDArray[np.int64]], event: LookEvent, *, stream: NoiseStream
+    sensitive_counts: Sensitive[NDArray[np.int64]], event: LookEvent, *, stream: NoiseStream
 ) -> MeasuredLook:
-    """Add exact whole-number noise to every class of a profile.
+    """Add exact whole-number noise to every count of a look.
 
-    Privacy: that of `measure_table`, pure `event.epsilon`-DP, because a unit changes the profile
-    by at most `event.sensitivity_l1` in L1 norm (`tabulate.gathered`).
+    Privacy: that of `measure_table`, pure `event.epsilon`-DP, because a unit changes the counts
+    by at most `event.sensitivity_l1` in L1 norm (`counting.look.looked_at`).
     Requires: once per stream.
-    Shapes and units: int64 numbers of records, one per class; they are overwritten.
+    Shapes and units: int64 numbers of records, `event.counts` of them; they are overwritten.
     """
-    noisy = measure_table(sensitive_profile, event.as_table, number=LOOK_NUMBER, stream=stream)
+    noisy = measure_table(sensitive_counts, event.as_table, number=LOOK_NUMBER, stream=stream)
     return MeasuredLook(event, tuple(map(int, noisy.noisy_counts)), noisy.variance)
 
 

@@ -26,10 +26,10 @@ from synth.curator.boundary import (
     measure_table,
     whole_guess,
 )
+from synth.curator.counting.look import looked_at
 from synth.curator.counting.tabulate import (
     FilledCells,
     filled_cells,
-    gathered,
     margin_counts,
     margin_counts_of_cells,
     margins_of,
@@ -244,12 +244,8 @@ def measure_after_look(
     """
     with progress.stage(progress.Stage.NOISE):
         if seen is None:
-            held = counted.consume()
-            counts = held.counts if isinstance(held, FilledCells) else held
-            profile = gathered(Sensitive(counts), look.event.firsts)
-            counted = Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
-            del held, counts
-            seen = measure_look(profile, look.event, stream=stream)
+            exact, counted = looked_at(counted, look.event, config.universe)
+            seen = measure_look(exact, look.event, stream=stream)
         if seen.event != look.event:
             raise BugError("a look that was taken before is not the one that was planned")
         plan = plan_after(seen)

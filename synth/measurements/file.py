@@ -267,10 +267,10 @@ def _read_look(plain: Any) -> MeasuredLook:
         raise ValueError("has a look without noisy counts")
     event = LookEvent.from_plain({k: v for k, v in plain.items() if k != "noisy_counts"})
     counts = plain["noisy_counts"]
-    if len(counts) != len(event.firsts) or any(
+    if len(counts) != event.counts or any(
         type(count) is not int or count.bit_length() > 63 for count in counts
     ):
-        raise ValueError("has a look whose noisy counts are not one whole number per class")
+        raise ValueError("has a look whose noisy counts are not as many whole numbers")
     return MeasuredLook(event, tuple(counts), noise_variance(event.as_table))
 
 

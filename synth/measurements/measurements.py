@@ -45,10 +45,11 @@ class MeasuredTable:
 
 @dataclass(frozen=True)
 class MeasuredLook:
-    """The noisy profile that was taken before the tables were planned.
+    """The noisy counts that were taken before the tables were planned.
 
-    Shapes and units: `noisy_counts` has one whole number per class of `event`: true number of
-    records plus exact integer noise. `variance` is that of the noise, in records squared.
+    Shapes and units: `noisy_counts` has one whole number per class of `event`, and one more of its
+    pairs if it has any: true number of records plus exact integer noise. `variance` is that of the
+    noise, in records squared.
     """
 
     event: LookEvent

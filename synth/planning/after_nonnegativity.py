@@ -47,6 +47,7 @@ from synth.domain import Margin
 from synth.planning.linear_theory import Axis, Components, Question, components_of, point_of
 from synth.planning.listed import unlisted_share
 from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variance
+from synth.planning.problem import ASSUMED_DEPENDENCE
 from synth.privacy import TableEvent
 
 Floats = NDArray[np.float64]
@@ -60,8 +61,11 @@ part of the noise variance that a thin table keeps."""
 GATHERED = 0.5
 """If a look saw this part of the records in places that noise cannot hide, no table is thin; a
 smaller part makes them less so in proportion."""
-FOUND_OUT = 0.65
+FOUND_OUT = 0.4
 """What is left of the square of noise that is nearly always 0."""
+BY_DEPENDENCE = 0.25
+"""The noise that is left in tables of several columns grows with this power of how far pairs are
+from independent: the less they are, the more one cell tells about another."""
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
@@ -81,10 +85,12 @@ class ErrorsAfterFit:
         questions: tuple[Question, ...],
         *,
         visible: float = 0.0,
+        dependence: float = ASSUMED_DEPENDENCE,
     ) -> None:
         """Take the noise of every table, and what all of them and the smaller ones tell.
 
-        `visible` is the part of the records that a look saw in places that noise cannot hide.
+        `visible` is the part of the records that a look saw in places that noise cannot hide, and
+        `dependence` how far pairs of columns are from independent.
         """
         self._scattered = max(0.0, 1 - visible / GATHERED)
         dense = [event for event in events if event.threshold is None]
@@ -99,7 +105,8 @@ class ErrorsAfterFit:
         if 0 < len(smaller) < len(points):
             sets.append(smaller)
         self._fits = [
-            (tables, _fit_of(axes, tuple(points[i] for i in tables), questions)) for tables in sets
+            (tables, _fit_of(axes, tuple(points[i] for i in tables), questions, dependence))
+            for tables in sets
         ]
 
     def at(self, records: int) -> list[float]:
@@ -126,27 +133,34 @@ class ErrorsAfterFit:
 class _Fit:
     """Some of the tables, fitted together."""
 
-    def __init__(self, components: Components, questions: tuple[Question, ...]) -> None:
+    def __init__(
+        self, components: Components, questions: tuple[Question, ...], dependence: float
+    ) -> None:
         self._components, self._questions = components, questions
-        self._missing: list[float] = _structure(components, questions).tolist()
+        self._dependence = dependence
+        self._missing: list[float] = _structure(components, questions, dependence).tolist()
         self._shapes = [(len(q.attributes), q.queries, q.is_table) for q in questions]
         self._cells = math.prod(axis.groups[-1] for axis in components.axes)
 
     def errors(self, precisions: Sequence[float], records: float, scattered: float) -> list[float]:
         """For every question: noise in the components that are measured, and missing structure."""
+        borrowed = (self._dependence / ASSUMED_DEPENDENCE) ** BY_DEPENDENCE
         variances = self._components.variances(self._questions, precisions).tolist()
         thin = scattered * thinness(self._cells, records)
         alike = list(zip(variances, self._missing, self._shapes, strict=True))
-        errors = {each: _error(*each, thin, records, scattered) for each in set(alike)}
+        errors = {each: _error(*each, thin, records, scattered, borrowed) for each in set(alike)}
         return [errors[each] for each in alike]
 
 
 @lru_cache(maxsize=16)
 def _fit_of(
-    axes: tuple[Axis, ...], points: tuple[tuple[int, ...], ...], questions: tuple[Question, ...]
+    axes: tuple[Axis, ...],
+    points: tuple[tuple[int, ...], ...],
+    questions: tuple[Question, ...],
+    dependence: float,
 ) -> _Fit:
     """The fit of tables with these partitions; splits of a budget differ in their noise alone."""
-    return _Fit(components_of(axes, points), questions)
+    return _Fit(components_of(axes, points), questions, dependence)
 
 
 def _error(
@@ -156,6 +170,7 @@ def _error(
     thin: float,
     records: float,
     scattered: float,
+    borrowed: float,
 ) -> float:
     order, cells, is_table = shape
     absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), FOUND_OUT * variance)
@@ -163,7 +178,8 @@ def _error(
         return absolute / records + missing
     if missing and thin:
         missing = math.hypot(missing, thin * _poisson_share(records / cells))
-    return _table_noise(order, cells, absolute, records, scattered) + missing
+    left = absolute * (borrowed if order > 1 else 1.0)
+    return _table_noise(order, cells, left, records, scattered) + missing
 
 
 def resampling_total_variation(question: Question, records: float) -> float:
@@ -227,7 +243,9 @@ def _poisson_share(mean: float) -> float:
     return min(math.exp(-min(mean, 1.0)), MEAN_ABSOLUTE / (2 * math.sqrt(mean)))
 
 
-def _structure(components: Components, questions: tuple[Question, ...]) -> Floats:
+def _structure(
+    components: Components, questions: tuple[Question, ...], dependence: float
+) -> Floats:
     """The share of records that a model of the measured tables puts into wrong cells."""
     asked = np.array(
         [[place in q.energy for place in range(len(components.axes))] for q in questions]
@@ -242,7 +260,9 @@ def _structure(components: Components, questions: tuple[Question, ...]) -> Float
         for k in (together, np.minimum(together, 1.0))
     )
     share = measured * several + (1 - measured) * single
-    share = np.where(together == 0, 1.0, np.minimum(share, 1.0))
+    as_assumed = np.minimum(share, 1.0)
+    share = 1 - (1 - as_assumed) ** (dependence / ASSUMED_DEPENDENCE)
+    share = np.where(together == 0, 1.0, share)
     return np.where(components.answers(questions), 0.0, share)
 
 

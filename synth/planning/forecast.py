@@ -134,6 +134,7 @@ class Forecast:
     def _look_to_plain(self, look: Look) -> dict[str, Any]:
         return {
             "first_places": list(look.event.firsts),
+            "pairs": [list(pair) for pair in look.event.pairs],
             "epsilon": str(look.event.epsilon),
             "epsilon_after": str(look.after.epsilon),
             "delta_after": str(look.after.delta),

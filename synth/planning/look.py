@@ -5,6 +5,9 @@ worth measuring cell by cell where records lie many to a cell, and wasted where 
 Both can be measured for next to nothing. A fiftieth of epsilon pays for two noisy counts: of the
 records that are among the first T of their cell, and of all later ones. T is what noise can hide
 in a universe of N cells, about ln(N) noise scales: the largest of N noises is about as large.
+Another fiftieth pays for a third one, where tables of several columns are asked for: how many
+records a pair of columns would have in the wrong cells if they were independent, the mean over
+pairs. What pairs are worth, and what is lost without them, depends on nothing as much.
 
 What is charged is fixed before the source is opened: the look, and all that is left for the tables
 after it. Which tables these are follows from the configuration and the two noisy counts alone.
@@ -17,6 +20,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 
 from synth.config import Config
 from synth.noise import noise_law
@@ -29,12 +33,16 @@ from synth.privacy import (
     LookEvent,
     PrivacyEvent,
     TableEvent,
+    look_sensitivity,
     sensitivity_l1,
     total_budget,
 )
 
 LOOK_SHARE = Fraction(1, 50)
-"""The part of epsilon that a look costs."""
+"""The part of epsilon that a look costs for how records gather, and once more for pairs."""
+MOST_SEEN_PAIRS, CELLS_OF_A_SEEN_PAIR = 100, 100_000
+"""How far pairs depend on each other is counted of at most so many, which stand for all, and none
+with more cells."""
 HIDING = 100
 """Where noise can hide more than so many records in a cell, and in all cells so many times the
 records that are expected, there is a look whatever is expected."""
@@ -47,6 +55,8 @@ ALONE = 0.1
 TOGETHER, TOGETHER_BY_BLOCKS = 0.25, 0.5
 """With a larger one it is; in a universe that is not held only from a half on, because there a fit
 of a few iterations leaves more of the noise."""
+FEWEST_SEEN = 3
+"""Of fewer columns no dependence is counted: a pair of two is the universe itself."""
 FEWEST_MODELLED = 4
 """Of fewer columns small tables are planned without the model of all columns."""
 
@@ -93,9 +103,33 @@ def look_of(problem: Problem) -> Look | None:
     if cells <= THIN * expected and not drowned:
         return None
     privacy = problem.privacy
-    spent = LOOK_SHARE * privacy.epsilon
-    event = LookEvent((1, hidden + 1), sensitivity_l1(privacy), spent)
+    pairs = seen_pairs(problem)
+    spent = LOOK_SHARE * privacy.epsilon * (2 if pairs else 1)
+    event = LookEvent((1, hidden + 1), pairs, look_sensitivity(privacy, pairs), spent)
     return Look(event, AfterLookEvent(privacy.epsilon - spent, privacy.delta))
+
+
+def seen_pairs(problem: Problem) -> tuple[tuple[str, str], ...]:
+    """The pairs of columns that a look counts the dependence of: all, or some of very many.
+
+    None where no table of two columns is asked for, or one such table is the universe.
+
+    Privacy: a function of the public problem.
+    Ensures: the same pairs whatever the order of the columns; names of each in that order.
+    """
+    sizes = {each.name: each.size for each in problem.attributes if each.size > 1}
+    asked = any(len({*q.attributes} & sizes.keys()) > 1 for q in problem.questions if q.weight)
+    if not asked or len(sizes) < FEWEST_SEEN:
+        return ()
+    small = [
+        {one, other}
+        for one, other in combinations(sorted(sizes), 2)
+        if sizes[one] * sizes[other] <= CELLS_OF_A_SEEN_PAIR
+    ]
+    kept = small[:: max(1, math.ceil(len(small) / MOST_SEEN_PAIRS))]
+    names = problem.universe.names
+    ordered = (sorted(pair, key=names.index) for pair in kept)
+    return tuple((one, other) for one, other in ordered)
 
 
 def hidden_records(problem: Problem) -> int:
@@ -113,18 +147,22 @@ def seen_by(look: Look, noisy_counts: Sequence[int]) -> Seen:
     """What the noisy counts of a look tell; total: whatever numbers they are.
 
     The number of records decides if it is `SURE` standard deviations or more; then so does the
-    share of records that noise cannot hide. Otherwise only about how many there are is known, and
-    the most that there can be.
+    share of records that noise cannot hide, and how far pairs depend on each other. Otherwise only
+    about how many there are is known, and the most that there can be.
 
     Privacy: a function of the configuration and of noisy counts.
     """
-    law = noise_law(look.event)
-    deviation = math.sqrt(law.variance * len(noisy_counts))
-    records = min(max(sum(noisy_counts), 0), MOST_RECORDS)
+    law, classes = noise_law(look.event), noisy_counts[: len(look.event.firsts)]
+    deviation = math.sqrt(law.variance * len(classes))
+    records = min(max(sum(classes), 0), MOST_RECORDS)
     most = max(1, min(math.ceil(records + SURE * deviation), MOST_RECORDS))
     if records < max(SURE * deviation, 1):
         return Seen(None, None, most, max(records, min(math.ceil(deviation), ASSUMED_RECORDS)))
-    return Seen(records, min(max(noisy_counts[-1] / records, 0.0), 1.0), most)
+    visible = min(max(classes[-1] / records, 0.0), 1.0)
+    if not look.event.pairs:
+        return Seen(records, visible, most)
+    apart = min(max(2 * noisy_counts[-1] / records, 0.0), 1.0)
+    return Seen(records, visible, most, apart=(apart, 2 * math.sqrt(law.variance) / records))
 
 
 def after_look(problem: Problem, look: Look, noisy_counts: Sequence[int] | None) -> Problem:

@@ -16,6 +16,7 @@ from rich.text import Text
 from synth.config.strategy import number_of_cells
 from synth.domain import format_number
 from synth.planning.forecast import Forecast, QueryForecast
+from synth.planning.look import Look
 from synth.planning.noise_sums import noise_variance
 from synth.planning.usefulness import in_one_sentence
 from synth.planning.weighing import Alternative
@@ -153,12 +154,18 @@ def _print_look(plan: Forecast, console: Console) -> None:
         console,
         f"A look comes first: epsilon {float(plan.look.event.epsilon):.4g} tells how many records "
         f"there are, and how many of them noise cannot hide, because {hidden:,} others share their "
-        "cell. The tables are then planned by its noisy counts, with epsilon "
-        f"{float(plan.look.after.epsilon):.4g}. What follows is the plan of a guess, for "
+        f"cell{_and_pairs(plan.look)}. The tables are then planned by its noisy counts, with "
+        f"epsilon {float(plan.look.after.epsilon):.4g}. What follows is the plan of a guess, for "
         f"{plan.records:,} records; whatever is planned, the charge is the same.",
     )
     for records, each in plan.after_look:
         _say(console, f"- if it finds {records:,} records: {alternative_name(each)}")
+
+
+def _and_pairs(look: Look) -> str:
+    """What a look tells of pairs of columns, if it does."""
+    pairs = len(look.event.pairs)
+    return f", and how far {pairs:,} pairs of columns depend on each other" if pairs else ""
 
 
 def _print_choices(plan: Forecast, console: Console) -> None:

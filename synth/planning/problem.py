@@ -15,6 +15,11 @@ from synth.planning.linear_theory import Axis, Question, axes_of, cells_of, ques
 ASSUMED_RECORDS = 10_000
 """The number of records that the planner reckons with where nothing is publicly known."""
 
+ASSUMED_DEPENDENCE, ITS_DEVIATION = 0.1, 2.0
+"""Total variation between a table of two columns and the product of both: its mean over pairs is
+about this on real tables, give or take this part of it."""
+
+LEAST_DEPENDENCE = 0.001
 CONSIDERED_RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 """No plan may be bad for one of these, unless the number of records is declared."""
 
@@ -32,6 +37,9 @@ class Seen:
     likely: int | None = None
     """About how many there are: the noisy number, or where that is more a standard deviation of its
     noise, up to 10,000."""
+    apart: tuple[float, float] | None = None
+    """The share of records in the wrong cells of a pair of columns if these were independent, the
+    mean over pairs, and the standard deviation of its noise; None if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,19 @@ class Problem:
         if seen is not None:
             guess = seen.records or min(guess or seen.likely or ASSUMED_RECORDS, seen.most)
         return self.total or guess or ASSUMED_RECORDS
+
+    @property
+    def dependence(self) -> float:
+        """How far pairs of columns are from the product of both, in total variation, the mean.
+
+        What is assumed and what a look saw, weighted by 1 / variance.
+        """
+        assumed, seen = ASSUMED_DEPENDENCE, self.seen and self.seen.apart
+        if not seen:
+            return assumed
+        apart, deviation = seen
+        weight = (deviation / (ITS_DEVIATION * assumed)) ** 2
+        return max((apart + weight * assumed) / (1 + weight), LEAST_DEPENDENCE)
 
     @property
     def considered_records(self) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from synth.privacy.accounting import (
 from synth.privacy.concentrated import largest_rho, rho_to_epsilon
 from synth.privacy.population import Charge, left_of, population_total
 from synth.privacy.promise import Promise
-from synth.privacy.sensitivity import sensitivity_l1, sensitivity_l2_squared
+from synth.privacy.sensitivity import look_sensitivity, sensitivity_l1, sensitivity_l2_squared
 
 __all__ = [
     "AfterLookEvent",
@@ -27,6 +27,7 @@ __all__ = [
     "TableEvent",
     "largest_rho",
     "left_of",
+    "look_sensitivity",
     "population_total",
     "rho_to_epsilon",
     "sensitivity_l1",

@@ -321,19 +321,24 @@ class SelectionEvent:
 
 @dataclass(frozen=True)
 class LookEvent:
-    """One noisy profile: how many records are the 1st, 2nd, ... of their cell of the universe.
+    """A few noisy counts: how records gather in cells, and how far pairs of columns depend.
 
     Class i counts the records whose place in their cell is `firsts[i]` or later, but before
-    `firsts[i + 1]`; the last class has no end. So every record is in exactly one class.
+    `firsts[i + 1]`; the last class has no end. So every record is in exactly one class. With
+    `pairs`, each of two columns, one more count comes behind the classes: half of the records in
+    the wrong cell of a pair if its columns were independent, the mean over the pairs.
 
-    Privacy: `discrete-laplace` is pure `epsilon`-DP for profiles that differ by at most
-    `sensitivity_l1` between neighbours: a record that is added makes one cell hold c + 1 records
-    instead of c, so only the class of place c + 1 changes, and by 1 (docs/privacy.md).
+    Privacy: `discrete-laplace` is pure `epsilon`-DP for counts that differ by at most
+    `sensitivity_l1` in all between neighbours: a record that is added makes one cell hold c + 1
+    records instead of c, so only the class of place c + 1 changes, and by 1; and it changes the
+    count of the pairs by at most 1 (docs/privacy.md).
     Raises: TypeError, ValueError unless epsilon is a positive Fraction, the sensitivity a whole
-    number of at least 1, and the first places ascend from 1.
+    number of at least 1, the first places ascend from 1, and the pairs are different ones of two
+    different names.
     """
 
     firsts: tuple[int, ...]
+    pairs: tuple[tuple[str, str], ...]
     sensitivity_l1: int
     epsilon: Fraction
     mechanism: str = LAPLACE
@@ -343,20 +348,31 @@ class LookEvent:
             type(number) is not int for number in (*self.firsts, self.sensitivity_l1)
         ):
             raise TypeError("a look needs an exact epsilon and whole numbers")
+        if any(type(name) is not str for pair in self.pairs for name in pair):
+            raise TypeError("the pairs of a look are of names")
         if self.epsilon <= 0 or self.sensitivity_l1 < 1 or self.mechanism != LAPLACE:
             raise ValueError("a look has Laplace noise, a positive epsilon and sensitivity")
         if self.firsts[:1] != (1,) or list(self.firsts) != sorted(set(self.firsts)):
             raise ValueError("the classes of a look begin at place 1 and ascend")
+        different = {frozenset(pair) for pair in self.pairs if len(pair) == 2}
+        if {len(pair) for pair in different} - {2} or len(different) < len(self.pairs):
+            raise ValueError("the pairs of a look are different ones, of two columns each")
+
+    @property
+    def counts(self) -> int:
+        """How many noisy counts there are: one per class, and one of the pairs if there are any."""
+        return len(self.firsts) + bool(self.pairs)
 
     @property
     def as_table(self) -> TableEvent:
-        """The profile as a table of its classes: noise and cost are those of any other."""
-        return TableEvent((), len(self.firsts), self.sensitivity_l1, self.epsilon)
+        """The counts as a table: noise and cost are those of any other."""
+        return TableEvent((), self.counts, self.sensitivity_l1, self.epsilon)
 
     def to_plain(self) -> dict[str, Any]:
         """JSON values; exact numbers as text."""
         return {
             "firsts": list(self.firsts),
+            "pairs": [list(pair) for pair in self.pairs],
             "mechanism": self.mechanism,
             "sensitivity_l1": self.sensitivity_l1,
             "epsilon": str(self.epsilon),
@@ -367,8 +383,12 @@ class LookEvent:
         """Read a look back; raises KeyError, TypeError or ValueError if it is damaged."""
         if type(plain) is not dict or type(plain["firsts"]) is not list:
             raise ValueError("a look is not an object with a list of places")
+        pairs = plain["pairs"]
+        if type(pairs) is not list or any(type(pair) is not list for pair in pairs):
+            raise ValueError("a look is not an object with a list of pairs")
         event = LookEvent(
             tuple(plain["firsts"]),
+            tuple(map(tuple, pairs)),
             plain["sensitivity_l1"],
             _positive(plain["epsilon"]),
             plain["mechanism"],

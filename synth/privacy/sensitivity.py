@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from synth.config import PersonUnit, PrivacyConfig
@@ -40,6 +41,19 @@ def sensitivity_l2_squared(privacy: PrivacyConfig) -> int:
     if privacy.neighbours not in UNITS_CHANGED:
         raise ValueError(f"no sensitivity is known for neighbours {privacy.neighbours!r}")
     return UNITS_CHANGED[privacy.neighbours] * _records_per_unit(privacy.unit) ** 2
+
+
+def look_sensitivity(privacy: PrivacyConfig, pairs: Sequence[tuple[str, str]]) -> int:
+    """The L1 sensitivity, in records, of all counts of a look together.
+
+    Privacy: a record changes the profile of a look by 1, and the count of how far pairs depend on
+    each other, if there is one, by at most 1 (`synth.curator.counting.look`); so whatever a unit
+    changes a table by, in whole records, it changes each of the two by no more.
+
+    Requires: contributions were bounded as for `sensitivity_l1`.
+    Raises: ValueError for a neighbouring relation or a unit that it does not know.
+    """
+    return (2 if pairs else 1) * sensitivity_l1(privacy)
 
 
 def _records_per_unit(unit: Literal["record"] | PersonUnit) -> int:

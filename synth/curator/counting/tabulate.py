@@ -24,9 +24,6 @@ from synth.domain.counts import code_type, margin_cells
 from synth.errors import BugError
 from synth.privacy import TableEvent
 
-_BLOCK = 1 << 20
-"""So many counts are looked at in one step."""
-
 
 @dataclass(frozen=True)
 class CountedCells:
@@ -198,28 +195,6 @@ def margin_counts_of_cells(
             sums = np.zeros(margin.cells(universe), dtype=np.int64)
             np.add.at(sums, margin_cells(cells.columns, universe, margin), cells.counts)
             yield number, Sensitive(sums)
-
-
-def gathered(
-    sensitive_counts: Sensitive[NDArray[np.int64]], firsts: Sequence[int]
-) -> Sensitive[NDArray[np.int64]]:
-    """How many records are the 1st, 2nd, ... of their cell: the profile of a look.
-
-    Privacy: exact counts; secret. A cell with c records has one in each of the places 1 to c, so
-    a record that is added to it adds 1 to the class of place c + 1 and changes no other: a record
-    changes the profile by 1 in L1 norm, whatever cell it is in and whoever else is there.
-    Requires: `firsts` ascend from 1; class i ends before place `firsts[i + 1]`, the last nowhere.
-    Ensures: the counts are left as they are.
-    Shapes and units: int64, one number of records per class.
-    """
-    counts = sensitive_counts.consume()
-    from_each = [np.zeros(1, dtype=np.int64) for _ in firsts]
-    for start in range(0, len(counts), _BLOCK):
-        block = counts[start : start + _BLOCK]
-        for total, first in zip(from_each, firsts, strict=True):
-            total += np.maximum(block - (first - 1), 0).sum()
-    later = [*from_each[1:], np.zeros(1, dtype=np.int64)]
-    return Sensitive(np.concatenate(from_each) - np.concatenate(later))
 
 
 def margins_of(events: Sequence[TableEvent], universe: Universe) -> tuple[Margin, ...]:

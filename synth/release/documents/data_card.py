@@ -149,12 +149,18 @@ def _look(look: dict[str, Any] | None) -> list[str]:
         return []
     firsts = look["first_places"]
     ends = [f"to {later - 1:,} of their cell" for later in firsts[1:]] + ["on"]
-    return [
+    counts = look["noisy_counts"]
+    classes = [
         f"{count:,} records in places {first:,} {end}"
         if end != "on"
         else f"{count:,} in places from {first:,} on"
-        for count, first, end in zip(look["noisy_counts"], firsts, ends, strict=True)
+        for count, first, end in zip(counts, firsts, ends, strict=False)
     ]
+    if not look["pairs"]:
+        return classes
+    pairs = f"{len(look['pairs']):,} pairs of columns"
+    apart = f"{2 * counts[-1]:,} in the wrong cells if columns were independent, a mean of {pairs}"
+    return [*classes, apart]
 
 
 def _brief(number: dict[str, str]) -> str:

@@ -243,15 +243,21 @@ ACCOUNTING = record(
 
 
 LOOK = record(
-    "The noisy look by which the tables were planned: how many records there are, and how many of "
-    "them noise cannot hide.",
+    "The noisy look by which the tables were planned: how many records there are, how many of "
+    "them noise cannot hide, and how far pairs of columns depend on each other.",
     first_places=listing(
         "A record is the 1st, 2nd, ... of its cell of the universe. Of each class of places, the "
         "first; a class ends before the next one begins, the last nowhere.",
         whole("A place.", minimum=1),
     ),
+    pairs=listing(
+        "The pairs of columns whose dependence was counted; none if it was not.",
+        listing("The two columns.", text("The name of a column.")),
+    ),
     noisy_counts=listing(
-        "For each class, the number of records in its places, with noise.",
+        "For each class, the number of records in its places, with noise; then, if there are "
+        "pairs, half of the records that a product of two columns would put into wrong cells of "
+        "their table, the mean over the pairs, rounded down, with noise.",
         whole("A noisy count.", minimum=None),
     ),
     mechanism=one_of("The mechanism.", LAPLACE),
@@ -277,6 +283,7 @@ def _build_look(config: Config, look: MeasuredLook) -> dict[str, Any]:
     reserved = after_look_event(config, look)
     return {
         "first_places": list(event.firsts),
+        "pairs": [list(pair) for pair in event.pairs],
         "noisy_counts": list(look.noisy_counts),
         "mechanism": event.mechanism,
         "sensitivity": event.sensitivity_l1,

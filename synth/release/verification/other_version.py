@@ -26,6 +26,7 @@ from synth.privacy import (
     LookEvent,
     SelectionEvent,
     TableEvent,
+    look_sensitivity,
     sensitivity_l1,
     sensitivity_l2_squared,
     total_budget,
@@ -180,12 +181,14 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
 def _look(config: Config, stated: Mapping[str, Any]) -> LookEvent:
     """The look as the manifest lists it. Raises: ValueError for another sensitivity or noise."""
     epsilon = Fraction(stated["epsilon"]["fraction"])
-    event = LookEvent(tuple(stated["first_places"]), sensitivity_l1(config.privacy), epsilon)
+    pairs = tuple(map(tuple, stated["pairs"]))
+    sensitivity = look_sensitivity(config.privacy, pairs)
+    event = LookEvent(tuple(stated["first_places"]), pairs, sensitivity, epsilon)
     scale = Fraction(stated["noise_scale_records"]["fraction"])
     if (stated["sensitivity"], scale) != (event.sensitivity_l1, event.sensitivity_l1 / epsilon):
         raise ValueError("another sensitivity or noise than the budget of the look stands for")
-    if len(stated["noisy_counts"]) != len(event.firsts):
-        raise ValueError("a look has one noisy count per class")
+    if len(stated["noisy_counts"]) != event.counts:
+        raise ValueError("a look has one noisy count per class, and one of its pairs")
     return event
 
 
