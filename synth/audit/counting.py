@@ -206,6 +206,7 @@ def audit_counting(
             neighbours += _compare_subsets(counter, records, tables, number, replaced=replaced)
         if look is not None:
             neighbours += _compare_in_one_cell(counter, records, tables, look.event)
+            neighbours += _compare_in_two_cells(counter, records, tables) if look.event.pairs else 0
         crowd = _compare_crowds(counter, records, crowds, replaced=replaced)
         sources = counter.sources
     unit = config.privacy.unit
@@ -290,6 +291,23 @@ def _compare_in_one_cell(
         for table, one, other in zip(tables, more, fewer, strict=True):
             table.note(one, other)
     return len(sizes)
+
+
+def _compare_in_two_cells(
+    counter: _Counter, records: MadeUpRecords, tables: Sequence[_Table]
+) -> int:
+    """Add one unit to another of a cell that few share in any column: so pairs depend most on it.
+
+    Returns how many pairs were neighbours.
+    """
+    each = len(records.of_one_cell(1)[0])
+    units, others = records.of_two_cells(max(2, min(5 * each, CROWD_RECORDS // each)))
+    counter.start(with_noise=False)
+    rows = [row for unit in (*units, others[0]) for row in unit]
+    fewer, more = counter.changes(rows), counter.changes([*rows, *others[1]])
+    for table, one, other in zip(tables, more, fewer, strict=True):
+        table.note(one, other)
+    return 1
 
 
 def _subsets() -> Iterator[frozenset[int]]:

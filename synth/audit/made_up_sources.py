@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -223,10 +224,26 @@ class MadeUpRecords:
     def of_one_cell(self, units: int) -> list[list[Record]]:
         """Units of as many records as count of one, all records of all units in one cell."""
         texts = [self._value(attribute) for attribute in self.config.universe.attributes]
+        return self._in_cell(texts, range(units))
+
+    def of_two_cells(self, units: int) -> tuple[list[list[Record]], list[list[Record]]]:
+        """Such units in one cell, and two more in another, in other groups of every column."""
+        texts = [self._two_texts(attribute) for attribute in self.config.universe.attributes]
+        one, other = ([pair[place] for pair in texts] for place in (0, 1))
+        return self._in_cell(one, range(units)), self._in_cell(other, range(units, units + 2))
+
+    def _in_cell(self, texts: Sequence[str], numbers: Iterable[int]) -> list[list[Record]]:
+        """Units of as many records as count of one, all with these texts."""
         unit = self.config.privacy.unit
         count = min(unit.max_records, self.most_records) if isinstance(unit, PersonUnit) else 1
-        persons = [self.person(number) for number in range(units)]
+        persons = map(self.person, numbers)
         return [[self._whole(texts, person, is_dated=True)] * count for person in persons]
+
+    def _two_texts(self, attribute: Attribute) -> tuple[str, str]:
+        """Texts of two codes, if there are two that can be written."""
+        texts = (text_of(attribute, code) for code in range(attribute.size))
+        fit = list(islice((t for t in texts if t is not None and self._fits(t)), 2)) or ["0"]
+        return fit[0], fit[-1]
 
     def person(self, number: int) -> str:
         """An id that no other number has; ids differ by case, blanks, or after many characters."""

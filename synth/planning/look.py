@@ -10,8 +10,8 @@ records a pair of columns would have in the wrong cells if they were independent
 pairs. What pairs are worth, and what is lost without them, depends on nothing as much.
 
 What is charged is fixed before the source is opened: the look, and all that is left for the tables
-after it. Which tables these are follows from the configuration and the two noisy counts alone.
-Every function here is total: any two whole numbers lead to a plan that can be drawn.
+after it. Which tables these are follows from the configuration and the noisy counts alone.
+Every function here is total: any whole numbers lead to a plan that can be drawn.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def look_of(problem: Problem) -> Look | None:
 def seen_pairs(problem: Problem) -> tuple[tuple[str, str], ...]:
     """The pairs of columns that a look counts the dependence of: all, or some of very many.
 
-    None where no table of two columns is asked for, or one such table is the universe.
+    None where neither tables of two columns are asked for nor single cells, or one such table is
+    the universe.
 
     Privacy: a function of the public problem.
     Ensures: the same pairs whatever the order of the columns; names of each in that order.
@@ -161,7 +162,7 @@ def seen_by(look: Look, noisy_counts: Sequence[int]) -> Seen:
     visible = min(max(classes[-1] / records, 0.0), 1.0)
     if not look.event.pairs:
         return Seen(records, visible, most)
-    apart = min(max(2 * noisy_counts[-1] / records, 0.0), 1.0)
+    apart = min(max(2 * noisy_counts[-1] / records, -1.0), 1.0)
     return Seen(records, visible, most, apart=(apart, 2 * math.sqrt(law.variance) / records))
 
 

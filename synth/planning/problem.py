@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,11 +16,14 @@ from synth.planning.linear_theory import Axis, Question, axes_of, cells_of, ques
 ASSUMED_RECORDS = 10_000
 """The number of records that the planner reckons with where nothing is publicly known."""
 
-ASSUMED_DEPENDENCE, ITS_DEVIATION = 0.1, 2.0
-"""Total variation between a table of two columns and the product of both: its mean over pairs is
-about this on real tables, give or take this part of it."""
+ASSUMED_DEPENDENCE = 0.1
+"""Total variation between a table of two columns and the product of both, the mean over pairs, as
+it is assumed where nothing is seen of it: about that of real tables."""
+MEDIAN_DEPENDENCE, ITS_SPREAD = 0.07, 0.8
+"""On real tables its logarithm is about normal: the median, and the deviation of the logarithm."""
+DEPENDENCES = tuple(0.002 * 2 ** (step / 8) for step in range(72))
+"""What it may be, on a logarithmic scale up to nearly 1."""
 
-LEAST_DEPENDENCE = 0.001
 CONSIDERED_RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 """No plan may be bad for one of these, unless the number of records is declared."""
 
@@ -39,7 +43,7 @@ class Seen:
     noise, up to 10,000."""
     apart: tuple[float, float] | None = None
     """The share of records in the wrong cells of a pair of columns if these were independent, the
-    mean over pairs, and the standard deviation of its noise; None if it is not known."""
+    mean over pairs, with noise, and the standard deviation of that; None if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,20 @@ class Problem:
     def dependence(self) -> float:
         """How far pairs of columns are from the product of both, in total variation, the mean.
 
-        What is assumed and what a look saw, weighted by 1 / variance.
+        The mean of what it may be, by how common it is and by the noise of what a look saw.
         """
-        assumed, seen = ASSUMED_DEPENDENCE, self.seen and self.seen.apart
+        seen = self.seen and self.seen.apart
         if not seen:
-            return assumed
+            return ASSUMED_DEPENDENCE
         apart, deviation = seen
-        weight = (deviation / (ITS_DEVIATION * assumed)) ** 2
-        return max((apart + weight * assumed) / (1 + weight), LEAST_DEPENDENCE)
+        scores = [
+            (math.log(each / MEDIAN_DEPENDENCE) / ITS_SPREAD) ** 2
+            + ((each - apart) / deviation) ** 2
+            for each in DEPENDENCES
+        ]
+        weights = [math.exp((min(scores) - score) / 2) for score in scores]
+        of_all = zip(weights, DEPENDENCES, strict=True)
+        return sum(weight * each for weight, each in of_all) / sum(weights)
 
     @property
     def considered_records(self) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from synth.planning.problem import Problem, Seen, problem_of
 from synth.planning.rounds import Schedule
 from synth.planning.spending import Spending, columns_are_known, with_total
 from synth.planning.strategies import ways_to_spend
-from synth.planning.wide import is_wide
+from synth.planning.wide import JOINED, ONE_WAY, is_wide
 from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
 from synth.privacy.continual import factorization_of
 
@@ -38,6 +38,9 @@ HARMLESS, HARMLESS_THIN = 0.5, 1.0
 part where a universe is thin. There 1-way tables are good whatever else is measured, and what is
 won or lost is how columns go together: so all orders count alike, and who reads a 1-way table of
 such a release is served if it is as good as that of a fresh sample."""
+UNRELATED = 1.02
+"""Columns alone are measured, in wide universes, only if that is better by more than this: who
+reads a release for how columns go together would find nothing, and the model is rough."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -120,9 +123,16 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     """
     fit = [each for each in judged if columns_are_known(problem, each.spending.events)] or judged
     if problem.records_are_assumed:
-        return sorted(fit, key=lambda each: each.regret)
+        return sorted(fit, key=lambda each: each.regret * _unrelated(each))
     limit = max(TOLERATED, min(each.regret for each in fit))
-    return sorted((e for e in fit if e.regret <= limit), key=lambda each: each.score)
+    return sorted(
+        (e for e in fit if e.regret <= limit), key=lambda each: each.score * _unrelated(each)
+    )
+
+
+def _unrelated(each: Alternative) -> float:
+    """By how much more the figure of a way counts that says next to nothing of pairs."""
+    return UNRELATED if each.spending.tables in (ONE_WAY, JOINED) else 1.0
 
 
 def _as_good(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:

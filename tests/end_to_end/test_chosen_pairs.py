@@ -47,7 +47,7 @@ CASES = {
         merged(merged(total(4_000), REPLACED), DELTA),
     ),
     "few columns, after a look": (2_000, 2, {}, FEW_COLUMNS),
-    "few columns, a public total": (2_000, 1, total(2_000), FEW_COLUMNS),
+    "few columns, a public total": (2_000, 2, total(2_000), FEW_COLUMNS),
 }
 """A look and a total, each with a delta and many columns, and without one and few."""
 KNOWN = (2_000, 2, total(2_000))

@@ -177,10 +177,16 @@ def test_a_release_of_every_family_stands(tmp_path, log, monkeypatch, case):
 
 
 def seen_of(config) -> Sequence[tuple[int, ...] | None]:
-    """What a look may tell of a few and of many records, gathered and not."""
-    if plan_look(config) is None:
+    """What a look may tell of a few and of many records, gathered and not, and of their pairs."""
+    look = plan_look(config)
+    if look is None:
         return (None,)
-    return tuple((RECORDS * n - part, part) for n in (0, 1, 9) for part in (0, RECORDS * n // 2))
+    return tuple(
+        (records - part, part, *apart)
+        for records in (0, RECORDS, 9 * RECORDS)
+        for part in (0, records // 2)
+        for apart in ([(0,), (records // 2,)] if look.event.pairs else [()])
+    )
 
 
 def test_every_family_is_published_once_and_so_is_every_other_choice():

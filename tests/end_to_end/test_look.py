@@ -24,7 +24,7 @@ from synth.job.account import void
 from synth.measurements import kept_look, read_measurements
 from synth.noise import NoiseStream
 from synth.planning import plan_events, plan_look
-from synth.privacy import Budget
+from synth.privacy import Budget, sensitivity_l1
 from synth.privacy.meaning import exact_number
 from synth.progress import Stage, watched_by
 from synth.release import verify_release
@@ -43,6 +43,7 @@ FILLER = {"name": "code", "type": "integer", "minimum": 0, "maximum": CODES - 1,
 FILLER |= {"out_of_domain": "clamp", "source": "test"}
 WIDER = [FILLER | {"name": f"code-{number}", "maximum": 9} for number in range(8)]
 TOTAL = [{"where": {}, "total": GUESS, "source": "a register"}]
+PAIRS = {"marginals": 2}
 
 
 def source(records: int, *, alone: bool) -> str:
@@ -60,14 +61,14 @@ def source(records: int, *, alone: bool) -> str:
 
 @pytest.fixture
 def configured(project):
-    def write(records=120, *, alone=True, wider=False, **changes):
+    def write(records=120, *, alone=True, wider=False, asked=PAIRS, **changes):
         path = project(people=source(records, alone=alone), **changes)
         plain = yaml.safe_load(path.read_text(encoding="utf-8"))
         return project(
             people=None,
             **changes,
             domain=[*plain["domain"], *(WIDER if wider else [FILLER])],
-            workload={"marginals": 2} | ({} if wider else {"expected_records": GUESS}),
+            workload=asked | ({} if wider else {"expected_records": GUESS}),
         )
 
     return write
@@ -76,6 +77,7 @@ def configured(project):
 FULL = {"records": 8_000, "alone": False}
 LEADS_TO = {
     "small tables": ({}, False),
+    "columns alone": ({"asked": {"marginals": 1, "cells": False}}, False),
     "the universe": (FULL, True),
     "a list": (FULL | {"wider": True}, True),
 }
@@ -83,6 +85,8 @@ LEADS_TO = {
 CASES = [
     ("small tables", "record", "0"),
     ("small tables", "person", "1e-6"),
+    ("columns alone", "record", "1e-6"),
+    ("columns alone", "person", "0"),
     ("the universe", "record", "1e-6"),
     ("the universe", "person", "0"),
     ("a list", "record", "1e-6"),
@@ -115,6 +119,12 @@ def test_a_run_looks_plans_and_is_verified(configured, log, case):
     assert tuple(table.event for table in measured.tables) == events
     assert list(measured.look.noisy_counts) == seen["noisy_counts"]
     assert measured.look.event == look.event
+    assert [tuple(pair) for pair in seen["pairs"]] == list(look.event.pairs)
+    assert bool(seen["pairs"]) == (leads_to != "columns alone")
+    assert seen["sensitivity"] == sensitivity_l1(config.privacy) * (2 if seen["pairs"] else 1)
+    assert Fraction(seen["epsilon"]["fraction"]) == Fraction(1, 25 if seen["pairs"] else 50)
+    assert len(seen["noisy_counts"]) == (3 if seen["pairs"] else 2)
+    assert findings_without_rebuild(Folder(folder)) == []
     full = config.universe.names
     assert any(event.table == full for event in events) == measures_universe
     promised = Budget(config.privacy.epsilon, config.privacy.delta)
@@ -130,6 +140,10 @@ def test_a_run_looks_plans_and_is_verified(configured, log, case):
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert f"{seen['noisy_counts'][0]:,} records in places 1 to" in card
     assert "a noisy look" in card
+    apart = f"{2 * seen['noisy_counts'][-1]:,} in the wrong cells if columns were independent"
+    mean = f"{apart}, a mean of {len(seen['pairs'])} pairs of columns"
+    assert (mean in card) == bool(seen["pairs"])
+    assert ("if columns were independent" in card) == bool(seen["pairs"])
     assert "A noisy look" in (folder / "index.html").read_text(encoding="utf-8")
     assert "a look, before the tables" in (folder / "registry.yaml").read_text(encoding="utf-8")
 
@@ -189,8 +203,13 @@ def test_a_run_that_stops_after_its_look_takes_no_second_one(configured, log, mo
 
 
 CHANGES_OF_A_KEPT_LOOK = [
-    lambda head: head["look"].update(noisy_counts=[1]),
-    lambda head: head["look"].update(noisy_counts=[1, True]),
+    lambda head: head["look"].update(noisy_counts=[1, 2]),
+    lambda head: head["look"].update(noisy_counts=[1, 2, 3, 4]),
+    lambda head: head["look"].update(noisy_counts=[1, 2, True]),
+    lambda head: head["look"].update(pairs=[]),
+    lambda head: head["look"].update(pairs=head["look"]["pairs"][1:]),
+    lambda head: head["look"].update(pairs=[["age", 1]]),
+    lambda head: head["look"].pop("pairs"),
     lambda head: head["look"].update(firsts=[1, "a"]),
     lambda head: head["look"].update(epsilon="1/49"),
     lambda head: head.update(configuration_hash="0" * 64),
@@ -272,6 +291,7 @@ def test_the_command_line_plans_explains_runs_and_verifies(configured, tmp_path)
     plan = synth("plan", path)
     assert plan.returncode == 0, plan.stderr
     assert "A look comes first" in plan.stdout
+    assert "how far 6 pairs of columns depend on each other" in " ".join(plan.stdout.split())
     explained = json.loads(synth("explain", path, "--json").stdout)
     assert (explained["epsilon"], explained["delta"]) == ("1", "0")
     done = synth("run", path)
@@ -295,7 +315,13 @@ def changed_look(folder, change):
 
 
 CHANGES = {
-    "other counts": lambda head: head["look"].update(noisy_counts=[50, 4_000]),
+    "other counts": lambda head: head["look"].update(noisy_counts=[50, 4_000, 0]),
+    "other pairs": lambda head: head["look"]["pairs"].pop(),
+    "pairs the other way round": lambda head: head["look"]["pairs"][0].reverse(),
+    "no pairs": lambda head: head["look"].update(
+        pairs=[], noisy_counts=head["look"]["noisy_counts"][:2]
+    ),
+    "a count too few": lambda head: head["look"]["noisy_counts"].pop(),
     "another epsilon": lambda head: head["look"].update(epsilon="1/100"),
     "other places": lambda head: head["look"].update(firsts=[1, 4]),
     "a count too many": lambda head: head["look"]["noisy_counts"].append(3),
@@ -307,7 +333,11 @@ FINDINGS = {
     "other counts": "lists other events than the configuration asks for",
     "another epsilon": ANOTHER,
     "other places": ANOTHER,
-    "a count too many": "has a look whose noisy counts are not one whole number per class",
+    "other pairs": ANOTHER,
+    "pairs the other way round": ANOTHER,
+    "no pairs": ANOTHER,
+    "a count too few": "has a look whose noisy counts are not as many whole numbers",
+    "a count too many": "has a look whose noisy counts are not as many whole numbers",
     "no look": ANOTHER,
     "the version of a file without a look": (
         "has a format version other than 3, that of what it holds"
@@ -328,8 +358,18 @@ def test_a_changed_look_is_found(configured, log, tmp_path):
         assert f"measurements.parquet: {FINDINGS[name]}" in refused.value.findings, name
     # and without a rebuild: tables dearer than what was reserved
     assert findings_without_rebuild(Folder(published)) == []
-    manifest = json.loads((published / "manifest.json").read_text(encoding="utf-8"))
+    path = published / "manifest.json"
+    text = path.read_text(encoding="utf-8")
+    manifest = json.loads(text)
     manifest["accounting"]["look"]["reserved"]["epsilon"] = exact_number(Fraction(1, 100))
-    (published / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    path.write_text(json.dumps(manifest), encoding="utf-8")
     dearer = "manifest.json: accounting.events: cost more than was reserved before the look"
     assert dearer in findings_without_rebuild(Folder(published))
+    # or a look whose noise is half of what its pairs need, or with a count of no pairs
+    halved = {"sensitivity": 1, "noise_scale_records": exact_number(Fraction(25))}
+    malformed = "manifest.json: lacks fields that every version writes, or they are malformed"
+    for changed in (halved, {"pairs": []}, {"pairs": [["age", "age"]]}):
+        manifest = json.loads(text)
+        manifest["accounting"]["look"] |= changed
+        path.write_text(json.dumps(manifest), encoding="utf-8")
+        assert findings_without_rebuild(Folder(published)) == [malformed], changed

@@ -18,13 +18,16 @@ import pytest
 from synth import curator
 from synth.config.source_files import source_files
 from synth.curator import boundary, measuring
+from synth.curator.counting import look
+from synth.curator.counting.tabulate import FilledCells
+from synth.domain import Attribute, Universe
 from synth.errors import BugError
 from synth.estimate.maximum_entropy import quick_guess
 from synth.noise import DiscreteLaplace, NoiseStream
 from synth.planning import plan_events, plan_look, plan_schedule, wide
 from synth.planning.look import Look
 from synth.planning.spending import Purse
-from synth.privacy import AfterLookEvent, Budget, LookEvent
+from synth.privacy import AfterLookEvent, Budget, LookEvent, sensitivity_l1
 from tests.exact import toy_runs
 from tests.exact.broken_runs import charged_for
 from tests.exact.joint_law import changes, hockey_stick, largest_ratio
@@ -49,14 +52,21 @@ pytestmark = pytest.mark.xdist_group("toy runs")
 
 PURE = {
     "records": Plan("auto", "6"),
+    "records, and pairs": Plan("auto", "6", order=2),
     "people": Plan("auto", "6", most=2, order=2),
 }
+"""Where pairs are asked for, the look counts how far they depend on each other, too."""
 GAUSSIAN = Plan("auto", "1", "0.001")
 ABSURD = 2**62
 OUTCOMES = list(itertools.product((-ABSURD, 60, ABSURD), (-ABSURD, 90, 7_000, ABSURD)))
+APART = (-ABSURD, 20, ABSURD)
 """Noisy counts of a look, absurd ones too: they lead to every plan of the cases below."""
-SAME_CELL = (*RECORDS, ((ZEROS,),) * 3, ((ZEROS,), (ZEROS,), (ONES,)), ((ZEROS,),) * 4)
+RARE = (((ZEROS,), (ZEROS,), (ONES,)), ((ZEROS,), (ZEROS,), (ONES,), (ONES,)))
+"""A record more of a kind that is rare in every column changes how far all pairs depend."""
+SAME_CELL = (*RECORDS, ((ZEROS,),) * 3, *RARE, ((ZEROS,),) * 4)
 """Tables with records in further places of one cell."""
+MANY_PEOPLE = ((ZEROS, ZEROS),) * 3 + ((ONES,),)
+CROWDED = (*PEOPLE, MANY_PEOPLE, (*MANY_PEOPLE, (ONES, ONES)))
 
 
 @pytest.fixture(autouse=True)
@@ -64,9 +74,12 @@ def every_universe_may_be_thin(monkeypatch):
     monkeypatch.setattr("synth.planning.look.THIN", 0)
 
 
-def plans_of(config) -> dict[tuple, tuple[int, int]]:
+def plans_of(config) -> dict[tuple, tuple[int, ...]]:
     """Every plan that some outcome leads to, with one such outcome."""
-    return {plan_events(config, outcome): outcome for outcome in OUTCOMES}
+    seen = OUTCOMES
+    if plan_look(config).event.pairs:
+        seen = [(*counts, apart) for counts in OUTCOMES for apart in APART]
+    return {plan_events(config, outcome): outcome for outcome in seen}
 
 
 def between_neighbours(plan: Plan, tables) -> set:
@@ -85,7 +98,8 @@ def check_pure(directory, plan: Plan, data=None) -> None:
     """The largest ratio of any look and any noisy counts after it is exp(epsilon)."""
     plans = plans_of(configuration(directory, plan))
     assert len(plans) > 1, "the look decides nothing"
-    data = data or (SAME_CELL if plan.most is None else PEOPLE)
+    data = data or (SAME_CELL if plan.most is None else CROWDED)
+    counts = plan_look(configuration(directory, plan)).event.counts
     largest = Fraction(0)
     for number, (events, outcome) in enumerate(plans.items()):
         place = directory / str(number)
@@ -97,7 +111,7 @@ def check_pure(directory, plan: Plan, data=None) -> None:
             assert laws == [DiscreteLaplace(e.epsilon, e.sensitivity_l1) for e in events], (
                 "the plan follows from the noisy look alone"
             )
-            assert [len(counts) for _, counts in tables] == [*(e.cells for e in events), 2]
+            assert [len(counts) for _, counts in tables] == [*(e.cells for e in events), counts]
         found = [
             largest_ratio(after + look) for after, look in between_neighbours(plan, runs.tables)
         ]
@@ -115,7 +129,7 @@ def test_no_look_and_no_tables_after_it_tell_more_than_epsilon(tmp_path, name):
 def test_look_and_gaussian_tables_are_within_epsilon_and_delta(tmp_path):
     """The look's ratio is at most exp of its epsilon, and what follows keeps to the rest."""
     config = configuration(tmp_path, GAUSSIAN)
-    look, plans = plan_look(config), plans_of(config)
+    asked, plans = plan_look(config), plans_of(config)
     assert any(event.rho for events in plans for event in events)
     for number, outcome in enumerate(plans.values()):
         place = tmp_path / str(number)
@@ -123,9 +137,9 @@ def test_look_and_gaussian_tables_are_within_epsilon_and_delta(tmp_path):
         runs = run(place, GAUSSIAN, SAME_CELL, look=outcome)
         assert runs.charge == Budget(Fraction(1), Fraction("0.001"))
         for of_tables, of_look in between_neighbours(GAUSSIAN, runs.tables):
-            assert largest_ratio(of_look) <= largest_ratio_allowed(look.event.epsilon)
-            lost = hockey_stick(of_tables, look.after.epsilon)
-            assert lost <= look.after.delta, "more is lost than reserved"
+            assert largest_ratio(of_look) <= largest_ratio_allowed(asked.event.epsilon)
+            lost = hockey_stick(of_tables, asked.after.epsilon)
+            assert lost <= asked.after.delta, "more is lost than reserved"
 
 
 def test_every_outcome_of_look_and_tables_one_by_one():
@@ -151,13 +165,14 @@ def test_every_outcome_of_look_and_tables_one_by_one():
 
 def exact_counts_planned(patch: pytest.MonkeyPatch) -> None:
     """The planner is given what was counted, not what noise makes of it."""
-    gathered, after_look = measuring.gathered, measuring.measure_after_look
+    looked_at, after_look = measuring.looked_at, measuring.measure_after_look
     seen: list[list[int]] = []
 
-    def noted(counts, firsts):
-        profile = gathered(counts, firsts).consume()
-        seen.append(profile.tolist())
-        return type(counts)(profile)
+    def noted(counts, event, universe):
+        counted, held = looked_at(counts, event, universe)
+        exact = counted.consume()
+        seen.append(exact.tolist())
+        return type(counted)(exact), held
 
     def measure(*others, **named):
         *others, plan_after = others
@@ -167,19 +182,30 @@ def exact_counts_planned(patch: pytest.MonkeyPatch) -> None:
 
         return after_look(*others, plan, **named)
 
-    patch.setattr(measuring, "gathered", noted)
+    patch.setattr(measuring, "looked_at", noted)
     patch.setattr(measuring, "measure_after_look", measure)
 
 
 def cells_of_many(patch: pytest.MonkeyPatch) -> None:
     """A class holds all records of the cells that reach it, so one record moves many."""
 
-    def gathered(sensitive, firsts):
-        counts = sensitive.consume()
+    def gathered(counts, firsts):
         reached = [int(counts[counts >= first].sum()) for first in firsts]
-        return type(sensitive)(np.array(reached) - np.array([*reached[1:], 0]))
+        return np.array(reached) - np.array([*reached[1:], 0])
 
-    patch.setattr(measuring, "gathered", gathered)
+    patch.setattr(look, "gathered", gathered)
+
+
+def whole_distances(patch: pytest.MonkeyPatch) -> None:
+    """How far pairs depend is not divided by the 4 that a record can change it by."""
+    exact = look._apart
+    patch.setattr(look, "_apart", lambda table: 4 * exact(table))
+
+
+def half_of_both(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        "synth.planning.look.look_sensitivity", lambda privacy, _: sensitivity_l1(privacy)
+    )
 
 
 def half_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
@@ -233,6 +259,12 @@ MUTANTS = {
     ),
     "exact counts given to the planner": (exact_counts_planned, "records", AssertionError),
     "a profile of cells instead of places": (cells_of_many, "records", AssertionError),
+    "a distance that a record changes by four": (
+        whole_distances,
+        "records, and pairs",
+        AssertionError,
+    ),
+    "noise for one of two changes": (half_of_both, "records, and pairs", AssertionError),
     "a look without the records of a person": (half_the_sensitivity, "people", AssertionError),
     "a plan over what is left, charged": (
         partial(planned_with_everything, unchecked=True),
@@ -285,7 +317,7 @@ def test_a_unit_moves_the_profile_by_no_more_than_stated(seed):
     most = int(random.integers(1, 5))
 
     def profile(table):
-        found = measuring.gathered(measuring.Sensitive(table.astype(np.int64)), firsts).consume()
+        found = look.gathered(table.astype(np.int64), firsts)
         places = [place for count in table for place in range(1, count + 1)]
         ends = [*firsts[1:], math.inf]
         slow = [sum(f <= p < e for p in places) for f, e in zip(firsts, ends, strict=True)]
@@ -310,9 +342,74 @@ def test_a_unit_moves_the_profile_by_no_more_than_stated(seed):
 def test_a_record_in_another_place_of_a_cell_is_another_class():
     """The bound is met: with places 1, 2, 3, ... as classes, a second record is in the second."""
     table = np.array([1, 4], dtype=np.int64)
-    found = measuring.gathered(measuring.Sensitive(table), (1, 2, 4)).consume()
+    found = look.gathered(table, (1, 2, 4))
     assert found.tolist() == [2, 2, 1]
     assert MIXED != ZEROS
+
+
+THREE = Universe(
+    tuple(
+        Attribute(name, "categorical", tuple("abcd"[:size]))
+        for name, size in zip("xyz", (2, 3, 4), strict=True)
+    )
+)
+EVERY_PAIR = (("x", "y"), ("x", "z"), ("y", "z"))
+
+
+def distance(table, pairs) -> Fraction:
+    """The mean over pairs of the sum of |n_ab - n_a n_b / n|, by its definition, exactly."""
+    records, total = int(table.sum()), Fraction(0)
+    for pair in pairs:
+        axes = tuple(place for place, name in enumerate("xyz") if name not in pair)
+        joint = table.sum(axis=axes)
+        for place, count in np.ndenumerate(joint):
+            product = int(joint[place[0]].sum()) * int(joint[:, place[1]].sum())
+            total += abs(int(count) - Fraction(product, max(records, 1)))
+    return total / len(pairs)
+
+
+def counted_distance(table, pairs) -> int:
+    found = look.dependence(table.ravel(), pairs, THREE)
+    cells = np.nonzero(table)
+    listed = FilledCells(tuple(each.astype(np.int32) for each in cells), table[cells])
+    assert look.dependence(listed, pairs, THREE) == found
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_record_changes_how_far_pairs_depend_by_less_than_stated(seed, monkeypatch):
+    """Any counts, any pairs, any record: the slow sum moves by less than 4, its quarter by 1."""
+    monkeypatch.setattr(look, "_BLOCK", 7)
+    random = np.random.default_rng(seed)
+    pairs = EVERY_PAIR[: int(random.integers(1, 4))]
+    table = random.poisson(random.choice([0.05, 0.3, 2]), THREE.shape).astype(np.int64)
+    if seed % 4 == 0:  # the tightest: many records of one kind, few of another
+        table[:] = 0
+        table[0, 0, 0], table[1, 2, 3] = 50, 1
+    for _ in range(12):
+        more = table.copy()
+        more[(1, 2, 3) if seed % 4 == 0 else tuple(random.integers(0, THREE.shape))] += 1
+        one, other = distance(table, pairs), distance(more, pairs)
+        assert abs(one - other) < 4
+        assert counted_distance(table, pairs) == one // 4
+        assert abs(counted_distance(more, pairs) - counted_distance(table, pairs)) <= 1
+        table = more
+
+
+def test_the_bound_is_met_in_the_limit():
+    """A record of a kind that is rare in both columns moves the sum by nearly 4."""
+    table = np.zeros(THREE.shape, dtype=np.int64)
+    table[0, 0, 0], table[1, 2, 3] = 10_000, 1
+    more = table.copy()
+    more[1, 2, 3] += 1
+    assert distance(more, EVERY_PAIR) - distance(table, EVERY_PAIR) > Fraction(399, 100)
+
+
+def test_no_number_of_records_overflows():
+    table = np.zeros(THREE.shape, dtype=np.int64)
+    table[0, 0, 0], table[1, 2, 3], table[1, 0, 3] = 2**40, 2**40 - 7, 12_345
+    assert counted_distance(table, EVERY_PAIR) == distance(table, EVERY_PAIR) // 4
+    assert counted_distance(0 * table, EVERY_PAIR) == 0
 
 
 WIDE = Plan("auto", "30", order=2)
@@ -374,11 +471,12 @@ def check_choices_after_look(directory, last=False) -> None:
     mechanism is given (`test_selection` proves it); the largest loss of the tables is exact.
     """
     data = [(), ((ONE,),), ((ONE,), (ONE,)), ((ONE,), (OTHER,)), ((ONE,), (OTHER,), (OTHER,))]
+    data += [((ONE,), (ONE,), (RARER,)), ((ONE,), (ONE,), (RARER,), (RARER,))]
     found = {}
     for each in data:
-        config, noted, measured = replayed(directory, each, (900, 0), last=last)
+        config, noted, measured = replayed(directory, each, (900, 0, 200), last=last)
         found[each] = noted
-    schedule, look = plan_schedule(config, (900, 0)), plan_look(config)
+    schedule, asked = plan_schedule(config, (900, 0, 200)), plan_look(config)
     assert schedule is not None
     assert len(schedule.rounds) == 5
     assert not schedule.learns
@@ -400,11 +498,11 @@ def check_choices_after_look(directory, last=False) -> None:
     assert largest >= largest_ratio_allowed(Fraction(WIDE.epsilon) - spent) * (
         1 - Fraction(1, 2**50)
     ), "the charge is met exactly"
-    assert look.allows(schedule.events)
+    assert asked.allows(schedule.events)
     assert len(measured.selections) == len(schedule.rounds)
 
 
-ONE, OTHER = ("0",) * 5, ("0", "1", "0", "1", "1")
+ONE, OTHER, RARER = ("0",) * 5, ("0", "1", "0", "1", "1"), ("1",) * 5
 
 
 @pytest.fixture

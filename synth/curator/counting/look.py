@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.curator.counting.tabulate import FilledCells, margin_counts_of_cells
+from synth.curator.counting.tabulate import FilledCells
 from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
-from synth.domain.counts import code_type
+from synth.domain.counts import code_type, margin_cells
 from synth.privacy import LookEvent
 
 Ints = NDArray[np.int64]
@@ -33,42 +33,38 @@ def looked_at(
     Privacy: exact counts; secret. A record changes the profile by 1 in all (`gathered`) and the
     last count, if there are pairs, by at most 1 (`dependence`): together by at most 2 with pairs,
     which is what `privacy.look_sensitivity` multiplies the records of a unit by.
+    Ensures: what they were counted from is left as it is.
     Shapes and units: int64, `event.counts` numbers of records.
     """
     held = sensitive_counts.consume()
     counts = held.counts if isinstance(held, FilledCells) else held
-    found = gathered(Sensitive(counts), event.firsts)
+    found = gathered(counts, event.firsts)
     if event.pairs:
-        apart = dependence(Sensitive(held), event.pairs, universe)
-        found = Sensitive(np.append(found.consume(), apart.consume()))
-    return found, Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
+        found = np.append(found, dependence(held, event.pairs, universe))
+    return Sensitive(found), Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
 
 
-def gathered(sensitive_counts: Sensitive[Ints], firsts: Sequence[int]) -> Sensitive[Ints]:
+def gathered(counts: Ints, firsts: Sequence[int]) -> Ints:
     """How many records are the 1st, 2nd, ... of their cell: the profile of a look.
 
     Privacy: exact counts; secret. A cell with c records has one in each of the places 1 to c, so
     a record that is added to it adds 1 to the class of place c + 1 and changes no other: a record
     changes the profile by 1 in L1 norm, whatever cell it is in and whoever else is there.
     Requires: `firsts` ascend from 1; class i ends before place `firsts[i + 1]`, the last nowhere.
-    Ensures: the counts are left as they are.
     Shapes and units: int64, one number of records per class.
     """
-    counts = sensitive_counts.consume()
     from_each = [np.zeros(1, dtype=np.int64) for _ in firsts]
     for start in range(0, len(counts), _BLOCK):
         block = counts[start : start + _BLOCK]
         for total, first in zip(from_each, firsts, strict=True):
             total += np.maximum(block - (first - 1), 0).sum()
     later = [*from_each[1:], np.zeros(1, dtype=np.int64)]
-    return Sensitive(np.concatenate(from_each) - np.concatenate(later))
+    return np.concatenate(from_each) - np.concatenate(later)
 
 
 def dependence(
-    sensitive_counts: Counted,
-    pairs: Sequence[tuple[str, str]],
-    universe: Universe,
-) -> Sensitive[Ints]:
+    held: FilledCells | Ints, pairs: Sequence[tuple[str, str]], universe: Universe
+) -> int:
     """Half of the records in the wrong cell of a pair if its columns were independent: the mean.
 
     With n records, n_ab of them with codes a and b, let g = n_ab - n_a n_b / n, and 0 without
@@ -80,21 +76,18 @@ def dependence(
     n / (n + 1) (1[a=c] - n_a/n) (1[b=d] - n_b/n), which is in L1 norm below 4, the product of two
     norms of at most 2. So the mean divided by 4 changes by less than 1, and rounded down by at most
     1. It is computed in whole numbers, without any rounding but this.
-    Ensures: the counts are left as they are. Memory: one table of every pair.
-    Shapes and units: one int64, in records; at most half of their number.
+    Memory: one table of every pair.
+    Shapes and units: records; at most half of their number.
     """
-    held = sensitive_counts.consume()
     margins = [Margin(pair, (0, 0)) for pair in pairs]
     tables = [np.zeros(margin.cells(universe), dtype=np.int64) for margin in margins]
     for cells in _filled(held, universe):
-        for number, part in margin_counts_of_cells(cells, margins, universe):
-            tables[number] += part.consume()
+        for table, margin in zip(tables, margins, strict=True):
+            np.add.at(table, margin_cells(cells.columns, universe, margin), cells.counts)
     records = int(tables[0].sum())
-    if not records:
-        return Sensitive(np.zeros(1, dtype=np.int64))
     shapes = [[universe.attribute(name).size for name in pair] for pair in pairs]
     apart = sum(_apart(table.reshape(shape)) for table, shape in zip(tables, shapes, strict=True))
-    return Sensitive(np.array([apart // (4 * records * len(pairs))], dtype=np.int64))
+    return apart // (4 * max(records, 1) * len(pairs))
 
 
 def _apart(table: Ints) -> int:

@@ -243,31 +243,29 @@ ACCOUNTING = record(
 
 
 LOOK = record(
-    "The noisy look by which the tables were planned: how many records there are, how many of "
-    "them noise cannot hide, and how far pairs of columns depend on each other.",
+    "The noisy look by which the tables were planned.",
     first_places=listing(
-        "A record is the 1st, 2nd, ... of its cell of the universe. Of each class of places, the "
-        "first; a class ends before the next one begins, the last nowhere.",
+        "A record is the 1st, 2nd, ... of its cell. Of each class of places, the first; it ends "
+        "where the next begins.",
         whole("A place.", minimum=1),
     ),
     pairs=listing(
-        "The pairs of columns whose dependence was counted; none if it was not.",
-        listing("The two columns.", text("The name of a column.")),
+        "The pairs of columns whose dependence was counted.",
+        listing("A pair.", text("A column.")),
     ),
     noisy_counts=listing(
-        "For each class, the number of records in its places, with noise; then, if there are "
-        "pairs, half of the records that a product of two columns would put into wrong cells of "
-        "their table, the mean over the pairs, rounded down, with noise.",
+        "Of each class, the records in its places; with pairs, then half of those that a product "
+        "of its columns puts into wrong cells of a pair, the mean, rounded down.",
         whole("A noisy count.", minimum=None),
     ),
     mechanism=one_of("The mechanism.", LAPLACE),
     sensitivity=whole(
-        "The most by which one unit changes the noisy counts together, in records.", minimum=1
+        "The most by which one unit changes the counts together, in records.", minimum=1
     ),
     epsilon=exact("The privacy loss of the look."),
     noise_scale_records=exact("Sensitivity divided by epsilon."),
-    variance=real("The variance of the noise of one count, in records squared."),
-    reserved=defined("budget", "What was reserved for the tables that the look would lead to."),
+    variance=real("The variance of the noise of a count, in records squared."),
+    reserved=defined("budget", "What was reserved for the tables that follow."),
     basis=basis("dp"),
 )
 ACCOUNTING_WITH_LOOK = {

@@ -11,9 +11,9 @@ from synth.errors import LedgerError
 from synth.privacy import AfterLookEvent, Budget, LookEvent, TableEvent, total_budget
 from tests.unit.bookkeeping.conftest import RECORDS
 
-LOOK = LookEvent((1, 14), 1, Fraction(1, 50))
-AFTER = AfterLookEvent(Fraction(49, 50), Fraction(1, 10**6))
-PURE = AfterLookEvent(Fraction(49, 50), Fraction(0))
+LOOK = LookEvent((1, 14), (("a", "b"), ("a", "c")), 2, Fraction(1, 25))
+AFTER = AfterLookEvent(Fraction(24, 25), Fraction(1, 10**6))
+PURE = AfterLookEvent(Fraction(24, 25), Fraction(0))
 TABLE = TableEvent(("age",), 6, 1, Fraction(1, 3))
 
 
@@ -86,6 +86,14 @@ def test_a_look_in_a_ledger_that_knows_none_is_no_charge(ledger, monkeypatch):
                 {"firsts": [1, 14, 14]},
                 {"firsts": [0, 14]},
                 {"firsts": "1"},
+                {"pairs": None},
+                {"pairs": "ab"},
+                {"pairs": ["ab"]},
+                {"pairs": [["a"]]},
+                {"pairs": [["a", "a"]]},
+                {"pairs": [["a", "b", "c"]]},
+                {"pairs": [["a", "b"], ["b", "a"]]},
+                {"pairs": [["a", 1]]},
                 {"epsilon": "1/25/2"},
                 {"epsilon": "-1"},
                 {"mechanism": "discrete-gaussian"},
@@ -121,11 +129,12 @@ def test_events_are_read_in_their_one_form_only(kind, event, changes):
 def test_budgets_are_exact_and_positive():
     for wrong in (0.5, 1):
         with pytest.raises(TypeError):
-            LookEvent((1,), 1, wrong)
+            LookEvent((1,), (), 1, wrong)
         with pytest.raises(TypeError):
             AfterLookEvent(wrong, Fraction(0))
         with pytest.raises(TypeError):
             AfterLookEvent(Fraction(1), wrong)
     with pytest.raises(ValueError, match="positive"):
         AfterLookEvent(Fraction(0), Fraction(0))
-    assert LOOK.as_table == TableEvent((), 2, 1, Fraction(1, 50))
+    assert LOOK.as_table == TableEvent((), 3, 2, Fraction(1, 25))
+    assert LookEvent((1, 14), (), 1, Fraction(1, 50)).counts == 2

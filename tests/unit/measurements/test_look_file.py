@@ -12,8 +12,8 @@ from synth.noise import noise_variance
 from synth.privacy import LookEvent
 from tests.unit.measurements.test_file import EVENT, UNIVERSE, measured_table
 
-LOOK_EVENT = LookEvent((1, 14), 2, Fraction(1, 50))
-LOOK = MeasuredLook(LOOK_EVENT, (-7, 2**62), noise_variance(LOOK_EVENT.as_table))
+LOOK_EVENT = LookEvent((1, 14), (("a", "b"),), 2, Fraction(1, 50))
+LOOK = MeasuredLook(LOOK_EVENT, (-7, 2**62, 5), noise_variance(LOOK_EVENT.as_table))
 MEASURED = Measurements("r", "h", (measured_table(EVENT, range(6)),), (), LOOK)
 
 
@@ -32,7 +32,7 @@ def test_a_look_survives_the_disk(tmp_path):
     assert read.content_hash == MEASURED.content_hash
     assert read.events == (EVENT, LOOK_EVENT)
     assert head_of(written_elsewhere := tmp_path / "m.parquet")["format_version"] == 3
-    assert head_of(written_elsewhere)["look"]["noisy_counts"] == [-7, 2**62]
+    assert head_of(written_elsewhere)["look"]["noisy_counts"] == [-7, 2**62, 5]
 
 
 def test_a_file_without_a_look_is_what_it_was(tmp_path):
@@ -46,7 +46,7 @@ def test_a_file_without_a_look_is_what_it_was(tmp_path):
     "look",
     [
         None,
-        replace(LOOK, noisy_counts=(-7, 2**62 - 1)),
+        replace(LOOK, noisy_counts=(-7, 2**62 - 1, 5)),
         replace(LOOK, event=replace(LOOK_EVENT, epsilon=Fraction(1, 49))),
     ],
 )
@@ -62,9 +62,12 @@ def test_the_hash_covers_the_look(look):
         lambda head: head.update(look=[]),
         lambda head: head["look"].pop("noisy_counts"),
         lambda head: head["look"].update(noisy_counts=[1]),
-        lambda head: head["look"].update(noisy_counts=[1, 2, 3]),
-        lambda head: head["look"].update(noisy_counts=[1, True]),
-        lambda head: head["look"].update(noisy_counts=[1, 2**63]),
+        lambda head: head["look"].update(noisy_counts=[1, 2]),
+        lambda head: head["look"].update(noisy_counts=[1, 2, True]),
+        lambda head: head["look"].update(noisy_counts=[1, 2, 2**63]),
+        lambda head: head["look"].update(noisy_counts=[1, 2, 3, 4]),
+        lambda head: head["look"].update(pairs=[]),
+        lambda head: head["look"].pop("pairs"),
         lambda head: head["look"].update(firsts=[1, 1]),
         lambda head: head["look"].update(firsts=[2, 14]),
         lambda head: head["look"].update(firsts=[]),

@@ -1,15 +1,17 @@
 """The model of errors after the fit: what it must get right, whatever its numbers."""
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
 from synth.domain import Attribute, HierarchyLevel, Universe
-from synth.planning.after_nonnegativity import ErrorsAfterFit
+from synth.planning.after_nonnegativity import BY_DEPENDENCE, ErrorsAfterFit
 from synth.planning.linear_theory import axes_of, cells_of, marginal
+from synth.planning.problem import ASSUMED_DEPENDENCE, DEPENDENCES
 from synth.privacy import TableEvent
 
+LEAST = DEPENDENCES[0]
 SIZES = (2, 5, 7, 6, 2, 16, 9)
 UNIVERSE = Universe(
     tuple(
@@ -32,8 +34,12 @@ def table(*names, epsilon):
     return TableEvent(names, cells, 1, Fraction(epsilon))
 
 
-def errors(*events, records=48_842):
-    return ErrorsAfterFit(AXES, events, QUESTIONS).at(records)
+def errors(*events, records=48_842, dependence=ASSUMED_DEPENDENCE):
+    return ErrorsAfterFit(AXES, events, QUESTIONS, dependence=dependence).at(records)
+
+
+def ones(epsilon):
+    return [table(name, epsilon=epsilon) for name in UNIVERSE.names]
 
 
 def test_errors_are_shares_and_fall_with_budget_and_records():
@@ -58,9 +64,8 @@ def test_a_table_of_its_own_helps_a_marginal_and_does_no_harm():
 
 
 def test_interactions_that_no_table_holds_are_missed():
-    ones = [table(name, epsilon=100) for name in UNIVERSE.names]
     pairs = [table(*names, epsilon=100) for names in combinations(UNIVERSE.names, 2)]
-    of_ones, of_pairs = errors(*ones), errors(*pairs)
+    of_ones, of_pairs = errors(*ones(100)), errors(*pairs)
     assert of_ones[0] < 1e-3
     assert of_ones[7] > 0.01
     assert of_pairs[7] < 1e-3
@@ -106,3 +111,54 @@ def test_a_table_is_not_thin_whose_records_were_seen_to_gather():
     assert most < some < alone
     assert seen(0.9, few) == seen(0.5, few)
     assert seen(0.0, enough) == seen(0.5, enough), "a filled one is as it was"
+
+
+@pytest.mark.parametrize("records", [500, 48_842, 10**6])
+@pytest.mark.parametrize(
+    "tables",
+    [
+        ones(1),
+        ones("1/20"),
+        [table(*UNIVERSE.names, epsilon=1)],
+        [table(*UNIVERSE.names, epsilon="1/2"), *ones("1/14")],
+        [table(*names, epsilon="1/21") for names in combinations(UNIVERSE.names, 2)],
+        [table("c1", "c2", epsilon=1), table("c3", epsilon=1)],
+    ],
+    ids=["1-way", "noisy 1-way", "universe", "universe + 1-way", "pairs", "a pair"],
+)
+def test_errors_never_fall_with_dependence_and_those_of_columns_stay(tables, records):
+    every = (LEAST, 0.01, 0.05, ASSUMED_DEPENDENCE, 0.2, 0.5, 1.0)
+    found = [errors(*tables, records=records, dependence=each) for each in every]
+    assert found[every.index(ASSUMED_DEPENDENCE)] == ErrorsAfterFit(AXES, tables, QUESTIONS).at(
+        records
+    )
+    for less, more in pairwise(found):
+        assert all(error <= other for error, other in zip(less, more, strict=True))
+        assert less[:7] == more[:7]
+    assert all(0 <= error <= 1 for error in found[-1])
+    assert sum(found[0]) < sum(found[-1])
+
+
+def test_what_no_table_holds_is_what_there_is_of_it():
+    """Of independent columns nothing is missed without pairs, of others up to all."""
+    independent, assumed, dependent = (
+        errors(*ones(10**4), dependence=each)[7:] for each in (LEAST, 0.1, 1.0)
+    )
+    assert max(independent) < 0.02 < 0.5 < min(dependent)
+    for one, other, third in zip(independent, assumed, dependent, strict=True):
+        assert 1 - one == pytest.approx((1 - other) ** (LEAST / ASSUMED_DEPENDENCE))
+        assert 1 - third == pytest.approx((1 - other) ** (1 / ASSUMED_DEPENDENCE), abs=1e-3)
+    unknown = errors(table("c0", epsilon=100), dependence=LEAST)
+    assert unknown[1] == 1, "of a column that no table holds nothing is known, whatever depends"
+
+
+def test_cells_borrow_from_others_where_columns_are_independent():
+    """Where noise is small beside every count, errors of several columns go by a power."""
+    universe = table(*UNIVERSE.names, epsilon=300)
+    base = errors(universe, records=10**7)
+    for dependence in (LEAST, 0.01, 1.0):
+        found = errors(universe, records=10**7, dependence=dependence)
+        power = (dependence / ASSUMED_DEPENDENCE) ** BY_DEPENDENCE
+        ratios = [error / other for error, other in zip(found, base, strict=True)]
+        assert ratios[:7] == [1.0] * 7
+        assert ratios[7:] == pytest.approx([power] * len(ratios[7:]), rel=0.01)

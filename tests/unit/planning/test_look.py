@@ -1,21 +1,27 @@
 """A look before the plan: when there is one, what is read from it, and that any number leads on."""
 
 import io
+import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from synth.config import PersonUnit
+from synth.config import PersonUnit, RangeQueries, WeightedMarginal
 from synth.config.guarantee import MIN_EPSILON_PER_RECORD
+from synth.domain import Attribute, Universe
 from synth.planning import charged_events, forecast, plan_events, plan_look, plan_schedule
 from synth.planning.look import (
     ALONE,
+    CELLS_OF_A_SEEN_PAIR,
     LOOK_SHARE,
     MOST_RECORDS,
+    MOST_SEEN_PAIRS,
     SURE,
     TOGETHER,
     after_look,
@@ -24,9 +30,17 @@ from synth.planning.look import (
     is_modelled,
     look_of,
     seen_by,
+    seen_pairs,
 )
 from synth.planning.printed import render
-from synth.planning.problem import Seen, problem_of
+from synth.planning.problem import (
+    ASSUMED_DEPENDENCE,
+    DEPENDENCES,
+    ITS_SPREAD,
+    MEDIAN_DEPENDENCE,
+    Seen,
+    problem_of,
+)
 from synth.planning.strategies import ways_to_spend
 from synth.planning.weighing import choose, possible_plans
 from synth.privacy import Budget, SelectionEvent, total_budget
@@ -35,6 +49,8 @@ from tests.unit.planning import conftest as fixtures
 THIN = (10, 10, 10, 10, 3)
 MANY = 10**7
 HELD, TOO_LARGE = (10,) * 5, (10,) * 6
+ONES = {"strategy": "auto", "order": 1, "cells": False}
+TWOS = {"strategy": "auto", "order": 2, "cells": False}
 
 
 def rendered(plan):
@@ -77,8 +93,13 @@ def test_there_is_a_look_where_a_universe_may_be_thin(configure, sizes, named, l
 def test_look_and_what_is_left_are_exactly_the_budget(configure, epsilon, delta):
     config = configure(THIN, strategy="auto", order=2, epsilon=epsilon, delta=delta)
     look = plan_look(config)
-    assert look.event.epsilon == LOOK_SHARE * Fraction(epsilon) <= Fraction(epsilon) / 20
+    assert look.event.pairs
+    assert look.event.epsilon == 2 * LOOK_SHARE * Fraction(epsilon) <= Fraction(epsilon) / 20
     assert look.event.epsilon + look.after.epsilon == Fraction(epsilon)
+    alone = plan_look(configure(THIN, **ONES, epsilon=epsilon, delta=delta))
+    assert not alone.event.pairs
+    assert alone.event.epsilon == LOOK_SHARE * Fraction(epsilon)
+    assert alone.event.epsilon + alone.after.epsilon == Fraction(epsilon)
     assert look.after.delta == Fraction(delta)
     for way in possible_plans(config):
         events = way.charged
@@ -98,10 +119,18 @@ def test_choices_count_against_what_is_left(configure):
 
 
 @pytest.mark.parametrize(("unit", "most"), [("record", 1), (PersonUnit("id", 3), 3)])
-def test_its_sensitivity_is_that_of_a_table(configure, unit, most):
-    look = plan_look(configure(THIN, strategy="auto", order=2, unit=unit))
-    assert look.event.sensitivity_l1 == most
-    assert look.event.as_table.noise_scale_records == most / look.event.epsilon
+@pytest.mark.parametrize(("neighbours", "units"), [("add-remove", 1), ("replace-one", 2)])
+def test_its_sensitivity_is_that_of_a_table_and_with_pairs_of_two(
+    configure, unit, most, neighbours, units
+):
+    """A unit changes the classes as it does a table, and the count of the pairs by as much."""
+    for asked, times in ((ONES, 1), (TWOS, 2)):
+        event = plan_look(configure(THIN, **asked, unit=unit, neighbours=neighbours)).event
+        assert bool(event.pairs) == (times == 2)
+        assert event.sensitivity_l1 == times * units * most
+        assert event.as_table.cells == event.counts == 1 + times
+        assert event.as_table.noise_scale_records == event.sensitivity_l1 / event.epsilon
+        assert event.as_table.noise_scale_records == units * most / LOOK_SHARE, "of either kind"
 
 
 def test_noise_hides_about_ln_n_scales(configure):
@@ -113,28 +142,36 @@ def test_noise_hides_about_ln_n_scales(configure):
     assert hidden_records(tiny) == MOST_RECORDS
 
 
-def test_a_number_decides_if_it_stands_out_of_its_noise(configure):
-    problem = problem_of(configure(THIN, strategy="auto", order=2, expected=700))
+@pytest.mark.parametrize(("asks", "tail"), [(ONES, ()), (TWOS, (700,)), (TWOS, (-(10**9),))])
+def test_a_number_decides_if_it_stands_out_of_its_noise(configure, asks, tail):
+    """Whatever the count of the pairs is, it is no class: the records are those of the two."""
+    problem = problem_of(configure(THIN, **asks, expected=700))
     look = look_of(problem)
     deviation = (4 * 50**2) ** 0.5  # two counts with noise of variance 2 * 50^2
     low, high = round(SURE * deviation) - 10, round(SURE * deviation) + 10
-    assert seen_by(look, (low, 0)).records is None
-    assert seen_by(look, (high, 0)) == Seen(high, 0.0, seen_by(look, (high, 0)).most)
-    assert seen_by(look, (0, 2_000)).visible == 1.0
-    assert seen_by(look, (-3_000, 9_000)).visible == 1.0
-    assert seen_by(look, (9_000, -3_000)).visible == 0.0
-    nobody = seen_by(look, (-9_000, -3_000))
+
+    def seen(*classes):
+        return seen_by(look, (*classes, *tail))
+
+    assert seen(low, 0).records is None
+    assert seen(low, 0).apart is None
+    assert seen(high, 0) == Seen(high, 0.0, seen(high, 0).most, apart=seen(high, 0).apart)
+    assert seen(0, 2_000).visible == 1.0
+    assert seen(-3_000, 9_000).visible == 1.0
+    assert seen(9_000, -3_000).visible == 0.0
+    nobody = seen(-9_000, -3_000)
     assert nobody == Seen(None, None, round(SURE * deviation), round(deviation))
-    unsure = after_look(problem, look, (low, 0))
+    unsure = after_look(problem, look, (low, 0, *tail))
     assert unsure.records == 700, "the hint, if it may be right"
     assert unsure.considered_records == (unsure.seen.most,)
-    untold = after_look(replace(problem, workload=more(problem, None)), look, (low, 0))
+    untold = after_look(replace(problem, workload=more(problem, None)), look, (low, 0, *tail))
     assert untold.records == low, "better than 10,000, which nothing speaks for"
-    nothing = after_look(replace(problem, workload=more(problem, None)), look, (0, 0))
+    nothing = after_look(replace(problem, workload=more(problem, None)), look, (0, 0, *tail))
     assert nothing.records == round(deviation)
-    contradicted = after_look(replace(problem, workload=more(problem, 10**6)), look, (0, 0))
-    assert contradicted.records == seen_by(look, (0, 0)).most < 600
-    sure = after_look(replace(problem, workload=more(problem, 10**6)), look, (5_000, 5_000))
+    contradicted = after_look(replace(problem, workload=more(problem, 10**6)), look, (0, 0, *tail))
+    assert contradicted.records == seen(0, 0).most < 600
+    hinted = replace(problem, workload=more(problem, 10**6))
+    sure = after_look(hinted, look, (5_000, 5_000, *tail))
     assert sure.records == 10_000, "the hint does no harm"
     assert sure.considered_records == (10_000,)
     assert not sure.records_are_assumed
@@ -153,13 +190,17 @@ def test_the_share_that_noise_cannot_hide_decides_about_the_universe(configure):
     for records in (1_000, 20_000, 10**6):
         together = round((TOGETHER + 0.1) * records)
         alone = round((ALONE - 0.05) * records)
-        assert measures_universe(config, plan_events(config, (records - together, together)))
-        assert not measures_universe(config, plan_events(config, (records - alone, alone)))
+        for apart in (0, records // 20, records // 2):
+            gathered, scattered = (
+                plan_events(config, (records - many, many, apart)) for many in (together, alone)
+            )
+            assert measures_universe(config, gathered)
+            assert not measures_universe(config, scattered)
 
 
 def test_no_plan_after_a_look_makes_choices(configure):
     config = configure(THIN, strategy="auto", order=2, cells=False)
-    for counts in ((10**3, 0), (10**7, 0), (0, 10**5)):
+    for counts in ((10**3, 0, 50), (10**7, 0, 10**6), (0, 10**5, 0)):
         problem = after_look(problem_of(config), plan_look(config), counts)
         assert all(way.spending.tables != "adaptive" for way in choose(problem).weighed)
 
@@ -168,14 +209,22 @@ numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-2_000, 200_000)
 
 
 @settings(max_examples=30, deadline=None)
-@given(few=numbers, many=numbers, delta=st.sampled_from(["0", "1/1000000"]))
-def test_every_look_leads_to_a_plan(few, many, delta):
-    config = fixtures.configure.__wrapped__()((150, 140), strategy="auto", order=2, delta=delta)
+@given(
+    few=numbers,
+    many=numbers,
+    apart=numbers,
+    sizes=st.sampled_from([(150, 140), (30, 30, 25), (13, 12, 12, 12)]),
+    delta=st.sampled_from(["0", "1/1000000"]),
+)
+def test_every_look_leads_to_a_plan(few, many, apart, sizes, delta):
+    config = fixtures.configure.__wrapped__()(sizes, strategy="auto", order=2, delta=delta)
     look = plan_look(config)
-    events = plan_events(config, (few, many))
+    counts = (few, many, apart)[: look.event.counts]
+    assert len(counts) == (2 if len(sizes) == 2 else 3)
+    events = plan_events(config, counts)
     assert look.allows(events)
     assert events in [way.first for way in possible_plans(config)]
-    assert events == plan_events(config, (few, many)), "the same for whoever verifies"
+    assert events == plan_events(config, counts), "the same for whoever verifies"
 
 
 def test_a_plan_that_cannot_be_drawn_gives_way_to_one_that_was_checked(configure, monkeypatch):
@@ -190,22 +239,34 @@ def test_the_smallest_epsilon_that_a_configuration_may_have_can_be_looked_with(c
     config = configure(THIN, strategy="auto", order=2, epsilon=str(least))
     assert charged_events(config) == plan_look(config).events
     assert is_drawable(plan_look(config).event.as_table)
-    assert plan_look(config).allows(plan_events(config, (-5, 10**15)))
+    assert plan_look(config).allows(plan_events(config, (-5, 10**15, 10**14)))
 
 
 def test_the_forecast_shows_the_look_and_the_dearest_plan(configure):
     config = configure(THIN, strategy="auto", order=2)
     plan = forecast(config, with_alternatives=True)
     text = rendered(plan)
-    assert "A look comes first: epsilon 0.02" in text
+    assert "A look comes first: epsilon 0.04" in text
+    assert "share their cell, and how far 10 pairs of columns depend on each other." in text
     assert "- if it finds 1,000 records: " in text
     assert [records for records, _ in plan.after_look] == [1_000, 10_000, 100_000, 1_000_000]
-    assert plan.to_plain()["look"]["epsilon_after"] == "49/50"
+    assert plan.to_plain()["look"]["epsilon_after"] == "24/25"
+    assert plan.to_plain()["look"]["pairs"] == [list(pair) for pair in plan.look.event.pairs]
     most = max(sum(event.cells for event in way.dearest) for way in possible_plans(config))
-    after = forecast(config, events=plan_events(config, (MANY, 0)), noisy_counts=(MANY, 0))
+    counts = (MANY, 0, MANY // 20)
+    after = forecast(config, events=plan_events(config, counts), noisy_counts=counts)
     assert after.records == MANY
     assert plan.costs.memory_bytes >= after.costs.memory_bytes
     assert most >= sum(event.cells for event in plan.tables)
+
+
+def test_a_look_that_sees_no_pairs_is_said_to_tell_nothing_of_them(configure):
+    plan = forecast(configure(THIN, **ONES), with_alternatives=True)
+    assert "A look comes first: epsilon 0.02" in rendered(plan)
+    assert "share their cell. The tables" in rendered(plan)
+    assert "depend on each other" not in rendered(plan)
+    assert plan.to_plain()["look"]["epsilon_after"] == "49/50"
+    assert plan.to_plain()["look"]["pairs"] == []
 
 
 def test_without_a_look_nothing_is_said_of_one(configure):
@@ -254,3 +315,145 @@ def test_a_budget_near_the_least_that_can_be_drawn_is_planned(configure):
     """What noise of a share of it would tell is compared, not drawn."""
     config = configure((10,) * 5, strategy="auto", epsilon="1e-10", expected=10**6)
     assert all(map(is_drawable, plan_events(config)))
+
+
+def seen_pairs_of(configure, sizes, **named):
+    return seen_pairs(problem_of(configure(sizes, **TWOS | named)))
+
+
+def test_all_pairs_are_seen_where_they_are_few(configure):
+    names = [f"column-{i}" for i in range(len(THIN))]
+    for asked in (TWOS, TWOS | {"order": 3}, ONES | {"cells": True}):
+        assert seen_pairs_of(configure, THIN, **asked) == tuple(combinations(names, 2))
+        assert plan_look(configure(THIN, **asked)).event.pairs == tuple(combinations(names, 2))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "asked"),
+    [
+        (THIN, ONES),
+        ((150, 140), TWOS),
+        ((150, 140, 1, 1), TWOS | {"cells": True}),
+        ((21_000, 1, 1), TWOS),
+        ((3_000, 3_000, 3_000), TWOS),
+    ],
+    ids=["1-way", "two columns", "two varied", "one varied", "all too large"],
+)
+def test_no_pairs_are_seen_where_they_tell_nothing(configure, sizes, asked):
+    """None is asked for, one is the universe, or none is small: there is no such count."""
+    assert seen_pairs_of(configure, sizes, **asked) == ()
+    event = plan_look(configure(sizes, **asked)).event
+    assert event.counts == len(event.firsts) == 2
+    assert event.epsilon == LOOK_SHARE
+
+
+def test_a_table_of_two_columns_counts_if_it_is_asked_for(configure):
+    """Not if it has no weight, or only one of its columns varies; and as much for intervals."""
+    problem = problem_of(configure(THIN, **ONES))
+    varied, constant = problem.universe.names[:2], (*problem.universe.names[:1], "constant")
+
+    def seen(names, weight, **changes):
+        marginals = (WeightedMarginal(names, Fraction(weight)),)
+        workload = replace(problem.workload, marginals=marginals)
+        return seen_pairs(replace(problem, **{"workload": workload} | changes))
+
+    one = Attribute("constant", "categorical", ("0",))
+    assert len(seen(varied, 1)) == 10
+    assert seen(varied, 0) == ()
+    assert seen(constant, 1, attributes=(*problem.attributes, one)) == ()
+    ranges = (RangeQueries(varied, "range", Fraction(1)),)
+    asked = replace(problem.workload, marginals=(), ranges=ranges)
+    edges = tuple(map(Fraction, range(11)))
+    numeric = [replace(a, kind="integer", levels=(), edges=edges) for a in problem.attributes[:2]]
+    with_numbers = (*numeric, *problem.attributes[2:])
+    assert len(seen_pairs(replace(problem, workload=asked, attributes=with_numbers))) == 10
+
+
+@pytest.mark.parametrize("columns", [15, 16, 40])
+def test_no_more_pairs_are_seen_than_stand_for_all(configure, columns):
+    """And every column is in one of them."""
+    every = math.comb(columns, 2)
+    pairs = seen_pairs_of(configure, (4,) * columns)
+    assert len({frozenset(pair) for pair in pairs}) == len(pairs) <= MOST_SEEN_PAIRS
+    assert len(pairs) >= min(every, MOST_SEEN_PAIRS // 2)
+    assert {name for pair in pairs for name in pair} == {f"column-{i}" for i in range(columns)}
+
+
+def test_no_large_pair_is_seen(configure):
+    """Of 500 x 200 cells a table is counted, of more it is not."""
+    pairs = seen_pairs_of(configure, (500, 200, 201, 3))
+    assert CELLS_OF_A_SEEN_PAIR == 500 * 200
+    seen = {tuple(int(name.removeprefix("column-")) for name in pair) for pair in pairs}
+    assert seen == {(0, 1), (0, 3), (1, 2), (1, 3), (2, 3)}
+
+
+@pytest.mark.parametrize("sizes", [THIN, (4,) * 16])
+def test_the_same_pairs_are_seen_whatever_the_order_of_the_columns(configure, sizes):
+    config = configure(sizes, strategy="auto", order=2)
+    pairs = seen_pairs(problem_of(config))
+    backwards = replace(config, universe=Universe(config.universe.attributes[::-1]))
+    assert seen_pairs(problem_of(backwards)) == tuple((other, one) for one, other in pairs)
+
+
+def test_the_last_count_is_half_of_what_is_apart(configure):
+    """A share of the records, with noise of twice the deviation, and not beyond what it can be."""
+    look = plan_look(configure(THIN, **TWOS))
+    one = (2 * 50**2) ** 0.5  # the deviation of one count
+    for apart, share in ((0, 0), (250, 0.05), (2_500, 0.5), (-250, -0.05), (-(10**9), -1)):
+        for sign in (1, -1):
+            seen = seen_by(look, (9_000, 1_000, sign * apart))
+            assert (seen.records, seen.visible) == (10_000, 0.1)
+            deviation = pytest.approx(2 * one / 10_000, rel=1e-3)
+            assert seen.apart == (pytest.approx(sign * share), deviation)
+    assert seen_by(plan_look(configure(THIN, **ONES)), (9_000, 1_000)).apart is None
+
+
+def dependence_seen(problem, *apart):
+    return replace(problem, seen=Seen(10**4, 0.0, 10**5, apart=apart or None)).dependence
+
+
+def test_what_was_seen_of_pairs_weighs_as_much_as_its_noise_allows(configure):
+    """The mean of a logarithmic normal law, given what was seen with normal noise."""
+    problem = problem_of(configure(THIN, **TWOS))
+    assert problem.dependence == dependence_seen(problem) == ASSUMED_DEPENDENCE
+    values = np.geomspace(DEPENDENCES[0], DEPENDENCES[-1], 100_001)
+    prior = (np.log(values / MEDIAN_DEPENDENCE) / ITS_SPREAD) ** 2
+    for share, deviation in product((-0.1, 0.0, 0.03, 0.3, 0.9), (0.02, 0.05, 0.1, 0.28, 9)):
+        logs = -(prior + ((values - share) / deviation) ** 2) / 2
+        law = np.exp(logs - logs.max())
+        mean = float(values @ law / law.sum())
+        assert dependence_seen(problem, share, deviation) == pytest.approx(mean, rel=0.03)
+    for share in (0.01, 0.3, 0.9):
+        assert dependence_seen(problem, share, 1e-6) == pytest.approx(share, rel=0.05)
+    assert dependence_seen(problem, 0.0, 1e-6) == DEPENDENCES[0]
+    assert dependence_seen(problem, 0.0, 0.1) > 0.02, "so much noise hides some dependence"
+    assert dependence_seen(problem, 1.0, 1e9) == pytest.approx(ASSUMED_DEPENDENCE, rel=0.1)
+
+
+@given(
+    apart=st.floats(-1, 1),
+    more=st.floats(0, 1),
+    deviation=st.floats(-20, 0).map(lambda power: 10.0**power),
+)
+def test_dependence_is_a_share_and_grows_with_what_was_seen(apart, more, deviation):
+    problem = problem_of(fixtures.configure.__wrapped__()(THIN, **TWOS))
+    less, greater = (
+        dependence_seen(problem, each, deviation) for each in (apart, min(apart + more, 1.0))
+    )
+    assert DEPENDENCES[0] <= less * (1 + 1e-9)
+    assert less <= greater * (1 + 1e-9) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("sizes", [HELD, TOO_LARGE])
+def test_how_far_pairs_depend_decides_if_they_are_measured(configure, sizes):
+    """10,000 records, nearly all alone, of columns that are independent or far from it."""
+    problem = problem_of(configure(sizes, **TWOS))
+    look = look_of(problem)
+    tables = [
+        choose(after_look(problem, look, (10_000, 0, apart))).chosen.spending.tables
+        for apart in (-1_000, 0, 100, 2_000, 5_000)
+    ]
+    assert tables[:2] == ["1-way", "1-way"]
+    assert tables == sorted(tables, key=lambda each: "pairs" in each), "once it pays, it does"
+    assert all("pairs" in each for each in tables[-2:])
+    assert tables[-1] == "1-way + all pairs"

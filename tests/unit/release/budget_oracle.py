@@ -341,7 +341,7 @@ def _look_findings(
     """What is wrong with a look: its noise, or that the total is not it and what it left."""
     place = "accounting.look"
     spent = exact_value(look["epsilon"])
-    sensitivity = _sensitivity(privacy, squared=False)
+    sensitivity = _sensitivity(privacy, squared=False) * (2 if look["pairs"] else 1)
     if spent is None or spent <= 0:
         yield f"{place}.epsilon: is not a positive fraction"
         return
