@@ -38,7 +38,7 @@ HARMLESS, HARMLESS_THIN = 0.5, 1.0
 part where a universe is thin. There 1-way tables are good whatever else is measured, and what is
 won or lost is how columns go together: so all orders count alike, and who reads a 1-way table of
 such a release is served if it is as good as that of a fresh sample."""
-UNRELATED = 1.02
+UNRELATED = 1.03
 """Columns alone are measured, in wide universes, only if that is better by more than this: who
 reads a release for how columns go together would find nothing, and the model is rough."""
 INDIFFERENT = 0.002
@@ -123,7 +123,7 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     """
     fit = [each for each in judged if columns_are_known(problem, each.spending.events)] or judged
     if problem.records_are_assumed:
-        return sorted(fit, key=lambda each: each.regret * _unrelated(each))
+        return sorted(fit, key=lambda each: each.regret)
     limit = max(TOLERATED, min(each.regret for each in fit))
     return sorted(
         (e for e in fit if e.regret <= limit), key=lambda each: each.score * _unrelated(each)
