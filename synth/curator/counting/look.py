@@ -19,7 +19,7 @@ from synth.privacy import LookEvent
 Ints = NDArray[np.int64]
 Counted = Sensitive[FilledCells] | Sensitive[Ints] | Sensitive[FilledCells | Ints]
 """The records by cell: of filled cells only, or of the whole universe."""
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 """So many cells are looked at in one step."""
 _EXACT_IN_64_BITS = 1 << 31
 """Of fewer records twice their square is below 2^63; of more, whole numbers have any size."""
@@ -105,8 +105,11 @@ def _filled(held: FilledCells | Ints, universe: Universe) -> Iterator[FilledCell
     if isinstance(held, FilledCells):
         yield held
         return
+    kind = code_type(universe.shape)
     for start in range(0, len(held), _BLOCK):
         places = np.flatnonzero(held[start : start + _BLOCK]) + start
-        codes = np.unravel_index(places, universe.shape)
-        kind = code_type(universe.shape)
-        yield FilledCells(tuple(code.astype(kind) for code in codes), held[places])
+        columns, left = [], places
+        for size in reversed(universe.shape):
+            left, codes = np.divmod(left, size)
+            columns.append(codes.astype(kind))
+        yield FilledCells(tuple(reversed(columns)), held[places])

@@ -181,7 +181,9 @@ def _charge_findings(config: Config, manifest: dict[str, Any]) -> Iterator[str]:
 def _look(config: Config, stated: Mapping[str, Any]) -> LookEvent:
     """The look as the manifest lists it. Raises: ValueError for another sensitivity or noise."""
     epsilon = Fraction(stated["epsilon"]["fraction"])
-    pairs = tuple(map(tuple, stated["pairs"]))
+    names, pairs = config.universe.names, tuple(map(tuple, stated["pairs"]))
+    if any([name for name in names if name in pair] != list(pair) for pair in pairs):
+        raise ValueError("a look at pairs of columns that there are not")
     sensitivity = look_sensitivity(config.privacy, pairs)
     event = LookEvent(tuple(stated["first_places"]), pairs, sensitivity, epsilon)
     scale = Fraction(stated["noise_scale_records"]["fraction"])
