@@ -18,6 +18,8 @@ from synth.domain import DENSE_LIMIT_CELLS, Attribute, Conjunction, PublicTotal,
 from synth.domain.totals import check_public_totals, coarsen
 
 MAX_RULES = 1_000
+MOST_AXES = 64
+"""Those of an array of numpy; of so many columns with two levels no universe is held."""
 
 MOST_TOTAL_CELLS = 10**7
 """Public totals are checked and kept on a universe with no more cells, after merging alike ones."""
@@ -108,6 +110,14 @@ def build_universe(
         for index, each in enumerate(totals or ())
     )
     universe = Universe(tuple(attributes.values()), rules)
+    if len(attributes) > MOST_AXES and universe.size <= DENSE_LIMIT_CELLS:
+        report.add(
+            ("domain",),
+            found=f"{len(attributes)} columns with {universe.size:,} combinations of values",
+            expected=f"at most {MOST_AXES} columns where every combination is counted",
+            why="an array has no more axes, and a run would stop after the budget is charged",
+            fix="leave out columns of one level: they say nothing",
+        )
     if report.count == before:
         _check_cells(universe, known, None if output is None else output.rows, report)
     return universe, known

@@ -260,7 +260,7 @@ def test_quotes_are_doubled_unless_there_is_an_escape_character(tmp_path: Path) 
 def test_a_huge_number_of_tables_is_refused(tmp_path: Path) -> None:
     head, rest = SMALL.split("domain:\n")
     columns = "".join(
-        f"  - {{name: c{i}, type: categorical, levels: [a], out_of_domain: a, source: s}}\n"
+        f"  - {{name: c{i}, type: categorical, levels: [a, b], out_of_domain: a, source: s}}\n"
         for i in range(300)
     )
     output = rest[rest.index("output:") :]
@@ -296,3 +296,22 @@ def test_loading_needs_no_heavy_library() -> None:
     )
     path = str(GOOD / "small.yaml")
     subprocess.run([sys.executable, "-c", code, path], check=True)
+
+
+def test_more_columns_than_an_array_has_axes_are_refused_where_every_cell_is_counted(
+    tmp_path: Path,
+) -> None:
+    """A run would fail after its charge, even on an empty table."""
+    one = "{{name: c{}, type: categorical, levels: [x], out_of_domain: x, source: a codebook}}"
+
+    def with_more(columns: int) -> Path:
+        before, after = SMALL.split("domain:\n")
+        before += "workload: {marginals: 1}\n"
+        more = "".join(f"  - {one.format(number)}\n" for number in range(columns))
+        return write(tmp_path, f"{before}domain:\n{more}{after}")
+
+    known = len(load_config(GOOD / "small.yaml").universe.attributes)
+    assert len(load_config(with_more(64 - known)).universe.attributes) == 64
+    (problem,) = problems_of(with_more(65 - known))
+    assert "65 columns" in problem.found
+    assert "64 columns" in problem.expected
