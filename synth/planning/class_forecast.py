@@ -17,8 +17,8 @@ pairs (`Problem.dependence`): a look sees it. Of q^2 the part `OWN` is that
 of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
 pairs that is measured, and the rest is lost; of a pair at coarser levels log groups / log codes of
 it is measured; a part p that is chosen by how much its columns depend on each other stands for
-p^(1/3) of them, with P as if all had p^(1/2) of the variance; of at most 8 columns for 1 - (1-p)^5,
-with P as it is. A 1-way table is off by the noise that all tables leave in it, less what its
+1 - (1-p)^4.5 of them, with P as if all had p^(1/2) of the variance; of at most 8 columns with P as
+it is. A 1-way table is off by the noise that all tables leave in it, less what its
 posterior means take away, and by a small part of what pairs are off by.
 Beyond triples, -log(1 - error) grows with the power `BEYOND_TRIPLES` of the number of columns.
 
@@ -63,12 +63,12 @@ OWN = 0.15
 """The part of q^2 that the tables over a question's own pairs decide."""
 MOST_LEVELS = 8.0
 """A larger mean g changes nothing: of columns of many codes, such as amounts, most are rare."""
-CHOSEN = 1 / 3
-"""Of all pairs or triples a part p that is chosen by its scores tells as much as a part p^CHOSEN by
-chance; and pairs as sharply as if all were measured with p^(1/2) of the variance."""
-CHOSEN_OF_FEW = 5
-"""Of few columns hardly a pair is left that does not follow from those chosen: they tell as much as
-1 - (1 - p)^5 of all, with the mean precision that all have."""
+CHOSEN = 4.5
+"""Of all pairs a part p that is chosen by its scores tells as much as a part 1 - (1 - p)^CHOSEN by
+chance, and as sharply as if all were measured with p^(1/2) of the variance; of few columns, where
+hardly a pair is left that does not follow from those chosen, with the mean precision of all."""
+CHOSEN_TRIPLES = 1 / 3
+"""Of all triples a part p that is chosen tells as much as a part p^CHOSEN_TRIPLES by chance."""
 MOST_CLEARER = 2.0
 """Of a table of k columns the model makes more than of its pairs alone, since no cell of it is
 negative: it counts k/2-fold, and no more than this."""
@@ -182,7 +182,7 @@ class ErrorsOfClasses:
             chosen = [each.event(schedule.candidates[0]) for each in schedule.rounds]
             precision = _precisions(chosen).mean()
             if len(schedule.candidates[0].margin.names) > 2:
-                self._triples = (len(chosen) / all_triples) ** CHOSEN
+                self._triples = (len(chosen) / all_triples) ** CHOSEN_TRIPLES
                 self._choose_triples(precision, len(chosen))
             else:
                 self._choose_pairs(precision, len(chosen), alone)
@@ -201,7 +201,7 @@ class ErrorsOfClasses:
         several = ~np.eye(columns, dtype=bool)
         few = columns <= FEW_COLUMNS
         self._own[several] = precision * part if few else precision / math.sqrt(part)
-        self._measured[several] = 1 - (1 - part) ** CHOSEN_OF_FEW if few else part**CHOSEN
+        self._measured[several] = 1 - (1 - part) ** CHOSEN
         others = (self._sizes.sum() - self._sizes) / (columns - 1)
         alone += 2 * number / columns * precision / others
 

@@ -38,9 +38,9 @@ HARMLESS, HARMLESS_THIN = 0.5, 1.0
 part where a universe is thin. There 1-way tables are good whatever else is measured, and what is
 won or lost is how columns go together: so all orders count alike, and who reads a 1-way table of
 such a release is served if it is as good as that of a fresh sample."""
-UNRELATED = 1.03
-"""Columns alone are measured, in wide universes, only if that is better by more than this: who
-reads a release for how columns go together would find nothing, and the model is rough."""
+UNRELATED = 1.05
+"""In wide universes columns alone are measured only if that is better by more than this: who reads
+the release of many columns for how they go together would find nothing, and the model is rough."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -125,14 +125,12 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     if problem.records_are_assumed:
         return sorted(fit, key=lambda each: each.regret)
     limit = max(TOLERATED, min(each.regret for each in fit))
-    return sorted(
-        (e for e in fit if e.regret <= limit), key=lambda each: each.score * _unrelated(each)
-    )
+    alone = UNRELATED if is_wide(problem) else 1.0
 
+    def figure(each: Alternative) -> float:
+        return each.score * (alone if each.spending.tables in (ONE_WAY, JOINED) else 1.0)
 
-def _unrelated(each: Alternative) -> float:
-    """By how much more the figure of a way counts that says next to nothing of pairs."""
-    return UNRELATED if each.spending.tables in (ONE_WAY, JOINED) else 1.0
+    return sorted((each for each in fit if each.regret <= limit), key=figure)
 
 
 def _as_good(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:

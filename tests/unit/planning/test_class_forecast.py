@@ -13,7 +13,7 @@ from synth.domain import Margin, Universe
 from synth.domain.attribute import balanced_levels
 from synth.planning.after_nonnegativity import ErrorsAfterFit
 from synth.planning.class_forecast import (
-    CHOSEN_OF_FEW,
+    CHOSEN,
     FEW_LEVELS,
     LAWS,
     LEFT_OF_ONE_WAY,
@@ -317,7 +317,7 @@ def test_of_few_columns_most_of_what_pairs_tell_is_in_those_chosen(configure):
         errors[way.tables, len(way.events)] = found.at(10**12)
     nothing, everything = (errors[each][pair] for each in (("1-way", 7), ("1-way + all pairs", 28)))
     for count in (7, 10):
-        left = (1 - count / 21) ** CHOSEN_OF_FEW
+        left = (1 - count / 21) ** CHOSEN
         found = errors["1-way + chosen pairs", 7 + count][pair]
         assert found == pytest.approx(left * nothing + (1 - left) * everything, rel=0.02)
     one, two = (errors["1-way + all pairs + chosen triples", 28 + n][triple] for n in (1, 2))
