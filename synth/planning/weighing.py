@@ -48,6 +48,9 @@ TOLERATED = 2.0
 """A guess of the number of records chooses among ways with at most this regret."""
 INDIFFERENT_UNTOLD = 0.15
 """The same where nothing is told: for the worst ratio, which is a few numbers of records' alone."""
+INDIFFERENT_THIN = 0.01
+"""The same where the universe is not measured: the one with the least for single columns is taken,
+which are known well as it is."""
 
 Group = tuple[str, int]
 """Questions of one kind and number of attributes."""
@@ -88,7 +91,7 @@ def choose(problem: Problem) -> Choice:
     """
     with threadpool_limits(1, "blas"):  # further threads only wait for each other
         judged = _judged(problem, _ways(problem))
-    chosen = min(_as_good(problem, judged), key=lambda each: each.spending.low_order_share or 0)
+    chosen = min(_as_good(problem, judged), key=lambda each: _for_columns(each.spending))
     return Choice(chosen, tuple(sorted(judged, key=lambda each: each is not chosen)))
 
 
@@ -133,11 +136,22 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     return sorted((each for each in fit if each.regret <= limit), key=figure)
 
 
+def _for_columns(spending: Spending) -> float:
+    """The part of the budget that smaller tables than the universe get, or single columns do."""
+    if spending.low_order_share is not None:
+        return float(spending.low_order_share)
+    spent = [float(event.epsilon or event.rho or 0) for event in spending.events]
+    alone = [each for each, e in zip(spent, spending.events, strict=True) if len(e.table) == 1]
+    return sum(alone) / sum(spent)
+
+
 def _as_good(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     """The best and the other splits over the same tables that are hardly worse."""
     fit = _fit(problem, judged)
     untold = problem.records_are_assumed
     part = INDIFFERENT_UNTOLD if untold else INDIFFERENT
+    if fit[0].spending.low_order_share is None:
+        part = INDIFFERENT_THIN
 
     def kind(each: Alternative) -> tuple[str, str]:
         return each.spending.tables, each.spending.noise

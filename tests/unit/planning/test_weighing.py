@@ -26,7 +26,7 @@ from synth.planning.weighing import (
     choose,
     require_drawable,
 )
-from synth.planning.wide import ONE_WAY
+from synth.planning.wide import ONE_WAY, ONE_WAY_PARTS
 from synth.privacy import OpenTableEvent, TableEvent, largest_rho, total_budget
 
 DELTA = Fraction(1, 10**6)
@@ -418,3 +418,17 @@ def test_columns_alone_give_way_to_what_tells_of_pairs_unless_clearly_better(con
     for part, first in ((1 - 0.01, pairs), (1 - 0.06, alone), (1.01, pairs)):
         judged = [replace(alone, score=part, regret=part), replace(pairs, score=1.0, regret=1.0)]
         assert weighing._fit(problem, judged)[0].spending is first.spending
+
+
+def test_of_splits_without_the_universe_the_one_with_least_for_columns_is_taken(configure):
+    """Of those that differ by at most 1 %: pairs are what noise hides first."""
+    problem = problem_of(configure((10,) * 12, strategy="auto", order=2, total=10**6, cells=False))
+    choice = choose(problem)
+    kind = choice.chosen.spending.tables, choice.chosen.spending.noise
+    alike = [e for e in choice.weighed if (e.spending.tables, e.spending.noise) == kind]
+    best = min(alike, key=lambda each: each.score)
+    near = [each for each in alike if each.score <= best.score * 1.01]
+    assert len(alike) > 2
+    assert choice.chosen is min(near, key=lambda each: weighing._for_columns(each.spending))
+    parts = sorted(weighing._for_columns(each.spending) for each in alike)
+    assert parts == pytest.approx(sorted(part for part in ONE_WAY_PARTS), abs=0.02)
