@@ -39,8 +39,8 @@ part where a universe is thin. There 1-way tables are good whatever else is meas
 won or lost is how columns go together: so all orders count alike, and who reads a 1-way table of
 such a release is served if it is as good as that of a fresh sample."""
 UNRELATED = 1.05
-"""In wide universes columns alone are measured only if that is better by more than this: who reads
-the release of many columns for how they go together would find nothing, and the model is rough."""
+"""In thin universes columns alone are measured only if that is better by more than this: who reads
+a release for how columns go together would find nothing, and the model is rough."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -128,7 +128,7 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     if problem.records_are_assumed:
         return sorted(fit, key=lambda each: each.regret)
     limit = max(TOLERATED, min(each.regret for each in fit))
-    alone = UNRELATED if is_wide(problem) else 1.0
+    alone = UNRELATED if is_thin(problem) else 1.0
 
     def figure(each: Alternative) -> float:
         return each.score * (alone if each.spending.tables in (ONE_WAY, JOINED) else 1.0)

@@ -410,7 +410,7 @@ def test_a_table_of_laplace_noise_names_all_records(configure):
 
 
 def test_columns_alone_give_way_to_what_tells_of_pairs_unless_clearly_better(configure):
-    """In wide universes: of ways as good but for 5 %, one that measures pairs is chosen."""
+    """In thin universes: of ways as good but for 5 %, one that measures pairs is chosen."""
     problem = problem_of(configure((10,) * 12, strategy="auto", order=2, total=2_000, cells=False))
     weighed = choose(problem).weighed
     alone = next(each for each in weighed if each.spending.tables == ONE_WAY)
