@@ -48,7 +48,7 @@ TOLERATED = 2.0
 """A guess of the number of records chooses among ways with at most this regret."""
 INDIFFERENT_UNTOLD = 0.15
 """The same where nothing is told: for the worst ratio, which is a few numbers of records' alone."""
-INDIFFERENT_THIN = 0.01
+INDIFFERENT_THIN = 0.03
 """The same where the universe is not measured: the one with the least for single columns is taken,
 which are known well as it is."""
 

@@ -421,13 +421,13 @@ def test_columns_alone_give_way_to_what_tells_of_pairs_unless_clearly_better(con
 
 
 def test_of_splits_without_the_universe_the_one_with_least_for_columns_is_taken(configure):
-    """Of those that differ by at most 1 %: pairs are what noise hides first."""
+    """Of those that differ by at most 3 %: pairs are what noise hides first."""
     problem = problem_of(configure((10,) * 12, strategy="auto", order=2, total=10**6, cells=False))
     choice = choose(problem)
     kind = choice.chosen.spending.tables, choice.chosen.spending.noise
     alike = [e for e in choice.weighed if (e.spending.tables, e.spending.noise) == kind]
     best = min(alike, key=lambda each: each.score)
-    near = [each for each in alike if each.score <= best.score * 1.01]
+    near = [each for each in alike if each.score <= best.score * 1.03]
     assert len(alike) > 2
     assert choice.chosen is min(near, key=lambda each: weighing._for_columns(each.spending))
     parts = sorted(weighing._for_columns(each.spending) for each in alike)
