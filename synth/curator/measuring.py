@@ -350,7 +350,7 @@ def measure_in_rounds(
     )
     guesses: dict[int, NDArray[np.int64]] = {}
     for number, spending in enumerate(schedule.rounds):
-        if schedule.learns or not guesses:
+        if number in schedule.guesses_after:
             guess = fit(measured)
             guesses = {key: whole_guess(guess(each.margin)) for key, each in candidates.items()}
         chosen = choose_table(

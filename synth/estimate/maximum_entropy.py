@@ -47,7 +47,7 @@ def quick_guess(measurements: Measurements, universe: Universe) -> Callable[[Mar
     tables = [SumTable.of(table, universe) for table in measurements.tables]
     records = max(noisy_total(tables) or 0.0, 0.0)
     if several:
-        classes = fit_classes(tables, universe, records)
+        classes = fit_classes(tables, universe, records, quick=True)
         return lambda margin: records * classes.table(universe.axes(margin.names))
     shares = [each.shares for each in one_way(tables, universe, records)]
 

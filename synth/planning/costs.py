@@ -37,10 +37,11 @@ LARGER_TABLES_OF_A_STEP = 16
 FITS_WITH_A_LIST = 1.75
 """Beside a list it is fitted four times, from the second time on in a quarter of the steps."""
 SECONDS_PER_CELL_AND_TABLE, SECONDS_PER_CELL_AND_CANDIDATE = 1e-7, 4e-9
-"""In a round that learns from those before: a model of all cells is fitted to every table so far,
+"""For a new guess in the run: a model of all cells is fitted to every table so far,
 and added up to every candidate."""
-SECONDS_PER_MODELLED_CELL = 1e-7
-"""Where cells are too many for that: one cell of a candidate by one model of all columns."""
+QUICK_FIT, SECONDS_PER_MODELLED_CELL = 0.4, 1e-7
+"""Where cells are too many for that: the part of a fit of one model of all columns that a guess
+takes, which has fewer steps, and one cell of a candidate by it."""
 SECONDS_PER_SCORED_CELL, MEMORY_BYTES_PER_SCORED_CELL = 1e-8, 16
 """In every round: a candidate's counts, which are held, are compared with what the model says."""
 SECONDS_PER_TABLE = 2e-3
@@ -200,20 +201,20 @@ def forecast_costs(
 def _seconds_of_rounds(universe: Universe, schedule: Schedule) -> float:
     """How long tables are chosen: in every round what the model says of every candidate.
 
-    A model is fitted to the tables before, where these are more than single columns: in every
-    round that learns, else once. Those of a round are taken to be the largest that can be chosen.
+    A model is fitted to the tables before, where these are more than single columns, for every new
+    guess. Those of a round are taken to be the largest that can be chosen.
     """
     cells = sum(each.cells for each in schedule.candidates)
     seconds = SECONDS_PER_SCORED_CELL * cells * len(schedule.rounds)
     first, tables = len(schedule.first), schedule.largest
-    for number in range(first, first + (len(schedule.rounds) if schedule.learns else 1)):
+    for number in (first + rounds for rounds in schedule.guesses_after):
         if all(len(event.table) < 2 for event in tables[:number]):
             continue
         if universe.size <= HELD_CELLS:
             seconds += SECONDS_PER_CELL_AND_TABLE * universe.size * number
             seconds += SECONDS_PER_CELL_AND_CANDIDATE * universe.size * len(schedule.candidates)
         else:
-            seconds += _seconds_of_fit(universe, tables[:number])
+            seconds += QUICK_FIT * _seconds_of_fit(universe, tables[:number])
             seconds += SECONDS_PER_MODELLED_CELL * cells
     return seconds
 

@@ -27,7 +27,7 @@ from synth.noise import noise_law
 from synth.planning.after_nonnegativity import THIN
 from synth.planning.costs import is_held
 from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, Problem, Seen, problem_of
-from synth.planning.spending import Spending
+from synth.planning.spending import ADAPTIVE, Spending
 from synth.privacy import (
     AfterLookEvent,
     LookEvent,
@@ -228,17 +228,17 @@ def problem_to_plan(config: Config, noisy_counts: Sequence[int] | None = None) -
 def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     """The ways to spend the budget that may be taken after the look, if there was one.
 
-    Never rounds that learn from each other. Those whose noise can be drawn, if there are any. Of
-    them, those that measure the universe, or list its cells, if most records are in places that
-    noise cannot hide; those that do not, if hardly one is; and all, if neither is so or there are
-    none of the kind.
+    Never those of the adaptive strategy, which takes a model of every cell in each round. Those
+    whose noise can be drawn, if there are any. Of them, those that measure the universe, or list
+    its cells, if most records are in places that noise cannot hide; those that do not, if hardly
+    one is; and all, if neither is so or there are none of the kind.
 
     Ensures: at least one way, if there is one that makes no choices.
     """
     if problem.seen is None:
         return list(ways)
-    fixed = [way for way in ways if way.schedule is None or not way.schedule.learns]
-    drawable = [way for way in fixed if all(map(is_drawable, _by_noise(way.events)))] or fixed
+    others = [way for way in ways if way.tables != ADAPTIVE]
+    drawable = [way for way in others if all(map(is_drawable, _by_noise(way.events)))] or others
     visible = problem.seen.visible
     together = _together(problem)
     if visible is None or ALONE <= visible <= together:

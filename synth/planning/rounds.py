@@ -78,8 +78,14 @@ class Schedule:
     rounds: tuple[Round, ...]
     rule: str
     """What may be chosen, in words."""
-    learns: bool = True
-    """Whether every round goes by all tables before it; else all go by the first tables."""
+    renewed_after: int = 1
+    """After so many rounds a new guess is made, from all tables before it; the first one is made
+    from the first tables."""
+
+    @property
+    def guesses_after(self) -> range:
+        """The rounds before which a guess is made."""
+        return range(0, len(self.rounds), self.renewed_after)
 
     @property
     def events(self) -> tuple[PrivacyEvent, ...]:

@@ -7,7 +7,7 @@ of many levels, pairs are measured at coarser levels of the hierarchies. The for
 large that part is, whether 1-way tables alone are better, or only the pairs, or the small tables,
 that the workload asks for; and whether a list of heavy cells beside them is worth its part of the
 budget. Where noise is too much for all pairs, the few that depend most on each other are found in
-the run: by how far a pair lies from the product of its noisy columns, with noise. Of few columns a
+the run: by how far a pair lies from what was measured before it, with noise. Of few columns a
 triple or two may be found likewise, by how far it lies from what the noisy pairs tell. Nothing here
 looks at data or has the size of the universe.
 
@@ -26,9 +26,10 @@ The families, and what part of their budget, an epsilon or a rho, their tables g
 
 The first five are also weighed beside a list of heavy cells (`LISTED_SHARES` of epsilon), if the
 workload has single cells or `sparse` asks for it. No pair or triple has more than
-`SMALL_TABLE_CELLS`. Where tables are chosen, the score of a pair is its distance from the product
-of its noisy columns less half of the error that its own noise would have; that of a triple is its
-distance from the maximum entropy of noisy columns and pairs less the whole of it.
+`SMALL_TABLE_CELLS`. Where tables are chosen, the score of a pair is its distance from what the
+noisy columns and the pairs chosen before tell of it (`MOST_GUESSES`), less half of the error that
+its own noise would have; that of a triple is its distance from what noisy columns and all pairs
+tell, less the whole of it.
 """
 
 from __future__ import annotations
@@ -73,14 +74,17 @@ CHOSEN_ONE_WAY_PARTS = (0.15, 0.3, 0.5)
 CHOSEN_PER_COLUMN = (1, 2, 4)
 """So many pairs may be chosen for every column, of few columns half of all; nowhere more."""
 MOST_CHOSEN = 200
+MOST_GUESSES = 4
+"""How often a model says what the pairs chosen so far tell of the others, so that none is chosen
+which follows from them. A fit takes seconds."""
 MOST_SCORED_CELLS = 1 << 22
 """More cells are not compared in every round: the smallest pairs come first."""
 NOISE_COUNTS = Fraction(1, 2)
 """How much a large table's own noise speaks against choosing it."""
 CHOSEN_RULE = (
     f"pairs of columns, at the resolution of the codes: at most {MOST_SCORED_CELLS:,} cells in "
-    "all, the smallest ones first; each goes by how far its counts are from the product of the "
-    "noisy columns, and none is chosen twice"
+    "all, the smallest ones first; each goes by how far its counts are from what the noisy columns "
+    "tell, and the pairs that were chosen up to the last guess; none is chosen twice"
 )
 """What may be chosen, in words."""
 CHOSEN_TRIPLES = ((1, 0.75), (2, 0.65))
@@ -177,6 +181,7 @@ def _with_choices(problem: Problem, purse: Purse) -> Iterator[Spending]:
         first = _first(problem, purse, (ones, part))
         for count in sorted(count for count in counts if 0 < count <= most):
             schedule = _rounds(problem, purse, first, candidates, count, NOISE_COUNTS, CHOSEN_RULE)
+            schedule = replace(schedule, renewed_after=math.ceil(count / MOST_GUESSES))
             yield from _chosen_in_the_run(problem, "1-way + chosen pairs", purse, schedule)
 
 
@@ -232,7 +237,7 @@ def _rounds(
     noise_counts: Fraction,
     rule: str,
 ) -> Schedule:
-    """So many choices, for all that the first tables leave."""
+    """So many choices, for all that the first tables leave, by what these tell."""
     spent = sum((each.epsilon or each.rho or Fraction(0)) for each in first)
     rounds = rounds_of(
         problem,
@@ -242,7 +247,7 @@ def _rounds(
         gaussian=purse.noise == "gaussian",
         noise_counts=noise_counts,
     )
-    return Schedule(first, candidates, rounds, rule, learns=False)
+    return Schedule(first, candidates, rounds, rule, renewed_after=count)
 
 
 def _chosen_in_the_run(

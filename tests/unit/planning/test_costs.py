@@ -189,14 +189,14 @@ def test_rows_are_drawn_from_a_model_where_cells_tell_nothing():
     assert not draws_cells(events, barely)
 
 
-def rounds(universe, first, candidates, *, number, learns=True):
+def rounds(universe, first, candidates, *, number, renewed_after=1):
     found = tuple(
         Candidate(Margin(names, (0,) * len(names)), table(universe, *names).cells, Fraction(1))
         for names in candidates
     )
     each = Round(SelectionEvent(len(found), Fraction(1, 100)), OpenTableEvent(1, Fraction(1, 100)))
     tables = tuple(table(universe, *names) for names in first)
-    return Schedule(tables, found, (each,) * number, "", learns)
+    return Schedule(tables, found, (each,) * number, "", renewed_after)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def rounds(universe, first, candidates, *, number, learns=True):
         ((7, 4, 9, 8, 5, 2, 6), 3, 14, 2.1),
     ],
 )
-def test_rounds_that_learn_take_the_time_of_measured_ones(sizes, order, number, measured):
+def test_rounds_that_make_guesses_take_the_time_of_measured_ones(sizes, order, number, measured):
     """Within a factor of two: `adaptive` on NLTCS, diamonds and a universe like Adult's."""
     universe = Universe(
         tuple(
@@ -226,13 +226,13 @@ def test_rounds_that_learn_take_the_time_of_measured_ones(sizes, order, number, 
     assert with_rounds.memory_bytes >= without.memory_bytes
 
 
-def test_rounds_that_do_not_learn_fit_a_model_once_or_not_at_all():
+def test_a_model_is_fitted_as_often_as_a_guess_is_made_of_more_than_columns():
     universe = columns(7, tuple("0123"))
     alone, pairs = (list(combinations(universe.names, order)) for order in (1, 2))
     triples = list(combinations(universe.names, 3))
 
-    def seconds(first, candidates, number, learns):
-        schedule = rounds(universe, first, candidates, number=number, learns=learns)
+    def seconds(first, candidates, number, renewed_after):
+        schedule = rounds(universe, first, candidates, number=number, renewed_after=renewed_after)
         plans = (None, schedule)
         without, with_rounds = (
             costs_of(universe, schedule.largest, formats=(), total=None, schedule=each).seconds
@@ -240,10 +240,10 @@ def test_rounds_that_do_not_learn_fit_a_model_once_or_not_at_all():
         )
         return with_rounds - without
 
-    once = seconds([*alone, *pairs], triples, 2, learns=False)
-    twice = seconds([*alone, *pairs], triples, 2, learns=True)
+    once = seconds([*alone, *pairs], triples, 2, renewed_after=2)
+    twice = seconds([*alone, *pairs], triples, 2, renewed_after=1)
     assert 1.9 * once < twice < 2.2 * once
-    assert seconds(alone, pairs, 10, learns=False) < once / 10
+    assert seconds(alone, pairs, 10, renewed_after=10) < once / 10
 
 
 def test_the_counts_of_candidates_are_held_while_tables_are_chosen():

@@ -225,7 +225,7 @@ def test_pairs_may_be_chosen_up_to_half_of_them(configure, delta):
     assert {len(way.schedule.rounds) for way in ways} == {16, 32}, "of 120 pairs"
     for way in ways:
         schedule = way.schedule
-        assert not schedule.learns
+        assert len(schedule.guesses_after) == 4
         assert len(schedule.candidates) == 120
         assert all(each.weight == 1 for each in schedule.candidates)
         assert [len(event.table) for event in way.first] == [1] * 16
@@ -254,7 +254,7 @@ def test_of_few_columns_half_of_the_pairs_or_a_triple_or_two_may_be_chosen(confi
     for way in found:
         assert [len(event.table) for event in way.first] == [1] * 7 + [2] * 21
         assert [len(each.margin.names) for each in way.schedule.candidates] == [3] * 35
-        assert not way.schedule.learns
+        assert [*way.schedule.guesses_after] == [0]
         assert total_budget(way.charged, delta=problem.privacy.delta).epsilon <= 1
     more = problem_of(configure((4,) * 9, strategy="auto", cells=False, delta=delta))
     assert {way.tables for way in wide_ways(more) if way.schedule} == {"1-way + chosen pairs"}
