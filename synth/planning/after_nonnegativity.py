@@ -66,6 +66,9 @@ FOUND_OUT = 0.4
 BY_DEPENDENCE = 0.25
 """The noise that is left in tables of several columns grows with this power of how far pairs are
 from independent: the less they are, the more one cell tells about another."""
+HIDDEN, CHANCE = 3.0, 0.03
+"""Cells are off by 3 s (T + 0.03) of the records that noise can hide, about: T is the dependence,
+s the standard deviation of the noise, at most 1."""
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
@@ -84,20 +87,22 @@ class ErrorsAfterFit:
         events: Sequence[TableEvent],
         questions: tuple[Question, ...],
         *,
-        visible: float = 0.0,
+        visible: float | None = None,
         dependence: float = ASSUMED_DEPENDENCE,
     ) -> None:
         """Take the noise of every table, and what all of them and the smaller ones tell.
 
-        `visible` is the part of the records that a look saw in places that noise cannot hide, and
-        `dependence` how far pairs of columns are from independent.
+        `visible` is the part of the records that a look saw in places that noise cannot hide, None
+        if there was none, and `dependence` how far pairs of columns are from independent.
         """
-        self._scattered = max(0.0, 1 - visible / GATHERED)
+        self._scattered = max(0.0, 1 - (visible or 0.0) / GATHERED)
+        self._hidden = None if visible is None else (1 - visible) * (dependence + CHANCE)
         dense = [event for event in events if event.threshold is None]
         self._lists = [event for event in events if event.threshold is not None]
         self._questions = questions
         points = [point_of(axes, Margin(event.table, event.coarsening)) for event in dense]
         universe = tuple(axis.depth for axis in axes)
+        self._cells = math.prod(axis.groups[-1] for axis in axes)
         self._noise = [(event.cells, noise_variance(event)) for event in dense]
         self._unaveraged = _unaveraged(points, universe)
         smaller = [number for number, point in enumerate(points) if point != universe]
@@ -125,9 +130,19 @@ class ErrorsAfterFit:
             found = [min(pair) for pair in zip(found, errors, strict=True)]
         listed = [unlisted_share(event, records) for event in self._lists]
         return [
-            min([error, *listed]) if question.kind == "cells" else error
+            min([self._of_cells(error), *listed]) if question.kind == "cells" else error
             for question, error in zip(self._questions, found, strict=True)
         ]
+
+    def _of_cells(self, error: float) -> float:
+        """The error of single cells, after a look half way from this one to what it saw hidden.
+
+        Half way on a logarithmic scale. Noise that is nearly always 0 hides nothing.
+        """
+        noise = [math.sqrt(variance) for cells, variance in self._noise if cells == self._cells]
+        if self._hidden is None or not noise:
+            return error
+        return min(1.0, math.sqrt(error * HIDDEN * min(1.0, *noise) * self._hidden))
 
 
 class _Fit:
