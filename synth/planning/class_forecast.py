@@ -231,7 +231,7 @@ class ErrorsOfClasses:
 
     def _of_cells(self, ones: Floats, records: int) -> float:
         """The error of single cells: what the model gets right, or a list, if records fill them."""
-        together = min(1.0, SHARED * (self._cells / max(1, records)) ** -BY_CELLS)
+        together = min(1.0, SHARED * math.pow(self._cells / max(1, records), -BY_CELLS))
         every = np.arange(len(self._sizes))[None, :]
         modelled = float(self._of_order(len(self._sizes), every, ones, records)[0])
         listed = [unlisted_share(event, records) for event in self._lists]
