@@ -29,7 +29,7 @@ from synth.planning.problem import Problem, Seen, problem_of
 from synth.planning.rounds import Schedule
 from synth.planning.spending import Spending, columns_are_known, with_total
 from synth.planning.strategies import ways_to_spend
-from synth.planning.wide import JOINED, ONE_WAY, is_wide
+from synth.planning.wide import JOINED, is_wide
 from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
 from synth.privacy.continual import factorization_of
 
@@ -39,8 +39,10 @@ part where a universe is thin. There 1-way tables are good whatever else is meas
 won or lost is how columns go together: so all orders count alike, and who reads a 1-way table of
 such a release is served if it is as good as that of a fresh sample."""
 UNRELATED = 1.05
-"""In thin universes columns alone are measured only if that is better by more than this: who reads
-a release for how columns go together would find nothing, and the model is rough."""
+"""Where one model of all columns is fitted, columns alone are measured only if that is better by
+more than this: who reads a release for how columns go together would find nothing. But where noise
+hides even how many records a look saw, anything else must be better by this: it hides more of how
+columns go together."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -125,15 +127,24 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     it, but only of what is nowhere bad: so a guess, right or wrong, does little harm.
     """
     fit = [each for each in judged if columns_are_known(problem, each.spending.events)] or judged
-    if problem.records_are_assumed:
-        return sorted(fit, key=lambda each: each.regret)
-    limit = max(TOLERATED, min(each.regret for each in fit))
-    alone = UNRELATED if is_thin(problem) else 1.0
+    untold = problem.records_are_assumed
+    if untold:
+        alone = 1.0 if problem.seen is None else 1 / UNRELATED
+    else:
+        alone = UNRELATED if is_wide(problem) or is_modelled(problem) else 1.0
+        limit = max(TOLERATED, min(each.regret for each in fit))
+        fit = [each for each in fit if each.regret <= limit]
 
     def figure(each: Alternative) -> float:
-        return each.score * (alone if each.spending.tables in (ONE_WAY, JOINED) else 1.0)
+        found = each.regret if untold else each.score
+        return found * (alone if _is_of_columns(each.spending) else 1.0)
 
-    return sorted((each for each in fit if each.regret <= limit), key=figure)
+    return sorted(fit, key=figure)
+
+
+def _is_of_columns(spending: Spending) -> bool:
+    """Whether columns alone are measured, or some of few codes together."""
+    return spending.tables == JOINED or all(len(each.table) == 1 for each in spending.events)
 
 
 def _for_columns(spending: Spending) -> float:
