@@ -66,9 +66,9 @@ FOUND_OUT = 0.4
 BY_DEPENDENCE = 0.25
 """The noise that is left in tables of several columns grows with this power of how far pairs are
 from independent: the less they are, the more one cell tells about another."""
-HIDDEN, CHANCE = 3.0, 0.03
+HIDDEN, CHANCE, LEAST_HIDDEN = 3.0, 0.03, 0.02
 """Cells are off by 3 s (T + 0.03) of the records that noise can hide, about: T is the dependence,
-s the standard deviation of the noise, at most 1."""
+s the standard deviation of the noise, at most 1. A fiftieth of the records may always be hidden."""
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
@@ -96,7 +96,9 @@ class ErrorsAfterFit:
         if there was none, and `dependence` how far pairs of columns are from independent.
         """
         self._scattered = max(0.0, 1 - (visible or 0.0) / GATHERED)
-        self._hidden = None if visible is None else (1 - visible) * (dependence + CHANCE)
+        self._hidden = (
+            None if visible is None else max(1 - visible, LEAST_HIDDEN) * (dependence + CHANCE)
+        )
         dense = [event for event in events if event.threshold is None]
         self._lists = [event for event in events if event.threshold is not None]
         self._questions = questions

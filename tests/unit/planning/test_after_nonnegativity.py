@@ -104,13 +104,27 @@ def test_a_table_is_not_thin_whose_records_were_seen_to_gather():
     universe = table(*UNIVERSE.names, epsilon=1)
 
     def seen(visible, records):
-        return ErrorsAfterFit(AXES, [universe], QUESTIONS, visible=visible).at(records)
+        tables = QUESTIONS[:-1]
+        return ErrorsAfterFit(AXES, [universe], tables, visible=visible).at(records)
 
     few, enough = UNIVERSE.size // 40, UNIVERSE.size
     alone, some, most = (seen(visible, few)[-1] for visible in (0.0, 0.25, 0.5))
     assert most < some < alone
     assert seen(0.9, few) == seen(0.5, few)
     assert seen(0.0, enough) == seen(0.5, enough), "a filled one is as it was"
+
+
+def test_cells_are_off_by_what_a_look_saw_hidden():
+    def cells(visible, dependence=ASSUMED_DEPENDENCE, epsilon=1):
+        universe = table(*UNIVERSE.names, epsilon=epsilon)
+        told = {"visible": visible, "dependence": dependence}
+        return ErrorsAfterFit(AXES, [universe], QUESTIONS, **told).at(48_842)[-1]
+
+    hidden = [cells(visible) for visible in (0.0, 0.3, 0.6, 0.9, 1.0)]
+    assert hidden == sorted(hidden, reverse=True)
+    assert 0 < hidden[-1] < hidden[0] / 5, "a look that saw all was lucky"
+    assert cells(0.3, dependence=0.4) > 1.5 * cells(0.3, dependence=0.1)
+    assert cells(0.3, epsilon=10) < cells(0.3, epsilon=3) / 10, "hardly a count has noise"
 
 
 @pytest.mark.parametrize("records", [500, 48_842, 10**6])

@@ -266,7 +266,7 @@ def test_the_size_decides_which_model_speaks(configure):
 
 
 def test_a_list_tells_of_cells_only_where_records_share_them(configure):
-    """By the forecast; few cells for each record, and many."""
+    """By the forecast: as few cells as records, and 10,000 for each."""
     sizes = (10,) * 10
     config = configure(sizes, strategy="sparse", order=1, total=10**10)
     problem = problem_of(config)
@@ -274,7 +274,7 @@ def test_a_list_tells_of_cells_only_where_records_share_them(configure):
     model = model_of(problem, way.events, problem.questions)
     crowded, thin = (dict_of(problem, model.at(records)) for records in (10**10, 10**6))
     assert crowded["cells"] < 0.5
-    assert thin["cells"] == 1
+    assert 0.95 < thin["cells"] < 1
 
 
 def dict_of(problem, errors):

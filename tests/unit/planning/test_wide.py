@@ -132,7 +132,7 @@ def test_no_list_is_chosen_where_hardly_two_records_share_a_cell(configure):
     """Three records for every million cells: a list would say nothing for its budget."""
     chosen = choose(problem_with(configure, cells=True)).chosen.spending
     assert all(event.threshold is None for event in chosen.events)
-    assert dict(choose(problem_with(configure, cells=True)).chosen.errors)["cells", 12] == 1
+    assert dict(choose(problem_with(configure, cells=True)).chosen.errors)["cells", 12] > 0.999
 
 
 def test_pairs_asked_for_are_a_family_if_they_are_not_all(configure):
