@@ -14,7 +14,7 @@ from synth.job import pipeline
 from synth.noise.discrete_gaussian import LARGEST_SIGMA_SQUARED
 from synth.noise.discrete_laplace import SMALLEST_RATE
 from synth.planning import forecast, plan_events, plan_schedule, weighing
-from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, problem_of
+from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, Seen, problem_of
 from synth.planning.spending import columns_are_known
 from synth.planning.strategies import ADAPTIVE, LOW_ORDER_SHARES
 from synth.planning.weighing import (
@@ -410,13 +410,27 @@ def test_a_table_of_laplace_noise_names_all_records(configure):
 
 
 def test_columns_alone_give_way_to_what_tells_of_pairs_unless_clearly_better(configure):
-    """In thin universes: of ways as good but for 5 %, one that measures pairs is chosen."""
+    """With one model of all columns: of ways as good but for 5 %, one that measures pairs."""
     problem = problem_of(configure((10,) * 12, strategy="auto", order=2, total=2_000, cells=False))
     weighed = choose(problem).weighed
     alone = next(each for each in weighed if each.spending.tables == ONE_WAY)
     pairs = next(each for each in weighed if "pairs" in each.spending.tables)
     for part, first in ((1 - 0.01, pairs), (1 - 0.06, alone), (1.01, pairs)):
         judged = [replace(alone, score=part, regret=part), replace(pairs, score=1.0, regret=1.0)]
+        assert weighing._fit(problem, judged)[0].spending is first.spending
+
+
+def test_where_a_look_did_not_even_see_the_records_columns_alone_need_no_lead(configure):
+    """There anything else must be better by more than 5 %; so not without a look."""
+    plain = problem_of(configure((10,) * 12, strategy="auto", order=2, cells=False))
+    nothing = replace(plain, seen=Seen(None, None, 3_000, 900))
+    assert nothing.records_are_assumed
+    weighed = choose(nothing).weighed
+    alone = next(each for each in weighed if each.spending.tables == ONE_WAY)
+    pairs = next(each for each in weighed if "pairs" in each.spending.tables)
+    cases = (nothing, 1.04, alone), (nothing, 1.06, pairs), (plain, 1.04, pairs)
+    for problem, regret, first in cases:
+        judged = [replace(alone, regret=regret), replace(pairs, regret=1.0)]
         assert weighing._fit(problem, judged)[0].spending is first.spending
 
 
