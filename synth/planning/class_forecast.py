@@ -17,7 +17,7 @@ pairs (`Problem.dependence`): a look sees it. Of q^2 the part `OWN` is that
 of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
 pairs that is measured, and the rest is lost; of a pair at coarser levels log groups / log codes of
 it is measured; a part p that is chosen by how much its columns depend on each other stands for
-1 - (1-p)^4.5 of them, with P as if all had p^(1/2) of the variance; of at most 8 columns with P as
+1 - (1-p)^3.5 of them, with P as if all had p^(1/2) of the variance; of at most 8 columns with P as
 it is. A 1-way table is off by the noise that all tables leave in it, less what its
 posterior means take away, and by a small part of what pairs are off by.
 Beyond triples, -log(1 - error) grows with the power `BEYOND_TRIPLES` of the number of columns.
@@ -63,7 +63,7 @@ OWN = 0.15
 """The part of q^2 that the tables over a question's own pairs decide."""
 MOST_LEVELS = 8.0
 """A larger mean g changes nothing: of columns of many codes, such as amounts, most are rare."""
-CHOSEN = 4.5
+CHOSEN = 3.5
 """Of all pairs a part p that is chosen by its scores tells as much as a part 1 - (1 - p)^CHOSEN by
 chance, and as sharply as if all were measured with p^(1/2) of the variance; of few columns, where
 hardly a pair is left that does not follow from those chosen, with the mean precision of all."""
@@ -118,8 +118,8 @@ class Law:
 
 
 LAWS = {
-    2: Law(seen=(2.8, 1.0), floor=(0.00014, 2.0), lost=(1.0, 1.3)),
-    3: Law(seen=(2.8, 1.44), floor=(0.0009, 2.0), lost=(2.3, 1.8)),
+    2: Law(seen=(2.8, 1.0), floor=(0.00014, 2.0), lost=(1.0, 1.2)),
+    3: Law(seen=(2.8, 1.44), floor=(0.0009, 2.0), lost=(2.3, 1.5)),
 }
 
 
