@@ -18,7 +18,7 @@ ASSUMED_RECORDS = 10_000
 
 ASSUMED_DEPENDENCE = 0.1
 """Total variation between a table of two columns and the product of both, the mean over pairs, as
-it is assumed where nothing is seen of it: about that of real tables."""
+it is assumed where there is no look."""
 MEDIAN_DEPENDENCE, ITS_SPREAD = 0.07, 0.8
 """On real tables its logarithm is about normal: the median, and the deviation of the logarithm."""
 DEPENDENCES = tuple(0.002 * 2 ** (step / 8) for step in range(72))
@@ -78,12 +78,14 @@ class Problem:
     def dependence(self) -> float:
         """How far pairs of columns are from the product of both, in total variation, the mean.
 
-        The mean of what it may be, by how common it is and by the noise of what a look saw.
+        After a look the geometric mean of what it may be, by how common it is and by the noise of
+        what was seen; so the median of real tables where nothing was.
         """
-        seen = self.seen and self.seen.apart
-        if not seen:
+        if self.seen is None:
             return ASSUMED_DEPENDENCE
-        apart, deviation = seen
+        if self.seen.apart is None:
+            return MEDIAN_DEPENDENCE
+        apart, deviation = self.seen.apart
         scores = [
             (math.log(each / MEDIAN_DEPENDENCE) / ITS_SPREAD) ** 2
             + ((each - apart) / deviation) ** 2
@@ -91,7 +93,8 @@ class Problem:
         ]
         weights = [math.exp((min(scores) - score) / 2) for score in scores]
         of_all = zip(weights, DEPENDENCES, strict=True)
-        return sum(weight * each for weight, each in of_all) / sum(weights)
+        mean = sum(weight * math.log(each) for weight, each in of_all) / sum(weights)
+        return math.exp(mean)
 
     @property
     def considered_records(self) -> tuple[int, ...]:

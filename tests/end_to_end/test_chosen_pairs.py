@@ -40,7 +40,7 @@ def total(records):
 
 REPLACED = {"privacy": {"neighbours": "replace-one"}}
 CASES = {
-    "after a look, people, delta": (2_000, Fraction(1, 2), merged(PEOPLE, DELTA)),
+    "after a look, people, delta": (4_000, Fraction(1, 2), merged(PEOPLE, DELTA)),
     "a public total, replaced, delta": (
         4_000,
         Fraction(1, 2),

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from synth.domain import Attribute, HierarchyLevel, Universe
-from synth.planning.after_nonnegativity import BY_DEPENDENCE, ErrorsAfterFit
+from synth.planning.after_nonnegativity import BY_DEPENDENCE, LEFT_IN_CELLS, ErrorsAfterFit
 from synth.planning.linear_theory import axes_of, cells_of, marginal
 from synth.planning.problem import ASSUMED_DEPENDENCE, DEPENDENCES
 from synth.privacy import TableEvent
@@ -125,6 +125,9 @@ def test_cells_are_off_by_what_a_look_saw_hidden():
     assert 0 < hidden[-1] < hidden[0] / 5, "a look that saw all was lucky"
     assert cells(0.3, dependence=0.4) > 1.5 * cells(0.3, dependence=0.1)
     assert cells(0.3, epsilon=10) < cells(0.3, epsilon=3) / 10, "hardly a count has noise"
+    assert cells(0.3, epsilon=10) == cells(0.9, epsilon=10), "so it hides nothing"
+    unseen = cells(None, epsilon=10)
+    assert cells(0.3, epsilon=10) == pytest.approx(LEFT_IN_CELLS * unseen)
 
 
 @pytest.mark.parametrize("records", [500, 48_842, 10**6])

@@ -26,7 +26,13 @@ from synth.planning.class_forecast import (
 )
 from synth.planning.linear_theory import marginal
 from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variance
-from synth.planning.problem import ASSUMED_DEPENDENCE, DEPENDENCES, Seen, problem_of
+from synth.planning.problem import (
+    ASSUMED_DEPENDENCE,
+    DEPENDENCES,
+    MEDIAN_DEPENDENCE,
+    Seen,
+    problem_of,
+)
 from synth.planning.spending import Purse, table_event
 from synth.planning.wide import is_wide, wide_ways
 
@@ -216,7 +222,7 @@ def test_the_forecast_reckons_with_what_a_look_saw_of_pairs(configure, sizes):
         return ErrorsAfterFit(problem.axes, ones, problem.questions, **told)
 
     unseen, assumed = errors(None)
-    assert assumed == ASSUMED_DEPENDENCE
+    assert assumed == MEDIAN_DEPENDENCE
     for apart in (0.0, 0.05, 0.4):
         found, dependence = errors((apart, 0.001))
         assert found == model(dependence).at(10**5)
