@@ -19,7 +19,7 @@ ASSUMED_RECORDS = 10_000
 ASSUMED_DEPENDENCE = 0.1
 """Total variation between a table of two columns and the product of both, the mean over pairs, as
 it is assumed where there is no look."""
-MEDIAN_DEPENDENCE, ITS_SPREAD = 0.07, 0.8
+MEDIAN_DEPENDENCE, ITS_SPREAD = 0.075, 0.8
 """On real tables its logarithm is about normal: the median, and the deviation of the logarithm."""
 DEPENDENCES = tuple(0.002 * 2 ** (step / 8) for step in range(72))
 """What it may be, on a logarithmic scale up to nearly 1."""
