@@ -6,10 +6,11 @@ It is a support, cells with weights, a few per record at most:
    has room for it (`has_room`). What is kept is taken off every noisy table.
 2. Latent classes are fitted to what the tables have left (`class_fit`), the noisy single columns
    in the form of their posterior means (`tables.one_way`, `levels`).
-3. As many points as there are records left are drawn from the classes (`points`); those on
-   impossible or listed cells are left out (`support`). Beside a list, and where every cell could
-   be measured, so that records may fill them, the weights of the others are raked to the sums of
-   the model over measured tables and single columns: how points fall is no noise of theirs then.
+3. As many points as there are records left are drawn from the classes (`points`), or, where
+   hardly two would share a cell, several times as many, of which as many are kept for the sake of
+   small tables (`kept`); those on impossible or listed cells are left out (`support`). Beside a
+   list, and where records may fill the cells and every cell could be measured, the weights of the
+   others are raked to the sums of the model over measured tables and single columns instead.
 4. Required totals are met on these cells (`support.with_atoms`); then counts are rounded.
 
 Lost are every combination of all columns below the threshold and every dependence that no measured
@@ -37,8 +38,9 @@ from synth.estimate.balanced import moved_records, whole_counts
 from synth.estimate.gate_limits import sum_limit
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
+from synth.estimate.listed.kept import tables_to_keep
 from synth.estimate.listed.posterior import ThresholdPosterior
-from synth.estimate.listed.support import Support, spread, with_atoms
+from synth.estimate.listed.support import Support, points_of, spread, with_atoms
 from synth.estimate.listed.tables import SumTable, noisy_total
 from synth.estimate.rounding import rake, required_totals
 from synth.measurements import MeasuredTable, Measurements
@@ -179,12 +181,13 @@ def estimate_from_list(
     universe = config.universe
     steps: list[dict[str, Any]] = []
     declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
-    with progress.stage(progress.Stage.ESTIMATION, part=1, parts=2):
+    with progress.stage(progress.Stage.ESTIMATION, part=1, parts=3):
         columns, counts, model = _heavy_cells(
             listing, tables, universe, declared, steps, before=None
         )
-    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=2):
-        support = spread(model, universe, seed, listed=columns, counts=counts)
+    kept_by = tables_to_keep(universe.shape, points_of(model))
+    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
+        support = spread(model, universe, seed, listed=columns, counts=counts, kept_by=kept_by)
     steps.append(
         {
             "step": "draw cells from the latent classes",
@@ -192,11 +195,12 @@ def estimate_from_list(
             "classes": int(model.shares.size),
             "records": model.total,
             "cells": int((~support.listed).sum()),
+            "chosen_by_tables": len(kept_by),
         }
     )
     if listing is not None:
         support = _censored(support, ThresholdPosterior(listing.event))
-    if listing is not None or universe.size <= DENSE_LIMIT_CELLS:
+    if listing is not None or (universe.size <= DENSE_LIMIT_CELLS and not kept_by):
         support = _towards_model(support, model, [table.margin for table in tables], universe)
     return _with_totals(support, config, steps, End(model, config))
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth import progress
 from synth.config import Config
 from synth.domain import PublicTotal, Universe
 from synth.domain.counts import Counts, cell_order, cell_words, code_type, is_possible, new_cells
 from synth.domain.totals import Atoms, atoms_of, coarsen, code_groups
 from synth.estimate.listed.classes import Classes
+from synth.estimate.listed.kept import TRIED, Table, kept_points
 from synth.estimate.listed.points import drawn_points
 from synth.estimate.rounding import required_totals
 
@@ -47,6 +49,11 @@ class Support:
         return replace(self, values=values)
 
 
+def points_of(model: Classes) -> int:
+    """How many points stand for the records of a model."""
+    return min(round(model.total), MOST_POINTS)
+
+
 def spread(
     model: Classes,
     universe: Universe,
@@ -54,15 +61,22 @@ def spread(
     *,
     listed: Sequence[NDArray[Any]],
     counts: Floats,
+    kept_by: Sequence[Table] = (),
 ) -> Support:
     """The listed cells with these counts, and the records of the model over other cells.
+
+    `kept_by`: the tables that points are chosen by (see `kept`); if there are none, all
+    that are drawn are kept.
 
     Ensures: possible cells only, none twice, and none drawn that is listed; the drawn ones share
     the model's total by how often they were drawn. Deterministic given the seed.
     """
     kind = code_type(universe.shape)
-    points = min(round(model.total), MOST_POINTS)
+    points = points_of(model) * (TRIED if kept_by else 1)
     drawn = _possible_points(model, universe, seed, points)
+    if kept_by:
+        with progress.stage(progress.Stage.ESTIMATION, part=3, parts=3):
+            drawn = kept_points(drawn, universe.shape, kept_by)
     columns = [
         np.concatenate([np.asarray(known).astype(kind), fresh])
         for known, fresh in zip(listed, drawn, strict=True)
