@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
+from math import comb, prod
 from pathlib import Path
 from statistics import mean
 
@@ -19,6 +21,8 @@ from synth.planning.listed import stored_cells
 from synth.planning.problem import ASSUMED_RECORDS
 from synth.planning.rounds import Schedule
 from synth.privacy import TableEvent
+
+Axes = tuple[int, ...]
 
 MEMORY_BASE_BYTES = 230_000_000
 """Interpreter, libraries and the reading of the source, whatever its size."""
@@ -44,6 +48,15 @@ QUICK_FIT, SECONDS_PER_MODELLED_CELL = 0.4, 1e-7
 takes, which has fewer steps, and one cell of a candidate by it."""
 SECONDS_PER_SCORED_CELL, MEMORY_BYTES_PER_SCORED_CELL = 1e-8, 16
 """In every round: a candidate's counts, which are held, are compared with what the model says."""
+TRIED, SWEEPS = 8, 3
+"""Where rows are kept for the sake of small tables: points drawn for each, and how often one of
+them is chosen anew."""
+CELLS_OF_A_KEPT_RECORD = 500
+"""With fewer cells for every record points share cells, and weights do as well as a choice."""
+MOST_KEPT_BY, MOST_PLACES = 1000, 45_000_000
+"""With more tables of three columns those do not count; and if points times tables are more there
+is no choice: it would take more than ten seconds, and of many points chance is small."""
+SECONDS_PER_PLACE = 0.25e-6
 SECONDS_PER_TABLE = 2e-3
 """There are thousands of tables: each is counted, drawn, written, compared and verified."""
 SECONDS_PER_LEVEL = 1e-4
@@ -127,6 +140,24 @@ def are_small(events: Sequence[TableEvent], universe: Universe) -> bool:
     return all(event.cells <= most for event in events)
 
 
+def tables_to_keep(shape: Sequence[int], points: int) -> tuple[Axes, ...]:
+    """The tables by which so many points are kept, as axes; none where none are chosen.
+
+    Only those of at most three columns with no more cells than there are points: in larger ones
+    hardly a cell holds two.
+    """
+    if prod(shape) <= CELLS_OF_A_KEPT_RECORD * points:
+        return ()
+    for most in (3, 2):
+        if most == 3 and comb(len(shape), most) > MOST_KEPT_BY:
+            continue
+        orders = (combinations(range(len(shape)), order) for order in range(1, most + 1))
+        tables = [t for t in chain(*orders) if prod(shape[axis] for axis in t) <= points]
+        if points * len(tables) <= MOST_PLACES:
+            return tuple(tables)
+    return ()
+
+
 def effort_of(cells: int) -> float:
     """What the numbers of iterations of an estimate by blocks are multiplied by."""
     return min(FULL_EFFORT, max(LEAST_EFFORT, CELLS_OF_ONE / cells))
@@ -179,6 +210,8 @@ def forecast_costs(
         seconds += SECONDS_PER_TABLE * len(events)
         fit = _seconds_of_fit(universe, [event for event in events if event.threshold is None])
         seconds += fit * FITS_WITH_A_LIST if lists else fit
+        kept_by = () if lists else tables_to_keep(universe.shape, records)
+        seconds += SECONDS_PER_PLACE * records * len(kept_by)
     quick = SECONDS_OF_A_REPLICATE if drawn or not is_held(universe) else SECONDS_OF_A_HELD_ONE
     seconds += replicates * quick * (seconds - SECONDS_BASE)
     if schedule is not None:

@@ -6,11 +6,12 @@ It is a support, cells with weights, a few per record at most:
    has room for it (`has_room`). What is kept is taken off every noisy table.
 2. Latent classes are fitted to what the tables have left (`class_fit`), the noisy single columns
    in the form of their posterior means (`tables.one_way`, `levels`).
-3. As many points as there are records left are drawn from the classes (`points`), or, where
-   hardly two would share a cell, several times as many, of which as many are kept for the sake of
-   small tables (`kept`); those on impossible or listed cells are left out (`support`). Beside a
-   list, and where records may fill the cells and every cell could be measured, the weights of the
-   others are raked to the sums of the model over measured tables and single columns instead.
+3. As many points as there are records left are drawn from the classes (`points`); those on
+   impossible or listed cells are left out (`support`). Without a list, where hardly two would share
+   a cell, several times as many are drawn, and as many kept for the sake of small tables (`kept`).
+   Beside a list, and where every cell could be measured, so that records may fill them, the weights
+   of the others are raked to the sums of the model over measured tables and single columns instead:
+   how points fall is no noise of theirs then.
 4. Required totals are met on these cells (`support.with_atoms`); then counts are rounded.
 
 Lost are every combination of all columns below the threshold and every dependence that no measured
@@ -38,12 +39,12 @@ from synth.estimate.balanced import moved_records, whole_counts
 from synth.estimate.gate_limits import sum_limit
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
-from synth.estimate.listed.kept import tables_to_keep
 from synth.estimate.listed.posterior import ThresholdPosterior
 from synth.estimate.listed.support import Support, points_of, spread, with_atoms
 from synth.estimate.listed.tables import SumTable, noisy_total
 from synth.estimate.rounding import rake, required_totals
 from synth.measurements import MeasuredTable, Measurements
+from synth.planning.costs import tables_to_keep
 from synth.planning.listed import expected_false_cells
 
 Floats = NDArray[np.float64]
@@ -185,7 +186,7 @@ def estimate_from_list(
         columns, counts, model = _heavy_cells(
             listing, tables, universe, declared, steps, before=None
         )
-    kept_by = tables_to_keep(universe.shape, points_of(model))
+    kept_by = tables_to_keep(universe.shape, points_of(model)) if listing is None else ()
     with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
         support = spread(model, universe, seed, listed=columns, counts=counts, kept_by=kept_by)
     steps.append(

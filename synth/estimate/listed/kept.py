@@ -14,51 +14,25 @@ All of it in whole numbers, so it is the same everywhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, combinations
-from math import comb, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth import progress
+from synth.planning.costs import SWEEPS, TRIED, Axes
 
 Ints = NDArray[np.int64]
-Table = tuple[int, ...]
 
-TRIED = 8
-"""Points that are drawn for each that is kept."""
-_SWEEPS = 3
 _WEIGHTS = (30.0, 6.0, 1.0)
 """What a gap counts in a table of one, of two and of three columns; whole, so that sums are
 exact."""
-_CELLS_OF_A_RECORD = 500
-"""With fewer cells for every record points share cells, and weights do as well as a choice."""
-_MOST_WORK, _MOST_TABLES = 1 << 30, 1000
-"""Points times tables times sweeps, which bounds the time to some ten seconds; and with more tables
-than these those of three columns do not count."""
 _PLACES_AT_ONCE = 1 << 22
 
 
-def tables_to_keep(shape: Sequence[int], points: int) -> tuple[Table, ...]:
-    """The tables by which so many points are kept, as axes; none where none are chosen.
-
-    Only those with no more cells than there are points: in larger ones hardly a cell holds two.
-    """
-    if prod(shape) <= _CELLS_OF_A_RECORD * points:
-        return ()
-    for most in (3, 2):
-        if most == 3 and comb(len(shape), most) > _MOST_TABLES:
-            continue
-        orders = (combinations(range(len(shape)), order) for order in range(1, most + 1))
-        tables = [t for t in chain(*orders) if prod(shape[axis] for axis in t) <= points]
-        if points * TRIED * len(tables) * _SWEEPS <= _MOST_WORK:
-            return tuple(tables)
-    return ()
-
-
 def kept_points(
-    columns: Sequence[NDArray[Any]], shape: Sequence[int], tables: Sequence[Table]
+    columns: Sequence[NDArray[Any]], shape: Sequence[int], tables: Sequence[Axes]
 ) -> list[NDArray[Any]]:
     """One of every `TRIED` points.
 
@@ -75,13 +49,13 @@ def kept_points(
     for _, places in placed.of(drawn):
         np.add.at(gaps, places, 1.0)
         np.subtract.at(gaps, places[:, 0], float(TRIED))
-    for sweep in range(_SWEEPS):
+    for sweep in range(SWEEPS):
         for first, places in placed.of(drawn):
             for group, inside in enumerate(places, first):
                 gaps[inside[kept[group]]] += TRIED
                 kept[group] = best = int((gaps[inside] @ weights).argmax())
                 gaps[inside[best]] -= TRIED
-            progress.advance(sweep * groups + first, _SWEEPS * groups, "cells")
+            progress.advance(sweep * groups + first, SWEEPS * groups, "cells")
     rows = drawn[np.arange(groups) * TRIED + kept]
     return [np.ascontiguousarray(rows[:, axis]) for axis in range(len(columns))]
 
@@ -89,7 +63,7 @@ def kept_points(
 class _Placed:
     """The cells of all tables in a row, and where points lie in them."""
 
-    def __init__(self, shape: Sequence[int], tables: Sequence[Table]) -> None:
+    def __init__(self, shape: Sequence[int], tables: Sequence[Axes]) -> None:
         """Lay the tables out one after another."""
         sizes = [prod(shape[axis] for axis in table) for table in tables]
         self.cells = sum(sizes)

@@ -15,9 +15,10 @@ from synth.domain import PublicTotal, Universe
 from synth.domain.counts import Counts, cell_order, cell_words, code_type, is_possible, new_cells
 from synth.domain.totals import Atoms, atoms_of, coarsen, code_groups
 from synth.estimate.listed.classes import Classes
-from synth.estimate.listed.kept import TRIED, Table, kept_points
+from synth.estimate.listed.kept import kept_points
 from synth.estimate.listed.points import drawn_points
 from synth.estimate.rounding import required_totals
+from synth.planning.costs import TRIED, Axes
 
 Floats = NDArray[np.float64]
 
@@ -61,11 +62,11 @@ def spread(
     *,
     listed: Sequence[NDArray[Any]],
     counts: Floats,
-    kept_by: Sequence[Table] = (),
+    kept_by: Sequence[Axes] = (),
 ) -> Support:
     """The listed cells with these counts, and the records of the model over other cells.
 
-    `kept_by`: the tables that points are chosen by (see `kept`); if there are none, all
+    `kept_by`: the tables that points are chosen by (`tables_to_keep`); if there are none, all
     that are drawn are kept.
 
     Ensures: possible cells only, none twice, and none drawn that is listed; the drawn ones share

@@ -139,7 +139,7 @@ import numpy as np
 from itertools import combinations
 from synth.domain import Attribute, Margin, Universe
 from synth.estimate.listed.class_fit import fit_classes
-from synth.estimate.listed.kept import tables_to_keep
+from synth.planning.costs import tables_to_keep
 from synth.estimate.listed.support import spread
 from synth.estimate.listed.tables import SumTable
 generator = np.random.default_rng(0)

@@ -8,9 +8,10 @@ import pytest
 from synth.domain import Conjunction
 from synth.domain.counts import is_possible
 from synth.estimate.listed.classes import Classes
-from synth.estimate.listed.kept import TRIED, kept_points, tables_to_keep
+from synth.estimate.listed.kept import kept_points
 from synth.estimate.listed.points import drawn_points
 from synth.estimate.listed.support import spread
+from synth.planning.costs import TRIED, tables_to_keep
 
 RECORDS = 1500
 SHAPE = (9, 12, 6, 8, 10, 18)
