@@ -55,7 +55,8 @@ def kept_points(
                 gaps[inside[kept[group]]] += TRIED
                 kept[group] = best = int((gaps[inside] @ weights).argmax())
                 gaps[inside[best]] -= TRIED
-            progress.advance(sweep * groups + first, SWEEPS * groups, "cells")
+            done = sweep * groups + first + len(places)
+            progress.advance(done, SWEEPS * groups, "cells")
     rows = drawn[np.arange(groups) * TRIED + kept]
     return [np.ascontiguousarray(rows[:, axis]) for axis in range(len(columns))]
 

@@ -70,7 +70,9 @@ def test_fits_of_a_large_universe_tell_iterations_and_passes_cells(
     assert len(told) > 3
 
 
-def test_a_universe_that_cannot_be_held_tells_iterations_and_drawn_cells(make_config: Make) -> None:
+def test_a_universe_that_cannot_be_held_tells_iterations_and_drawn_and_kept_cells(
+    make_config: Make,
+) -> None:
     universe = Universe(
         tuple(Attribute(f"a{i}", "categorical", levels=tuple("abcdefghij")) for i in range(12))
     )
@@ -82,12 +84,14 @@ def test_a_universe_that_cannot_be_held_tells_iterations_and_drawn_cells(make_co
     config = replace(make_config((2,)), universe=universe)
     with recorded(Stage.ESTIMATION) as heard:
         estimate_listed(Measurements("t", "0", tuple(tables)), config, seed=1)
-    fitted = heard.of(1, 2)
+    fitted = heard.of(1, 3)
     assert fitted[-1][0] == fitted[-1][1] > 100
     assert {unit for *_, unit in fitted} == {"iterations"}
-    drawn = heard.of(2, 2)
+    drawn, kept = heard.of(2, 3), heard.of(3, 3)
     assert drawn[-1][0] == drawn[-1][1] > 1_000
-    assert drawn[-1][2] == "cells"
+    assert kept[-1][0] == kept[-1][1] > 1_000
+    assert [done for done, *_ in kept] == sorted({done for done, *_ in kept})
+    assert {unit for *_, unit in drawn + kept} == {"cells"}
 
 
 @pytest.mark.parametrize("names", [("cells", "rows"), ("iterations", "cells")])
