@@ -65,28 +65,24 @@ class _Placed:
 
     def __init__(self, shape: Sequence[int], tables: Sequence[Axes]) -> None:
         """Lay the tables out one after another."""
-        sizes = [prod(shape[axis] for axis in table) for table in tables]
-        self.cells = sum(sizes)
-        self._starts = np.cumsum([0, *sizes[:-1]])
-        most = max(map(len, tables))
-        # a table of fewer columns has others that are not there, with a stride of 0
-        self._axes = np.zeros((most, len(tables)), dtype=np.int64)
-        self._strides = np.zeros((most, len(tables)), dtype=np.int64)
-        for number, table in enumerate(tables):
-            for place, axis in enumerate(table):
-                self._axes[place, number] = axis
-                self._strides[place, number] = prod(shape[other] for other in table[place + 1 :])
+        self._shape, self._tables = shape, tables
+        ends = np.cumsum([prod(shape[axis] for axis in table) for table in tables])
+        self._starts = [0, *ends[:-1].tolist()]
+        self.cells = int(ends[-1])
 
     def of(self, points: NDArray[Any]) -> Iterator[tuple[int, Ints]]:
         """By groups of `TRIED` points, some at a time: the first one, and the places of all.
 
         Shapes: groups x `TRIED` x tables.
         """
-        tables = self._starts.size
+        tables = len(self._tables)
         step = max(1, _PLACES_AT_ONCE // (TRIED * tables))
         for first in range(0, len(points) // TRIED, step):
-            some = points[first * TRIED : (first + step) * TRIED].astype(np.int64)
-            places = np.tile(self._starts, (len(some), 1))
-            for axes, strides in zip(self._axes, self._strides, strict=True):
-                places += some[:, axes] * strides
-            yield first, places.reshape(-1, TRIED, tables)
+            some = points[first * TRIED : (first + step) * TRIED].T.astype(np.int64)
+            places = np.empty((tables, some.shape[1]), dtype=np.int64)
+            for number, (start, table) in enumerate(zip(self._starts, self._tables, strict=True)):
+                place = some[table[0]]
+                for axis in table[1:]:
+                    place = place * self._shape[axis] + some[axis]
+                np.add(place, start, out=places[number])
+            yield first, np.ascontiguousarray(places.T).reshape(-1, TRIED, tables)
