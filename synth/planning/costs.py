@@ -152,8 +152,8 @@ def tables_to_choose_by(
 ) -> tuple[Axes, ...]:
     """The tables, as axes, by which so many rows are chosen; none where there is no choice.
 
-    All columns, all `measured` tables, and those of two and three columns with no more cells than
-    there are points: in larger ones hardly a cell holds two.
+    All columns, all `measured` tables but the total, which has none, and those of two and three
+    columns with no more cells than there are points: in larger ones hardly a cell holds two.
 
     Privacy: a function of the public plan and of a number of points that is planned, or noisy.
     """
@@ -163,7 +163,7 @@ def tables_to_choose_by(
         return ()
     if points * (TABLES_OF_A_POINT + columns) > MOST_PLACES:
         return ()
-    known = {*map(tuple, measured)} | {(axis,) for axis in range(columns)}
+    known = {*filter(len, map(tuple, measured))} | {(axis,) for axis in range(columns)}
     for most in (3, 2) if math.comb(columns, 3) <= MOST_TRIPLES else (2,):
         orders = (combinations(range(columns), order) for order in range(2, most + 1))
         small = {t for t in chain(*orders) if prod(shape[axis] for axis in t) <= points}

@@ -176,6 +176,16 @@ def test_a_release_of_every_family_stands(tmp_path, log, monkeypatch, case):
         published_and_stands(config, log)
 
 
+def test_rows_are_chosen_where_the_total_is_a_table_of_its_own(tmp_path, log, monkeypatch):
+    config = configured(tmp_path, "wide", *PERSON)
+    monkeypatch.setattr(weighing, "choose", taken("covering tables"))
+    pipeline.measure(config, log=log, stream=NoiseStream(key=bytes(range(32))))
+    measured = read_measurements(run_directory(config) / "measurements.parquet", config.universe)
+    assert not measured.tables[-1].event.table
+    folder = published_and_stands(config, log)
+    assert "keep one of every few points" in (folder / "manifest.json").read_text(encoding="utf-8")
+
+
 def seen_of(config) -> Sequence[tuple[int, ...] | None]:
     """What a look may tell of a few and of many records, gathered and not, and of their pairs."""
     look = plan_look(config)

@@ -99,6 +99,13 @@ def test_measured_tables_count_whatever_their_size():
     assert {len(table) for table in tables if table not in measured} == {1, 2}
 
 
+def test_a_measured_total_is_no_table_that_points_are_chosen_by():
+    """It has no column, and every choice has it."""
+    tables = tables_to_choose_by(SHAPE, [(), (0, 1)], RECORDS)
+    assert tables == tables_to_choose_by(SHAPE, [(0, 1)], RECORDS)
+    assert all(tables)
+
+
 def test_measured_tables_of_five_columns_are_nearer_for_it(make):
     """Of binary columns a table of five tells more than its triples."""
     shape, records = (2,) * 22, 1_500
