@@ -68,9 +68,16 @@ def measure(config: Config, truth: Ints, events: Sequence[TableEvent], seed: int
     return Measurements("benchmark", "", tuple(tables))
 
 
+def noise_of(config: Config, seed: int) -> NoiseStream:
+    """A stream for one draw of one table at one budget: no two share the luck of a look."""
+    shape = [(each.name, each.size) for each in config.universe.attributes]
+    words = f"{seed} {shape} {config.privacy.epsilon} {config.privacy.delta}"
+    return NoiseStream(key=hashlib.sha256(words.encode()).digest())
+
+
 def as_a_run(config: Config, counted: Counted, seed: int) -> Measurements:
     """What a run measures of these counts, by its own code, with exact noise: a look, choices."""
-    look, stream = plan_look(config), NoiseStream(key=hashlib.sha256(b"%d" % seed).digest())
+    look, stream = plan_look(config), noise_of(config, seed)
 
     def fit(noisy: Measurements) -> Callable[[Margin], NDArray[np.float64]]:
         return quick_guess(noisy, config.universe)
