@@ -29,20 +29,17 @@ from synth.planning.problem import Problem, Seen, problem_of
 from synth.planning.rounds import Schedule
 from synth.planning.spending import Spending, columns_are_known, with_total
 from synth.planning.strategies import ways_to_spend
-from synth.planning.wide import JOINED, is_wide
+from synth.planning.wide import is_wide
 from synth.privacy import OpenTableEvent, PrivacyEvent, TableEvent
 from synth.privacy.continual import factorization_of
 
-HARMLESS, HARMLESS_THIN = 0.5, 1.0
-"""The part of the resampling error below which it hardly matters how small an error is, and that
-part where a universe is thin. There 1-way tables are good whatever else is measured, and what is
-won or lost is how columns go together: so all orders count alike, and who reads a 1-way table of
-such a release is served if it is as good as that of a fresh sample."""
-UNRELATED = 1.05
-"""Where one model of all columns is fitted, columns alone are measured only if that is better by
-more than this: who reads a release for how columns go together would find nothing. But where noise
-hides even how many records a look saw, anything else must be better by this: it hides more of how
-columns go together."""
+HARMLESS = 0.5
+"""The part of the resampling error below which it hardly matters how small an error is."""
+TOGETHER_COUNTS = 1.5
+"""In thin universes what a table of several columns counts, if one of a single column counts 1.
+There 1-way tables are good whatever else is measured, and what is won or lost is how columns go
+together. With 1, one in ten plans had worse tables of two columns than MST, with 2 and more single
+columns paid for what noise hides anyway (`benchmarks/forecasts.py --families`)."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -65,9 +62,9 @@ class Alternative:
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
     workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
     fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
-    cells with weight 1/2; in thin universes all alike, with a part HARMLESS_THIN. `regret`: the
-    largest ratio of its score to the best one, over the numbers of records that are considered;
-    see `_fit` for which is chosen.
+    cells with weight 1/2; in thin universes `TOGETHER_COUNTS` for several attributes and 1 for one
+    and for cells. `regret`: the largest ratio of its score to the best one, over the numbers of
+    records that are considered; see `_fit` for which is chosen.
     """
 
     spending: Spending
@@ -127,24 +124,10 @@ def _fit(problem: Problem, judged: Sequence[Alternative]) -> list[Alternative]:
     it, but only of what is nowhere bad: so a guess, right or wrong, does little harm.
     """
     fit = [each for each in judged if columns_are_known(problem, each.spending.events)] or judged
-    untold = problem.records_are_assumed
-    if untold:
-        alone = 1.0 if problem.seen is None else 1 / UNRELATED
-    else:
-        alone = UNRELATED if is_wide(problem) or is_modelled(problem) else 1.0
-        limit = max(TOLERATED, min(each.regret for each in fit))
-        fit = [each for each in fit if each.regret <= limit]
-
-    def figure(each: Alternative) -> float:
-        found = each.regret if untold else each.score
-        return found * (alone if _is_of_columns(each.spending) else 1.0)
-
-    return sorted(fit, key=figure)
-
-
-def _is_of_columns(spending: Spending) -> bool:
-    """Whether columns alone are measured, or some of few codes together."""
-    return spending.tables == JOINED or all(len(each.table) == 1 for each in spending.events)
+    if problem.records_are_assumed:
+        return sorted(fit, key=lambda each: each.regret)
+    limit = max(TOLERATED, min(each.regret for each in fit))
+    return sorted((each for each in fit if each.regret <= limit), key=lambda each: each.score)
 
 
 def _for_columns(spending: Spending) -> float:
@@ -221,12 +204,11 @@ def _harmless(problem: Problem, records: int) -> list[float]:
     """An error of every group that hardly matters."""
     questions = problem.questions
     free = [resampling_total_variation(question, records) for question in questions]
-    part = HARMLESS_THIN if is_thin(problem) else HARMLESS
-    return [part * error for _, error in by_group(questions, free)]
+    return [HARMLESS * error for _, error in by_group(questions, free)]
 
 
 def is_thin(problem: Problem) -> bool:
-    """Whether it is known that most cells are empty, so that all orders count alike.
+    """Whether it is known that most cells are empty, so that pairs and triples count most.
 
     Above the dense limit it is; below, a look tells, or the number of records that is declared.
     Where noise hides them, cells with records are taken for empty ones.
@@ -239,7 +221,9 @@ def is_thin(problem: Problem) -> bool:
 def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float], thin: bool) -> float:
     """One figure of all groups."""
     weights = [
-        1.0 if thin else 1 / (2 if kind == "cells" else max(1, order))
+        (1.0 if kind == "cells" or order < 2 else TOGETHER_COUNTS)
+        if thin
+        else 1 / (2 if kind == "cells" else max(1, order))
         for (kind, order), _ in errors
     ]
     logs = [

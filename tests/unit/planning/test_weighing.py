@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
+import numpy as np
 import pytest
 import yaml
 
@@ -409,29 +410,30 @@ def test_a_table_of_laplace_noise_names_all_records(configure):
         require_drawable(configure((2, 3)), [event])
 
 
-def test_columns_alone_give_way_to_what_tells_of_pairs_unless_clearly_better(configure):
-    """With one model of all columns: of ways as good but for 5 %, one that measures pairs."""
-    problem = problem_of(configure((10,) * 12, strategy="auto", order=2, total=2_000, cells=False))
-    weighed = choose(problem).weighed
-    alone = next(each for each in weighed if each.spending.tables == ONE_WAY)
-    pairs = next(each for each in weighed if "pairs" in each.spending.tables)
-    for part, first in ((1 - 0.01, pairs), (1 - 0.06, alone), (1.01, pairs)):
-        judged = [replace(alone, score=part, regret=part), replace(pairs, score=1.0, regret=1.0)]
-        assert weighing._fit(problem, judged)[0].spending is first.spending
-
-
-def test_where_a_look_did_not_even_see_the_records_columns_alone_need_no_lead(configure):
-    """There anything else must be better by more than 5 %; so not without a look."""
-    plain = problem_of(configure((10,) * 12, strategy="auto", order=2, cells=False))
-    nothing = replace(plain, seen=Seen(None, None, 3_000, 900))
-    assert nothing.records_are_assumed
-    weighed = choose(nothing).weighed
-    alone = next(each for each in weighed if each.spending.tables == ONE_WAY)
-    pairs = next(each for each in weighed if "pairs" in each.spending.tables)
-    cases = (nothing, 1.04, alone), (nothing, 1.06, pairs), (plain, 1.04, pairs)
-    for problem, regret, first in cases:
-        judged = [replace(alone, regret=regret), replace(pairs, regret=1.0)]
-        assert weighing._fit(problem, judged)[0].spending is first.spending
+@pytest.mark.parametrize(
+    ("total", "weights"),
+    [
+        (2_000, {1: 1.0, 2: 1.5, 3: 1.5, "cells": 1.0}),  # 50 cells for every record
+        (1_000_000, {1: 1.0, 2: 1 / 2, 3: 1 / 3, "cells": 1 / 2}),
+    ],
+)
+def test_pairs_and_triples_count_most_where_most_cells_are_empty(configure, total, weights):
+    """A tenth of an error less makes the figure smaller by its weight."""
+    problem = problem_of(configure((10,) * 5, strategy="auto", order=3, total=total))
+    assert weighing.is_thin(problem) is (total == 2_000)
+    means = weighing.by_group(problem.questions, [0.0] * len(problem.questions))
+    groups = [group for group, _ in means]
+    harmless = weighing._harmless(problem, total)
+    even = [(group, 1 - least) for group, least in zip(groups, harmless, strict=True)]
+    assert weighing.figure_of(problem, even, total) == pytest.approx(1.0)
+    for changed, (group, least) in enumerate(zip(groups, harmless, strict=True)):
+        errors = [(g, e - (0.1 if n == changed else 0.0)) for n, (g, e) in enumerate(even)]
+        weight = weights["cells" if group[0] == "cells" else group[1]]
+        figure = 0.9 ** (weight / sum(weights.values()))
+        assert weighing.figure_of(problem, errors, total) == pytest.approx(figure)
+        free = weighing.resampling_total_variation
+        alike = [q for q in problem.questions if (q.kind, len(q.attributes)) == group]
+        assert least == pytest.approx(np.mean([free(q, total) for q in alike]) / 2)
 
 
 def test_of_splits_without_the_universe_the_one_with_least_for_columns_is_taken(configure):
