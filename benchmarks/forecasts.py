@@ -227,7 +227,7 @@ def report(lines: Sequence[Line]) -> None:
                 print(f"| {' | '.join(where)} | {plans} | {best} | {regret:.2f} |")
     for group, found in regrets.items():
         near = f"{np.mean([each <= 1.1 for each in found]):.1%} of {len(found)}"
-        print(f"\nWithin 10 % of the best family, {group}: {near}; in the mean {np.mean(found):.3f}")
+        print(f"\nWithin 10 % of the best family, {group}: {near}; mean {np.mean(found):.3f}")
 
 
 def main() -> None:

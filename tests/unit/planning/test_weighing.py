@@ -15,7 +15,7 @@ from synth.job import pipeline
 from synth.noise.discrete_gaussian import LARGEST_SIGMA_SQUARED
 from synth.noise.discrete_laplace import SMALLEST_RATE
 from synth.planning import forecast, plan_events, plan_schedule, weighing
-from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, Seen, problem_of
+from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, problem_of
 from synth.planning.spending import columns_are_known
 from synth.planning.strategies import ADAPTIVE, LOW_ORDER_SHARES
 from synth.planning.weighing import (
@@ -27,7 +27,7 @@ from synth.planning.weighing import (
     choose,
     require_drawable,
 )
-from synth.planning.wide import ONE_WAY, ONE_WAY_PARTS
+from synth.planning.wide import ONE_WAY_PARTS
 from synth.privacy import OpenTableEvent, TableEvent, largest_rho, total_budget
 
 DELTA = Fraction(1, 10**6)
