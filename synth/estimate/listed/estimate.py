@@ -189,8 +189,7 @@ def estimate_from_list(
     points = number_of_points(model) if listing is None else 0
     measured = [table.axes for table in tables if not any(table.margin.coarsening)]
     chosen_by = tables_to_choose_by(universe.shape, measured, points)
-    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
-        support = spread(model, universe, seed, listed=columns, counts=counts, chosen_by=chosen_by)
+    support = spread(model, universe, seed, listed=columns, counts=counts, chosen_by=chosen_by)
     steps.append(
         {
             "step": "draw cells from the latent classes",

@@ -74,7 +74,8 @@ def spread(
     """
     kind = code_type(universe.shape)
     points = number_of_points(model) * (TRIED if chosen_by else 1)
-    drawn = _possible_points(model, universe, seed, points)
+    with progress.stage(progress.Stage.ESTIMATION, part=2, parts=3):
+        drawn = _possible_points(model, universe, seed, points)
     if chosen_by:
         with progress.stage(progress.Stage.ESTIMATION, part=3, parts=3):
             drawn = chosen_points(drawn, universe.shape, chosen_by)
