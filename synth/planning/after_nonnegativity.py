@@ -20,6 +20,12 @@ n and the shapes of the tables:
   its square, and of noise that is nearly always 0 a third is found out where records are rare. In a
   thin one m is n / N everywhere. Of k attributes, it is at most (1 - 2^-k)(1 - 1/N) of the records:
   where noise drowns everything, a table without negative counts is left.
+* **Few wrong cells.** Noise of the universe that is nearly always 0 (`RAREST`) puts one record too
+  many into A cells, about, half its variance times their number. If that is more than 5, the other
+  cells tell most of them: A (5 / A)^0.4 stay, and as many records are missing elsewhere, after all
+  are shares of the total. In a table the two cancel where they fall into one cell: each cell has a
+  Poisson number of the former, all cells alike, less its part of the latter. The geometric mean of
+  half the L1 error with counts as above and with counts that are all alike.
 * **Structure.** A table of q attributes of which only groups of k < q were measured together is off
   by 0.8 x 0.63^(k-1) (1 - k/q)^2.8 of the records besides, for what the interactions of more than
   k attributes hold; an attribute that was measured at a coarser level with g of its N groups
@@ -28,10 +34,11 @@ n and the shapes of the tables:
   In a thin universe a model misses besides what a sample of the records would, as an independent
   error: the total variation of Poisson counts of mean n / N.
 
-The numbers 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits to the errors of four tables in
-docs/benchmarks.md: half of its forecasts are within 30 % of the error, one in ten is off by more
-than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables of `benchmarks/thin.py`, whose
-errors docs/benchmarks.md sums up.
+The numbers 5 and 0.4 are fits to 200 errors of 14 tables at epsilon 10 (`benchmarks/forecasts.py`):
+78 % are within a factor of 1.5, 99 % within 2.5. 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits
+to the errors of four tables in docs/benchmarks.md: half of its forecasts are within 30 % of the
+error, one in ten is off by more than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables
+of `benchmarks/thin.py`, whose errors docs/benchmarks.md sums up.
 """
 
 from __future__ import annotations
@@ -69,8 +76,11 @@ from independent: the less they are, the more one cell tells about another."""
 HIDDEN, CHANCE, LEAST_HIDDEN = 3.0, 0.03, 0.02
 """Cells are off by 3 s (T + 0.03) of the records that noise can hide, about: T is the dependence,
 s the standard deviation of the noise, at most 1. A fiftieth of the records may always be hidden."""
-RARE, LEFT_IN_CELLS = 0.1, 1.6
-"""Noise of a smaller standard deviation is nearly always 0; cells keep 1.6 times what sums keep."""
+RARE, RAREST = 0.1, 0.02
+"""Noise of a smaller standard deviation than the first is nearly always 0, that of the second so
+rarely that wrong cells are few; between them the forecast goes over, on a logarithmic scale."""
+FEW_WRONG, FOUND_OF_MORE = 5.0, 0.4
+"""So many wrong cells nothing tells from right ones; of A more the part (5 / A)^0.4 is left."""
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
 
@@ -108,6 +118,7 @@ class ErrorsAfterFit:
         universe = tuple(axis.depth for axis in axes)
         self._cells = math.prod(axis.groups[-1] for axis in axes)
         self._noise = [(event.cells, noise_variance(event)) for event in dense]
+        self._wrong, self._few = _wrong_cells(self._cells, self._noise)
         self._unaveraged = _unaveraged(points, universe)
         smaller = [number for number, point in enumerate(points) if point != universe]
         sets = [list(range(len(points)))] if points else []
@@ -131,6 +142,8 @@ class ErrorsAfterFit:
         found = [1.0] * len(self._questions)
         for tables, fit in self._fits:
             errors = fit.errors([precisions[i] for i in tables], records, self._scattered)
+            if self._few and len(tables) == len(precisions):
+                errors = self._of_few_wrong(errors, records)
             found = [min(pair) for pair in zip(found, errors, strict=True)]
         listed = [unlisted_share(event, records) for event in self._lists]
         return [
@@ -141,15 +154,23 @@ class ErrorsAfterFit:
     def _of_cells(self, error: float) -> float:
         """The error of single cells, after a look half way from this one to what it saw hidden.
 
-        Half way on a logarithmic scale. Noise that is nearly always 0 hides nothing, and more of it
-        is left than in tables of few columns.
+        Half way on a logarithmic scale. Noise that is nearly always 0 hides nothing.
         """
         noise = [math.sqrt(variance) for cells, variance in self._noise if cells == self._cells]
-        if self._hidden is None or not noise:
+        if self._hidden is None or self._few or not noise:
             return error
-        if min(noise) < RARE:
-            return min(1.0, LEFT_IN_CELLS * error)
         return min(1.0, math.sqrt(error * HIDDEN * min(1.0, *noise) * self._hidden))
+
+    def _of_few_wrong(self, errors: Sequence[float], records: float) -> list[float]:
+        """These errors; of tables and single cells they go over to what a few wrong cells leave."""
+        of_size = {
+            size: _error_of_few(size, self._wrong, records)
+            for size in {q.queries for q in self._questions if q.is_table}
+        }
+        return [
+            _between(error, of_size[question.queries], self._few) if question.is_table else error
+            for question, error in zip(self._questions, errors, strict=True)
+        ]
 
 
 class _Fit:
@@ -204,6 +225,35 @@ def _error(
     return _table_noise(order, cells, left, records, scattered) + missing
 
 
+def _wrong_cells(universe: int, noise: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """How many cells have a record too many in the end, and how far these are all that is wrong."""
+    variance = min((each for cells, each in noise if cells == universe), default=math.inf)
+    if variance >= RARE**2:
+        return 0.0, 0.0
+    wrong = universe * variance / 2
+    few = math.log(RARE**2 / variance) / math.log(RARE**2 / RAREST**2)
+    return wrong * min(1.0, math.pow(FEW_WRONG / wrong, FOUND_OF_MORE)), min(few, 1.0)
+
+
+def _error_of_few(size: int, wrong: float, records: float) -> float:
+    """Half the L1 error of a table, as a share of the records, where so many cells are wrong."""
+    counts, cells = _expected_counts(size, records)
+    each = wrong / size
+    gathered = float(cells @ _poisson_gap(each, wrong / records * counts))
+    alike = size * float(_poisson_gap(each, np.array([each]))[0])
+    return min(1.0, math.sqrt(gathered * alike) / (2 * records))
+
+
+def _poisson_gap(mean: float, others: Floats) -> Floats:
+    """How far a Poisson count of this mean is from other numbers, on average.
+
+    Exact for numbers up to 1, else as if it were normal.
+    """
+    near = mean + others * (2 * math.exp(-mean) - 1)
+    far = np.sqrt((others - mean) ** 2 + MEAN_ABSOLUTE**2 * mean)
+    return np.asarray(np.where(others <= 1, near, far))
+
+
 def resampling_total_variation(question: Question, records: float) -> float:
     """The total variation of a fresh sample of as many records: an error that nobody minds.
 
@@ -231,11 +281,11 @@ def thinness(cells: int, records: float) -> float:
     return min(max(part, 0.0), 1.0)
 
 
-def _between(filled: float, thin: float, part: float) -> float:
-    """The forecast of a table that is thin in part, on a logarithmic scale."""
-    if part in (0.0, 1.0) or not filled or not thin:
-        return thin if part else filled
-    return math.exp((1 - part) * math.log(filled) + part * math.log(thin))
+def _between(one: float, other: float, part: float) -> float:
+    """The part of the way from one forecast to the other, on a logarithmic scale."""
+    if part in (0.0, 1.0) or not one or not other:
+        return other if part else one
+    return math.exp((1 - part) * math.log(one) + part * math.log(other))
 
 
 def _effective_variance(size: int, noise: float, records: float, scattered: float) -> float:

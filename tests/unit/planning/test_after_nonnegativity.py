@@ -1,12 +1,14 @@
 """The model of errors after the fit: what it must get right, whatever its numbers."""
 
+import math
 from fractions import Fraction
 from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 
 from synth.domain import Attribute, HierarchyLevel, Universe
-from synth.planning.after_nonnegativity import BY_DEPENDENCE, LEFT_IN_CELLS, ErrorsAfterFit
+from synth.planning.after_nonnegativity import BY_DEPENDENCE, ErrorsAfterFit, _poisson_gap
 from synth.planning.linear_theory import axes_of, cells_of, marginal
 from synth.planning.problem import ASSUMED_DEPENDENCE, DEPENDENCES
 from synth.privacy import TableEvent
@@ -126,8 +128,36 @@ def test_cells_are_off_by_what_a_look_saw_hidden():
     assert cells(0.3, dependence=0.4) > 1.5 * cells(0.3, dependence=0.1)
     assert cells(0.3, epsilon=10) < cells(0.3, epsilon=3) / 10, "hardly a count has noise"
     assert cells(0.3, epsilon=10) == cells(0.9, epsilon=10), "so it hides nothing"
-    unseen = cells(None, epsilon=10)
-    assert cells(0.3, epsilon=10) == pytest.approx(LEFT_IN_CELLS * unseen)
+    assert cells(0.3, epsilon=10) == cells(None, epsilon=10)
+
+
+def test_a_poisson_count_is_as_far_from_a_number_as_its_law_says():
+    exact = {}
+    for mean in (0.01, 0.5, 1.0, 4.0, 30.0):
+        law = [math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(200)]
+        for other in (0.0, 0.3, 1.0, 2.5, 9.0, 40.0):
+            exact[mean, other] = sum(p * abs(k - other) for k, p in enumerate(law))
+    for (mean, other), gap in exact.items():
+        found = float(_poisson_gap(mean, np.array([other]))[0])
+        assert found == pytest.approx(gap, rel=1e-9 if other <= 1 else 0.25)
+
+
+def test_a_few_wrong_cells_are_wrong_in_every_table_of_many_cells():
+    """Noise that is nearly always 0: no sum hides it, and the more of it the more is found out."""
+    found = {
+        epsilon: dict(zip(QUESTIONS, errors(table(*UNIVERSE.names, epsilon=epsilon)), strict=True))
+        for epsilon in (9, 10, 11)
+    }
+    wrong = UNIVERSE.size * math.exp(-11)  # fewer than five
+    assert found[11][QUESTIONS[-1]] == pytest.approx(wrong / 48_842, rel=0.01)
+    wrong = 5 * (UNIVERSE.size * math.exp(-9) / 5) ** 0.6
+    assert found[9][QUESTIONS[-1]] == pytest.approx(wrong / 48_842, rel=0.01)
+    for of_one in found.values():
+        cells = of_one[QUESTIONS[-1]]
+        by_size = sorted((question.queries, error) for question, error in of_one.items())
+        assert by_size[0][1] < 0.7 * cells, "in two cells they cancel"
+        assert 0.8 * cells < by_size[-2][1] <= cells, "in 144 they do not"
+        assert all(error <= cells * (1 + 1e-9) for error in of_one.values())
 
 
 @pytest.mark.parametrize("records", [500, 48_842, 10**6])
@@ -171,10 +201,10 @@ def test_what_no_table_holds_is_what_there_is_of_it():
 
 def test_cells_borrow_from_others_where_columns_are_independent():
     """Where noise is small beside every count, errors of several columns go by a power."""
-    universe = table(*UNIVERSE.names, epsilon=300)
-    base = errors(universe, records=10**7)
+    universe = table(*UNIVERSE.names, epsilon=3)
+    base = errors(universe, records=10**11)
     for dependence in (LEAST, 0.01, 1.0):
-        found = errors(universe, records=10**7, dependence=dependence)
+        found = errors(universe, records=10**11, dependence=dependence)
         power = (dependence / ASSUMED_DEPENDENCE) ** BY_DEPENDENCE
         ratios = [error / other for error, other in zip(found, base, strict=True)]
         assert ratios[:7] == [1.0] * 7
