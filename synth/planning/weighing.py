@@ -36,10 +36,9 @@ from synth.privacy.continual import factorization_of
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
 TOGETHER_COUNTS = 1.5
-"""In thin universes what a table of several columns counts, if one of a single column counts 1.
-There 1-way tables are good whatever else is measured, and what is won or lost is how columns go
-together. With 1, one in ten plans had worse tables of two columns than MST, with 2 and more single
-columns paid for what noise hides anyway (`benchmarks/forecasts.py --families`)."""
+"""What a table of several columns counts where one model of all columns is fitted, if one of a
+single column counts 1. There 1-way tables are good whatever else is measured, and what is won or
+lost is how columns go together."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -62,9 +61,9 @@ class Alternative:
     `errors`: for each kind and number of attributes, the mean total variation, weighted as the
     workload is. `score`: the geometric mean of these errors, each with a part HARMLESS of what a
     fresh sample of as many records would be off by, tables of k attributes with weight 1/k and
-    cells with weight 1/2; in thin universes `TOGETHER_COUNTS` for several attributes and 1 for one
-    and for cells. `regret`: the largest ratio of its score to the best one, over the numbers of
-    records that are considered; see `_fit` for which is chosen.
+    cells with weight 1/2; in thin universes with weight 1 or `TOGETHER_COUNTS` (`_weights`).
+    `regret`: the largest ratio of its score to the best one, over the numbers of records that are
+    considered; see `_fit` for which is chosen.
     """
 
     spending: Spending
@@ -177,13 +176,12 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     harmless = {records: _harmless(problem, records) for records in numbers}
     errors, scores = [], []
     means = GroupMeans(questions)
+    weights = _weights(problem, [group for group, _ in means.of([0.0] * len(questions))])
     for way in ways:
         after = errors_after_fit(problem, added_up(problem, way.events), questions, way.schedule)
         found = {records: means.of(after.at(records)) for records in numbers}
         errors.append(found[problem.records])
-        scores.append(
-            {each: _score(found[each], harmless[each], is_thin(problem)) for each in numbers}
-        )
+        scores.append({each: _score(found[each], harmless[each], weights) for each in numbers})
     best = {records: min(each[records] for each in scores) for records in numbers}
     regrets = [
         max(
@@ -208,7 +206,7 @@ def _harmless(problem: Problem, records: int) -> list[float]:
 
 
 def is_thin(problem: Problem) -> bool:
-    """Whether it is known that most cells are empty, so that pairs and triples count most.
+    """Whether it is known that most cells are empty, so that pairs count no less than columns.
 
     Above the dense limit it is; below, a look tells, or the number of records that is declared.
     Where noise hides them, cells with records are taken for empty ones.
@@ -218,14 +216,18 @@ def is_thin(problem: Problem) -> bool:
     return thin or is_wide(problem) or is_modelled(problem)
 
 
-def _score(errors: Sequence[tuple[Group, float]], harmless: Sequence[float], thin: bool) -> float:
+def _weights(problem: Problem, groups: Sequence[Group]) -> list[float]:
+    """What an error of every group counts."""
+    if not is_thin(problem):
+        return [1 / (2 if kind == "cells" else max(1, order)) for kind, order in groups]
+    several = TOGETHER_COUNTS if is_wide(problem) or is_modelled(problem) else 1.0
+    return [1.0 if kind == "cells" or order < 2 else several for kind, order in groups]
+
+
+def _score(
+    errors: Sequence[tuple[Group, float]], harmless: Sequence[float], weights: Sequence[float]
+) -> float:
     """One figure of all groups."""
-    weights = [
-        (1.0 if kind == "cells" or order < 2 else TOGETHER_COUNTS)
-        if thin
-        else 1 / (2 if kind == "cells" else max(1, order))
-        for (kind, order), _ in errors
-    ]
     logs = [
         math.log(max(error + least, 1e-300))
         for (_, error), least in zip(errors, harmless, strict=True)
@@ -239,7 +241,8 @@ def figure_of(problem: Problem, errors: Sequence[tuple[Group, float]], records: 
 
     Requires: the errors are of the groups of the problem's questions, in their order.
     """
-    return _score(errors, _harmless(problem, records), is_thin(problem))
+    weights = _weights(problem, [group for group, _ in errors])
+    return _score(errors, _harmless(problem, records), weights)
 
 
 def by_group(

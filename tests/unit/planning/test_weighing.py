@@ -411,15 +411,17 @@ def test_a_table_of_laplace_noise_names_all_records(configure):
 
 
 @pytest.mark.parametrize(
-    ("total", "weights"),
+    ("shape", "total", "weights"),
     [
-        (2_000, {1: 1.0, 2: 1.5, 3: 1.5, "cells": 1.0}),  # 50 cells for every record
-        (1_000_000, {1: 1.0, 2: 1 / 2, 3: 1 / 3, "cells": 1 / 2}),
+        ((10,) * 10, 2_000, {1: 1.0, 2: 1.5, 3: 1.5, "cells": 1.0}),
+        ((10,) * 5, 2_000, {1: 1.0, 2: 1.0, 3: 1.0, "cells": 1.0}),  # 50 cells for every record
+        ((10,) * 5, 1_000_000, {1: 1.0, 2: 1 / 2, 3: 1 / 3, "cells": 1 / 2}),
     ],
+    ids=["one model of all columns", "thin", "well filled"],
 )
-def test_pairs_and_triples_count_most_where_most_cells_are_empty(configure, total, weights):
+def test_pairs_and_triples_count_most_where_one_model_is_fitted(configure, shape, total, weights):
     """A tenth of an error less makes the figure smaller by its weight."""
-    problem = problem_of(configure((10,) * 5, strategy="auto", order=3, total=total))
+    problem = problem_of(configure(shape, strategy="auto", order=3, total=total))
     assert weighing.is_thin(problem) is (total == 2_000)
     means = weighing.by_group(problem.questions, [0.0] * len(problem.questions))
     groups = [group for group, _ in means]
