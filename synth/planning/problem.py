@@ -19,8 +19,8 @@ ASSUMED_RECORDS = 10_000
 ASSUMED_DEPENDENCE = 0.1
 """Total variation between a table of two columns and the product of both, the mean over pairs, as
 it is assumed where there is no look."""
-MEDIAN_DEPENDENCE, ITS_SPREAD = 0.075, 0.8
-"""On real tables its logarithm is about normal: the median, and the deviation of the logarithm."""
+MEAN_DEPENDENCE, ITS_SPREAD = 0.075, 0.8
+"""Of real tables: the mean, and the deviation of its logarithm, which is about normal."""
 DEPENDENCES = tuple(0.002 * 2 ** (step / 8) for step in range(72))
 """What it may be, on a logarithmic scale up to nearly 1."""
 
@@ -78,23 +78,23 @@ class Problem:
     def dependence(self) -> float:
         """How far pairs of columns are from the product of both, in total variation, the mean.
 
-        After a look the geometric mean of what it may be, by how common it is and by the noise of
-        what was seen; so the median of real tables where nothing was.
+        After a look the mean of what it may be, by how common it is and by the noise of what was
+        seen; the mean of real tables where nothing was. The mean is above the likeliest where
+        little is known: to miss how columns go together costs more than to look for it in vain.
         """
         if self.seen is None:
             return ASSUMED_DEPENDENCE
         if self.seen.apart is None:
-            return MEDIAN_DEPENDENCE
+            return MEAN_DEPENDENCE
         apart, deviation = self.seen.apart
         scores = [
-            (math.log(each / MEDIAN_DEPENDENCE) / ITS_SPREAD) ** 2
+            (math.log(each / MEAN_DEPENDENCE) / ITS_SPREAD + ITS_SPREAD / 2) ** 2
             + ((each - apart) / deviation) ** 2
             for each in DEPENDENCES
         ]
         weights = [math.exp((min(scores) - score) / 2) for score in scores]
         of_all = zip(weights, DEPENDENCES, strict=True)
-        mean = sum(weight * math.log(each) for weight, each in of_all) / sum(weights)
-        return math.exp(mean)
+        return sum(weight * each for weight, each in of_all) / sum(weights)
 
     @property
     def considered_records(self) -> tuple[int, ...]:

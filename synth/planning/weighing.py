@@ -35,7 +35,7 @@ from synth.privacy.continual import factorization_of
 
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
-TOGETHER_COUNTS = 1.5
+TOGETHER_COUNTS = 2.0
 """What a table of several columns counts where one model of all columns is fitted, if one of a
 single column counts 1. There 1-way tables are good whatever else is measured, and what is won or
 lost is how columns go together."""

@@ -29,7 +29,7 @@ from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variance
 from synth.planning.problem import (
     ASSUMED_DEPENDENCE,
     DEPENDENCES,
-    MEDIAN_DEPENDENCE,
+    MEAN_DEPENDENCE,
     Seen,
     problem_of,
 )
@@ -222,7 +222,7 @@ def test_the_forecast_reckons_with_what_a_look_saw_of_pairs(configure, sizes):
         return ErrorsAfterFit(problem.axes, ones, problem.questions, **told)
 
     unseen, assumed = errors(None)
-    assert assumed == MEDIAN_DEPENDENCE
+    assert assumed == MEAN_DEPENDENCE
     for apart in (0.0, 0.05, 0.4):
         found, dependence = errors((apart, 0.001))
         assert found == model(dependence).at(10**5)

@@ -413,7 +413,7 @@ def test_a_table_of_laplace_noise_names_all_records(configure):
 @pytest.mark.parametrize(
     ("shape", "total", "weights"),
     [
-        ((10,) * 10, 2_000, {1: 1.0, 2: 1.5, 3: 1.5, "cells": 1.0}),
+        ((10,) * 10, 2_000, {1: 1.0, 2: 2.0, 3: 2.0, "cells": 1.0}),
         ((10,) * 5, 2_000, {1: 1.0, 2: 1.0, 3: 1.0, "cells": 1.0}),  # 50 cells for every record
         ((10,) * 5, 1_000_000, {1: 1.0, 2: 1 / 2, 3: 1 / 3, "cells": 1 / 2}),
     ],
