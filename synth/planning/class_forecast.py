@@ -148,7 +148,7 @@ class ErrorsOfClasses:
         not count.
         """
         events = events if schedule is None else schedule.first
-        self._questions = questions
+        self._single_cells = np.array([question.kind == "cells" for question in questions], bool)
         self._dependence = dependence
         self._cells = math.prod(axis.groups[-1] for axis in axes)
         self._lists = [event for event in events if event.threshold is not None]
@@ -219,15 +219,12 @@ class ErrorsOfClasses:
         noise = self._noise_of_one_way / records
         left = LEFT_OF_ONE_WAY * noise / (1 + noise * (1 + self._sizes / FEW_LEVELS))
         ones = np.minimum(left, (1 - 1 / self._sizes) / 2)
-        found = np.ones(len(self._questions))
+        found = np.ones(len(self._single_cells))
         for order, (numbers, places, factors) in self._groups.items():
             errors = self._of_order(order, places, ones, records)
             found[numbers] = factors * errors
-        cells = self._of_cells(ones, records)
-        return [
-            cells if question.kind == "cells" else float(error)
-            for question, error in zip(self._questions, found, strict=True)
-        ]
+        found[self._single_cells] = self._of_cells(ones, records)
+        return found.tolist()
 
     def _of_cells(self, ones: Floats, records: int) -> float:
         """The error of single cells: what the model gets right, or a list, if records fill them."""
@@ -284,6 +281,8 @@ def errors_after_fit(
     first = events if schedule is None else schedule.first
     modelled = is_modelled(problem) and are_small(first, problem.universe)
     if modelled or is_wide(problem) or any(event.threshold is not None for event in first):
+        if schedule is None:
+            return _of_classes(problem.axes, tuple(events), questions, problem.dependence)
         return ErrorsOfClasses(
             problem.axes, events, questions, schedule, dependence=problem.dependence
         )
@@ -291,6 +290,17 @@ def errors_after_fit(
     return ErrorsAfterFit(
         problem.axes, events, questions, visible=visible, dependence=problem.dependence
     )
+
+
+@lru_cache(maxsize=64)
+def _of_classes(
+    axes: tuple[Axis, ...],
+    events: tuple[TableEvent, ...],
+    questions: tuple[Question, ...],
+    dependence: float,
+) -> ErrorsOfClasses:
+    """The same for every number of records that is considered."""
+    return ErrorsOfClasses(axes, events, questions, dependence=dependence)
 
 
 def _by_order(events: Sequence[TableEvent], place: dict[str, int]) -> dict[int, list[TableEvent]]:

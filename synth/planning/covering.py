@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import combinations
 
-from synth.domain import Margin
+from synth.domain import Margin, Universe
 from synth.planning.margins import errors_of_columns, in_order, margins_of_order
 from synth.planning.problem import Problem
 
@@ -29,11 +29,15 @@ COVERING_CELLS = (16, 32, 64, 128)
 """The cells that a table of more than two columns may have where tables cover pairs."""
 WORTH = 0.9
 """Columns are joined if the sum of the errors of all falls to this part, or less."""
+FEWER = 0.8
+"""Tables that cover pairs are weighed if they are at most this part of them: few more cells tell
+no more than the pairs themselves."""
 LEAST_NEW = 0.5
 """A column joins a table only if this part of its pairs there is in no table yet."""
 
 Columns = tuple[tuple[str, int], ...]
 """Names and numbers of codes."""
+Pairs = tuple[tuple[str, ...], ...]
 
 
 def joined_columns(problem: Problem) -> Iterator[list[Margin]]:
@@ -43,28 +47,23 @@ def joined_columns(problem: Problem) -> Iterator[list[Margin]]:
     noise; none has the universe.
     Ensures: the same tables whatever the order of the columns.
     """
-    columns, found = _by_size(problem), set()
+    columns, found = _by_size(problem.universe), set()
     alone = _error(problem, margins_of_order(problem, 1))
     for most in JOINED_CELLS:
         groups = _joined(columns, most)
-        tables = _margins(problem, groups)
+        tables = _margins(problem.universe, groups)
         if len(groups) > 1 and groups not in found and _error(problem, tables) <= WORTH * alone:
             found.add(groups)
             yield tables
 
 
 def covering_tables(problem: Problem, pairs: Iterable[Margin]) -> Iterator[list[Margin]]:
-    """Tables that hold all these pairs, fewer than there are, for several sizes of table.
+    """Tables that hold all these pairs, clearly fewer (`FEWER`), for several sizes of table.
 
     Ensures: the same tables whatever the order of the columns. None is the universe.
     """
-    columns, found = _by_size(problem), set()
     asked = tuple(sorted(tuple(sorted(pair.names)) for pair in pairs))
-    for most in COVERING_CELLS:
-        groups = _covering(columns, asked, min(most, problem.universe.size - 1))
-        if len(groups) < len(asked) and groups not in found:
-            found.add(groups)
-            yield _margins(problem, groups)
+    yield from map(list, _covering_tables(problem.universe, asked))
 
 
 def _error(problem: Problem, tables: list[Margin]) -> float:
@@ -72,16 +71,27 @@ def _error(problem: Problem, tables: list[Margin]) -> float:
     return sum(map(math.sqrt, errors_of_columns(problem, tables))) ** 2
 
 
-def _by_size(problem: Problem) -> Columns:
-    sizes = ((attribute.name, attribute.size) for attribute in problem.attributes)
+def _by_size(universe: Universe) -> Columns:
+    sizes = zip(universe.names, universe.shape, strict=True)
     return tuple(sorted(sizes, key=lambda column: (column[1], column[0])))
 
 
-def _margins(problem: Problem, groups: Iterable[tuple[str, ...]]) -> list[Margin]:
+def _margins(universe: Universe, groups: Iterable[tuple[str, ...]]) -> list[Margin]:
     """The tables of these columns, at their codes."""
-    names = problem.universe.names
-    within = ([name for name in names if name in group] for group in groups)
-    return in_order(problem, [Margin(tuple(each), (0,) * len(each)) for each in within])
+    place = {name: number for number, name in enumerate(universe.names)}
+    within = (tuple(sorted(group, key=place.__getitem__)) for group in groups)
+    return in_order(universe, [Margin(names, (0,) * len(names)) for names in within])
+
+
+@lru_cache(maxsize=16)
+def _covering_tables(universe: Universe, pairs: Pairs) -> tuple[tuple[Margin, ...], ...]:
+    """The same, once for all budgets."""
+    columns, found = _by_size(universe), {}
+    for most in COVERING_CELLS:
+        groups = _covering(columns, pairs, min(most, universe.size - 1))
+        if 0 < len(groups) <= FEWER * len(pairs) and groups not in found:
+            found[groups] = tuple(_margins(universe, groups))
+    return tuple(found.values())
 
 
 def _joined(columns: Columns, most: int) -> frozenset[tuple[str, ...]]:
@@ -97,10 +107,7 @@ def _joined(columns: Columns, most: int) -> frozenset[tuple[str, ...]]:
     return frozenset(groups)
 
 
-@lru_cache(maxsize=64)
-def _covering(
-    columns: Columns, pairs: tuple[tuple[str, str], ...], most: int
-) -> frozenset[tuple[str, ...]]:
+def _covering(columns: Columns, pairs: Pairs, most: int) -> frozenset[tuple[str, ...]]:
     """The pairs, smallest first; to each that is in no table yet columns are joined.
 
     The next column is the one with the most pairs that are in no table yet, of these one of the

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
-from synth.domain import Margin
+from synth.domain import Margin, Universe
 from synth.planning.linear_theory import Axis, Question, components_of, margin_at, point_of
 from synth.planning.optimum import objective_of, optimal_split, pure_split
 from synth.planning.problem import Problem
@@ -87,16 +87,19 @@ def _margins_at(problem: Problem, points: Iterable[Point]) -> list[Margin]:
     """The margins with these partitions that are not too large to be measured, in order."""
     axes = problem.axes
     small = [point for point in points if cells_at(axes, point) <= LARGEST_TABLE_CELLS]
-    return in_order(problem, [margin_at(problem.universe, axes, point) for point in small])
+    return in_order(problem.universe, [margin_at(problem.universe, axes, point) for point in small])
 
 
-def in_order(problem: Problem, margins: Sequence[Margin]) -> list[Margin]:
-    """Each once, whatever the order of the columns: the universe, then by attributes and name."""
+def in_order(universe: Universe, margins: Iterable[Margin]) -> list[Margin]:
+    """Each once, whatever the order of the columns: the universe, then by attributes and name.
 
-    def place(margin: Margin) -> tuple[bool, int, list[int], tuple[int, ...]]:
-        point = point_of(problem.axes, margin)
-        places = [axis for axis, partition in enumerate(point) if partition]
-        return margin != problem.full, len(places), places, point
+    Of the same columns those with fewer groups come first.
+    """
+
+    def place(margin: Margin) -> tuple[bool, int, list[str], list[int]]:
+        steps = sorted(zip(margin.names, margin.coarsening, strict=True))
+        finer = [-each for _, each in steps]
+        return not margin.is_finest(universe), len(steps), [name for name, _ in steps], finer
 
     return sorted(set(margins), key=place)
 

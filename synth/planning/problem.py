@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from synth.config import Config, PrivacyConfig, Strategy, WorkloadConfig
 from synth.config.guarantee import epsilon_problem
@@ -130,18 +130,24 @@ class Problem:
 
         Their order does not depend on that of the columns.
         """
-        asked = sorted(
-            questions_of(self.workload, self.axes),
-            key=lambda q: (q.kind, len(q.attributes), sorted(q.attributes)),
-        )
-        if self.workload.cells:
-            asked.append(cells_of(self.universe.names, self.axes))
-        return tuple(asked)
+        return _questions(self.workload, self.universe.names, self.axes)
 
     @cached_property
     def full(self) -> Margin:
         """The universe as a table."""
         return Margin(self.universe.names, (0,) * len(self.attributes))
+
+
+@lru_cache(maxsize=16)
+def _questions(
+    workload: WorkloadConfig, names: tuple[str, ...], axes: tuple[Axis, ...]
+) -> tuple[Question, ...]:
+    """The questions of a workload, the same ones for every budget."""
+    asked = sorted(
+        questions_of(workload, axes),
+        key=lambda q: (q.kind, len(q.attributes), sorted(q.attributes)),
+    )
+    return (*asked, cells_of(names, axes)) if workload.cells else tuple(asked)
 
 
 def problem_of(config: Config) -> Problem:

@@ -33,7 +33,7 @@ from synth.privacy import TableEvent
 MISS = Fraction(1, 20)
 """One minus the confidence of every interval of the forecast."""
 
-FEW_COLUMNS = 3
+FEW_COLUMNS = 8
 """Thousands of tables of so many columns are combined one question at a time."""
 
 Law = Literal["exact", "scaled", "normal"]

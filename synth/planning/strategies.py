@@ -131,7 +131,7 @@ def _all_alike(problem: Problem, purse: Purse) -> Iterator[Spending]:
 
 def _given(problem: Problem, tables: Sequence[Margin]) -> Iterator[Spending]:
     """The tables that the configuration names."""
-    others = in_order(problem, [margin for margin in tables if margin != problem.full])
+    others = in_order(problem.universe, [margin for margin in tables if margin != problem.full])
     if not others:
         yield _universe_alone(problem)
         return
@@ -173,7 +173,7 @@ def _with_list(problem: Problem) -> Iterator[Spending]:
 def _tables_beside(problem: Problem) -> tuple[dict[str, list[Margin]], tuple[Fraction, ...]]:
     """The sets of tables to weigh, and the parts of epsilon that the list may get."""
     if not isinstance(problem.strategy, str):
-        others = in_order(problem, [m for m in problem.strategy if m != problem.full])
+        others = in_order(problem.universe, [m for m in problem.strategy if m != problem.full])
         listed = problem.full in problem.strategy
         return (
             {"tables as given": others} if others else {},
@@ -181,7 +181,7 @@ def _tables_beside(problem: Problem) -> tuple[dict[str, list[Margin]], tuple[Fra
         )
     ones = [margin for margin in margins_of_order(problem, 1) if margin != problem.full]
     small = [margin for margin in workload_margins(problem) if _is_small(problem, margin)]
-    both = in_order(problem, [*ones, *small])
+    both = in_order(problem.universe, [*ones, *small])
     sets = {"list + 1-way": ones} if ones else {}
     if len(both) > len(ones):
         sets["list + best small tables"] = both

@@ -185,7 +185,12 @@ def proposals(problem: Problem, found: Sequence[Usefulness]) -> tuple[Proposal, 
 
 
 def _bought(problem: Problem, bad: dict[Key, Usefulness]) -> tuple[Usefulness, ...]:
-    """What is asked for in vain and would be better, as the other problem is planned."""
+    """What is asked for in vain and would be better, as the other problem is planned.
+
+    Nothing makes single cells better where they still cannot be measured cell by cell.
+    """
+    if is_wide(problem) and all(kind == "cells" for kind, _ in bad):
+        return ()
     return tuple(
         one
         for one in _planned(problem)

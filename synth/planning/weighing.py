@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from synth.config import Config
@@ -260,17 +261,17 @@ class GroupMeans:
         number: dict[Group, int] = {}
         alike = [(question.kind, len(question.attributes)) for question in questions]
         self._group_of = [number.setdefault(group, len(number)) for group in alike]
-        self._weights = [float(question.weight) for question in questions]
+        self._weights = np.array([float(question.weight) for question in questions])
         self._groups = list(number)
 
     def of(self, errors: Sequence[float]) -> tuple[tuple[Group, float], ...]:
         """The mean of every group with a weight; one error for every question."""
-        sums = [[0.0, 0.0] for _ in self._groups]
-        for group, weight, error in zip(self._group_of, self._weights, errors, strict=True):
-            sums[group][0] += weight * error
-            sums[group][1] += weight
-        means = zip(self._groups, sums, strict=True)
-        return tuple((group, total / weight) for group, (total, weight) in means if weight)
+        sums, weights = (
+            np.bincount(self._group_of, each, len(self._groups)).tolist()
+            for each in (self._weights * np.asarray(errors), self._weights)
+        )
+        means = zip(self._groups, sums, weights, strict=True)
+        return tuple((group, total / weight) for group, total, weight in means if weight)
 
 
 def plan_events(

@@ -351,14 +351,14 @@ def _tables(
     """
     ones = margins_of_order(problem, 1)
     varied = [attribute.name for attribute in problem.attributes if attribute.size > 1]
-    every = in_order(problem, [Margin(names, (0, 0)) for names in combinations(varied, 2)])
+    every = in_order(problem.universe, [Margin(names, (0, 0)) for names in combinations(varied, 2)])
     pairs = _small(problem, every, SMALL_TABLE_CELLS)
     named = _asked_for(problem, 2)
     asked = [margin for margin in pairs if margin.names in named]
     asked_for = (
         Margin(names, (0, 0, 0)) for names in _asked_for(problem, 3) if {*names} <= {*varied}
     )
-    triples = in_order(problem, [margin for margin in asked_for if margin != problem.full])
+    triples = in_order(problem.universe, [margin for margin in asked_for if margin != problem.full])
     return ones, pairs, [] if len(asked) == len(pairs) else asked, triples
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeVar
 
 from synth.privacy.concentrated import rho_to_epsilon
@@ -101,7 +102,7 @@ class TableEvent:
         """Of what is measured alone: hashes of fractions are slow, and there are many tables."""
         return hash((self.table, self.coarsening, self.cells))
 
-    @property
+    @cached_property
     def noise(self) -> tuple[object, ...]:
         """What the law of the noise in a cell depends on."""
         exact = self.rho if self.epsilon is None else self.epsilon
