@@ -174,7 +174,7 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     considered, and is the worst of these ratios: no number that is assumed decides alone.
     """
     questions, numbers = problem.questions, {*problem.considered_records, problem.records}
-    harmless = {records: _harmless(problem, records) for records in numbers}
+    harmless = {records: _harmless(questions, records) for records in numbers}
     errors, scores = [], []
     means = GroupMeans(questions)
     weights = _weights(problem, [group for group, _ in means.of([0.0] * len(questions))])
@@ -199,9 +199,9 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
     return sorted(judged, key=lambda each: each.score)
 
 
-def _harmless(problem: Problem, records: int) -> list[float]:
+@lru_cache(maxsize=64)
+def _harmless(questions: tuple[Question, ...], records: int) -> list[float]:
     """An error of every group that hardly matters."""
-    questions = problem.questions
     free = [resampling_total_variation(question, records) for question in questions]
     return [HARMLESS * error for _, error in by_group(questions, free)]
 
@@ -243,7 +243,7 @@ def figure_of(problem: Problem, errors: Sequence[tuple[Group, float]], records: 
     Requires: the errors are of the groups of the problem's questions, in their order.
     """
     weights = _weights(problem, [group for group, _ in errors])
-    return _score(errors, _harmless(problem, records), weights)
+    return _score(errors, _harmless(problem.questions, records), weights)
 
 
 def by_group(

@@ -425,7 +425,7 @@ def test_pairs_and_triples_count_most_where_one_model_is_fitted(configure, shape
     assert weighing.is_thin(problem) is (total == 2_000)
     means = weighing.by_group(problem.questions, [0.0] * len(problem.questions))
     groups = [group for group, _ in means]
-    harmless = weighing._harmless(problem, total)
+    harmless = weighing._harmless(problem.questions, total)
     even = [(group, 1 - least) for group, least in zip(groups, harmless, strict=True)]
     assert weighing.figure_of(problem, even, total) == pytest.approx(1.0)
     for changed, (group, least) in enumerate(zip(groups, harmless, strict=True)):
