@@ -393,8 +393,18 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "any number of ties turned",
-            "if turned > MOST_MOVED or not np.array_equal(followed, found):",
-            "if not np.array_equal(followed, found):",
+            "if turned <= MOST_MOVED and np.array_equal(followed, found):",
+            "if np.array_equal(followed, found):",
+        ),
+        (
+            "no last digit turns a part of a record",
+            "for shift in (0, -1, 1):",
+            "for shift in (0,):",
+        ),
+        (
+            "as many parts of a record whatever the records",
+            "MOST_CELLS // max(1, records)",
+            "MOST_CELLS",
         ),
         (
             "records of an atom beyond its total",

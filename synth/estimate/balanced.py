@@ -5,8 +5,9 @@ order: one is rounded up where this brings the tables that it lies in, of one an
 nearer to the sums of the values so far (in squares, with the weights `_OF_COLUMN` and `_OF_PAIR`).
 So these tables are off by far less than rounding cell by cell would have it, which matters where
 records are few: of 3,000 records in ten columns, rounding in order puts 0.5 % of those of a column
-under a wrong code, and this way 0.1 %. Of very many cells it would take long and gain next to
-nothing: those are rounded in order (`rounding.round_counts`).
+under a wrong code, and this way 0.1 %. Very many cells are rounded in order (`rounding`) to parts
+of a record first, which leaves few that are not whole; of many records that gains next to nothing,
+and they are rounded in order to whole ones.
 
 Decisions are made in whole numbers, so that last digits of the values turn only those that are
 nearly a tie.
@@ -29,13 +30,16 @@ from synth.estimate.rounding import (
     moved_by_last_digits,
     round_counts,
     rounded_together,
+    systematic,
 )
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_CELLS = 1 << 17
-"""More cells are rounded in order."""
+FEWEST_PARTS, MOST_PARTS = 4, 32
+"""More cells are rounded in order first, to so many parts of a record that no more are left than
+these; where parts would be too few, to whole records."""
 _BITS = 20
 """Values are rounded to whole numbers of 2^-20 records first."""
 _ONE = 1 << _BITS
@@ -58,9 +62,10 @@ def whole_counts(
     required total are scaled to it first; impossible cells are 0, and every required total holds.
     The expectation over the seed of the number of all records is the sum of the values.
     """
-    if values.size > MOST_CELLS:
+    few = _of_few_cells(values, atoms, seed)
+    if few is None:
         return round_counts(values, atoms, seed)
-    counts, _ = _decided(columns, values, atoms, seed, None)
+    counts, _ = _decided(columns, few, atoms, seed, None)
     return counts
 
 
@@ -73,12 +78,41 @@ def moved_records(
     may differ from what would be decided after all cells before only where that is nearly a tie,
     and no more than `MOST_MOVED` times.
     """
-    if values.size > MOST_CELLS:
+    expected = _of_few_cells(values, atoms, seed)
+    if expected is None:
         return moved_by_last_digits(values, atoms, seed, found)
-    followed, turned = _decided(columns, values, atoms, seed, found)
-    if turned > MOST_MOVED or not np.array_equal(followed, found):
+    for shift in (0, -1, 1):
+        few = _of_few_cells(values, atoms, seed, shift=shift)
+        if few is None or (shift and np.array_equal(few, expected)):
+            continue
+        followed, turned = _decided(columns, few, atoms, seed, found)
+        if turned <= MOST_MOVED and np.array_equal(followed, found):
+            return int(np.abs(found - whole_counts(columns, values, atoms, seed)).sum() + 1) // 2
+    return None
+
+
+def _of_few_cells(
+    values: Floats, atoms: Atoms | None, seed: int, *, shift: int = 0
+) -> Floats | None:
+    """The values themselves; of very many cells, rounded to parts of a record, few not 0.
+
+    None where even that leaves many. With a `shift` of -1 or 1 as last digits may have it at most,
+    all in one direction.
+    """
+    if values.size <= MOST_CELLS:
+        return values
+    records = round(float(values.sum()))  # often whole but for last digits
+    parts = min(MOST_PARTS, MOST_CELLS // max(1, records))
+    if parts < FEWEST_PARTS:
         return None
-    return int(np.abs(found - whole_counts(columns, values, atoms, seed)).sum() + 1) // 2
+    offset = float(np.random.Generator(np.random.Philox(seed).jumped()).random())
+    offset += shift * LAST_DIGITS * parts * max(1, records)
+    offset = min(max(offset, 0.0), 1.0 - 2.0**-53)
+    few = np.zeros(values.size)
+    for cells, _, total in rounded_together(values, atoms, seed):
+        whole = None if total is None else total * parts
+        few[cells] = systematic(values[cells] * parts, offset, whole) / parts
+    return few
 
 
 def looks_at_pairs(cells: int, columns: int) -> bool:

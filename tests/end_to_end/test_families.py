@@ -21,6 +21,7 @@ from synth.planning import weighing
 from synth.planning.look import plan_look, problem_to_plan
 from tests.conftest import SMALL, merged
 from tests.end_to_end.test_whole_runs import FILLER, UNITS, published_and_stands
+from tests.forgotten_plans import forget_plans
 
 pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
 
@@ -176,6 +177,16 @@ def test_a_release_of_every_family_stands(tmp_path, log, monkeypatch, case):
         published_and_stands(config, log)
 
 
+@pytest.fixture
+def any_that_cover(monkeypatch):
+    """Tables that cover pairs are weighed however few they save."""
+    monkeypatch.setattr("synth.planning.covering.FEWER", 0.99)
+    forget_plans()
+    yield
+    forget_plans()
+
+
+@pytest.mark.usefixtures("any_that_cover")
 def test_rows_are_chosen_where_the_total_is_a_table_of_its_own(tmp_path, log, monkeypatch):
     config = configured(tmp_path, "wide", *PERSON)
     monkeypatch.setattr(weighing, "choose", taken("covering tables"))

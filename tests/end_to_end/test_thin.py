@@ -3,11 +3,13 @@
 import json
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 
 from synth.config import load_config
 from synth.errors import ContradictionError
 from synth.estimate import gate
+from synth.estimate.balanced import MOST_CELLS
 from synth.job import pipeline
 from synth.job.account import open_ledger
 from tests.command_line import synth
@@ -46,6 +48,27 @@ def test_a_thin_table_is_published_with_the_words_that_say_so(project):
         assert each["sentence"] in card
     assert page.index("mostly noise") < page.index('id="use"')
     assert card.index("mostly noise") < card.index("## The guarantee")
+
+
+def test_few_records_in_very_many_cells_are_rounded_in_balance_and_stand(project):
+    """Up to 32,768 records in more than 131,072 cells: rounded to parts of a record first."""
+    age, sex, town = SMALL["domain"]
+    towns = {**town, "levels": [*town["levels"], *(f"place {n}" for n in range(440))]}
+    path = project(
+        strategy="auto",
+        domain=[{**age, "bin_width": 1}, sex, towns],
+        public_totals=[{"where": {"sex": "Male"}, "total": 61, "source": "a register"}],
+        workload={"marginals": 1, "cells": False},
+        output={"replicates": 2},
+    )
+    assert MOST_CELLS < load_config(path).universe.size
+    done = synth("run", path)
+    assert done.returncode == 0, done.stderr
+    folder = path.parent / "outputs" / "small"
+    verified = synth("verify", folder)
+    assert verified.returncode == 0, verified.stdout
+    rows = pd.read_csv(folder / "synthetic.csv", dtype=str)
+    assert (rows["sex"] == "Male").sum() == 61
 
 
 def test_a_well_filled_table_brings_no_warning(project):

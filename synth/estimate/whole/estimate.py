@@ -15,7 +15,7 @@ from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
 from synth.domain.totals import Atoms
 from synth.errors import BugError
-from synth.estimate.balanced import MOST_CELLS, moved_records, whole_counts
+from synth.estimate.balanced import moved_records, whole_counts
 from synth.estimate.interactions import Interactions
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
@@ -102,9 +102,7 @@ class WholeEstimate:
 
     @property
     def _codes(self) -> Sequence[NDArray[Any]]:
-        """The codes of every cell, where they are few enough to be asked for."""
-        if self.values.size > MOST_CELLS:
-            return ()
+        """The codes of every cell."""
         return self.config.universe.codes(np.arange(self.values.size))
 
 

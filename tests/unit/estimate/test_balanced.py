@@ -92,12 +92,94 @@ def test_nothing_to_decide(columns):
     assert np.array_equal(whole_counts(columns, values, None, 1), values)
 
 
-def test_very_many_cells_are_rounded_in_order(monkeypatch):
+def test_very_many_cells_of_many_records_are_rounded_in_order(monkeypatch):
     columns, values = thin_values(2)
     monkeypatch.setattr(balanced, "MOST_CELLS", values.size - 1)
     in_order = round_counts(values, None, 5)
     assert np.array_equal(whole_counts(columns, values, None, 5), in_order)
     assert moved_records(columns, values, None, 5, in_order) == 0
+
+
+@pytest.fixture
+def many_cells(monkeypatch):
+    """Every universe has very many cells, and 4 to 32 parts of a record are few."""
+    monkeypatch.setattr(balanced, "MOST_CELLS", 1_000)
+    return np.unravel_index(np.arange(np.prod(SHAPE)), SHAPE)
+
+
+def values_of(seed, records):
+    """Values of all cells, most far below one record."""
+    values = np.random.default_rng(seed).gamma(0.2, size=int(np.prod(SHAPE)))
+    return values * records / values.sum()
+
+
+@pytest.mark.parametrize("records", [60, 150, 240.5])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_very_many_cells_of_few_records_keep_small_tables(many_cells, seed, records):
+    values = values_of(seed, records)
+    few = balanced._of_few_cells(values, None, seed)
+    assert np.count_nonzero(few) <= balanced.MOST_CELLS < np.count_nonzero(values)
+    counts = whole_counts(many_cells, values, None, seed)
+    assert np.all((np.floor(values) <= counts) & (counts <= np.ceil(values)))
+    assert abs(counts.sum() - values.sum()) < 1.5
+    assert moved_records(many_cells, values, None, seed, counts) == 0
+    in_order = round_counts(values, None, seed)
+    ours, other = (np.abs(gaps(many_cells, each - values, 1)).sum() for each in (counts, in_order))
+    assert ours < 0.7 * other
+
+
+def test_the_number_of_records_in_very_many_cells_is_right_on_average(many_cells):
+    seeds = range(1_000)
+    values = values_of(1, 30.3)
+    numbers = [whole_counts(many_cells, values, None, seed).sum() for seed in seeds]
+    assert np.mean(numbers) == pytest.approx(30.3, abs=4 * 0.5 / len(seeds) ** 0.5)
+
+
+def test_every_one_of_very_many_cells_is_right_on_average(many_cells):
+    """Thinned to parts of a record, no cell is favoured."""
+    values = values_of(2, 100)
+    thinned = [balanced._of_few_cells(values, None, seed) for seed in range(1_000)]
+    parts = 10  # of a record: 1,000 cells for 100 of them
+    deviation = np.sqrt(1 / 4 / len(thinned)) / parts
+    assert np.abs(np.mean(thinned, axis=0) - values).max() < 5 * deviation
+
+
+def test_totals_of_very_many_cells_hold(make_config, monkeypatch):
+    monkeypatch.setattr(balanced, "MOST_CELLS", 16 * 20)
+    config = make_config(
+        (8, 9, 10),
+        impossible=[{"a0": (0,), "a1": (2,)}],
+        totals=[({}, 20), ({"a0": (0, 1)}, 9), ({"a1": (1, 2)}, 7)],
+    )
+    universe, possible = config.universe, config.universe.possible()
+    values = np.random.default_rng(3).gamma(0.1, size=universe.size) * possible
+    values *= 20 / values.sum()
+    columns = universe.codes(np.arange(universe.size))
+    for seed in range(20):
+        counts = whole_counts(columns, values, required_atoms(config), seed)
+        assert np.all(counts[~possible] == 0)
+        for total in config.public_totals:
+            assert counts[universe.members(total.where)].sum() == total.total
+        assert moved_records(columns, values, required_atoms(config), seed, counts) == 0
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_last_digits_may_turn_a_part_of_a_record_of_very_many_cells(many_cells, sign):
+    """A running sum that is a whole number of parts but for a last digit: both are accepted."""
+    seed, parts = 3, 10
+    offset = float(np.random.Generator(np.random.Philox(seed).jumped()).random())
+    values = values_of(4, 100)
+    running = np.cumsum(values) * parts + offset
+    values[700] += (np.ceil(running[700]) - running[700]) / parts
+    values[701] -= (np.ceil(running[700]) - running[700]) / parts
+    assert values[701] > 0.0
+    one, other = values.copy(), values.copy()
+    one[700] -= sign * 1e-12
+    other[700] += sign * 1e-12
+    found = whole_counts(many_cells, one, None, seed)
+    thinned = (balanced._of_few_cells(each, None, seed) for each in (one, other))
+    assert not np.array_equal(*thinned), "a part of a record is turned"
+    assert moved_records(many_cells, other, None, seed, found) is not None
 
 
 def test_what_nearly_was_a_tie_may_be_decided_otherwise():
