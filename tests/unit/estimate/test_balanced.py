@@ -135,7 +135,8 @@ def test_the_number_of_records_in_very_many_cells_is_right_on_average(many_cells
     assert np.mean(numbers) == pytest.approx(30.3, abs=4 * 0.5 / len(seeds) ** 0.5)
 
 
-def test_every_one_of_very_many_cells_is_right_on_average(many_cells):
+@pytest.mark.usefixtures("many_cells")
+def test_every_one_of_very_many_cells_is_right_on_average():
     """Thinned to parts of a record, no cell is favoured."""
     values = values_of(2, 100)
     thinned = [balanced._of_few_cells(values, None, seed) for seed in range(1_000)]
