@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synth.domain import Universe
 from synth.domain.totals import Atoms
 from synth.estimate.rounding import (
     LAST_DIGITS,
@@ -37,9 +38,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_CELLS = 1 << 17
+"""Of more cells not each is decided for itself."""
 FEWEST_PARTS, MOST_PARTS = 4, 32
-"""More cells are rounded in order first, to so many parts of a record that no more are left than
-these; where parts would be too few, to whole records."""
+"""They are rounded in order first, to so many parts of a record that about so few are left; where
+parts would be too few, to whole records."""
 _BITS = 20
 """Values are rounded to whole numbers of 2^-20 records first."""
 _ONE = 1 << _BITS
@@ -51,13 +53,14 @@ _NEAR = 8
 """Last digits may move a gap by so many units, or by as many as `LAST_DIGITS` of all records."""
 
 
-def whole_counts(
-    columns: Sequence[NDArray[Any]], values: Floats, atoms: Atoms | None, seed: int
-) -> Ints:
+Columns = Sequence[NDArray[Any]] | Universe
+"""The code of attribute j of every cell, as `columns[j]`; or the universe, if all are its cells."""
+
+
+def whole_counts(columns: Columns, values: Floats, atoms: Atoms | None, seed: int) -> Ints:
     """Every value rounded up or down.
 
     Privacy: post-processing; `seed` is public.
-    Shapes: `columns[j]` holds the code of attribute j of every cell.
     Ensures: every count is the floor or the ceiling of its value, to 2^-20, where values of a
     required total are scaled to it first; impossible cells are 0, and every required total holds.
     The expectation over the seed of the number of all records is the sum of the values.
@@ -70,7 +73,7 @@ def whole_counts(
 
 
 def moved_records(
-    columns: Sequence[NDArray[Any]], values: Floats, atoms: Atoms | None, seed: int, found: Ints
+    columns: Columns, values: Floats, atoms: Atoms | None, seed: int, found: Ints
 ) -> int | None:
     """How many records stand elsewhere in `found` than rounding the values puts them.
 
@@ -101,11 +104,12 @@ def _of_few_cells(
     """
     if values.size <= MOST_CELLS:
         return values
-    records = round(float(values.sum()))  # often whole but for last digits
+    records = math.ceil(float(values.sum()) - 0.25)  # whole, or half, but for last digits
     parts = min(MOST_PARTS, MOST_CELLS // max(1, records))
     if parts < FEWEST_PARTS:
         return None
-    offset = float(np.random.Generator(np.random.Philox(seed).jumped()).random())
+    # further along the stream than what rounds the counts, and what draws a replicate's noise
+    offset = float(np.random.Generator(np.random.Philox(seed).jumped(2)).random())
     offset += shift * LAST_DIGITS * parts * max(1, records)
     offset = min(max(offset, 0.0), 1.0 - 2.0**-53)
     few = np.zeros(values.size)
@@ -122,7 +126,7 @@ def looks_at_pairs(cells: int, columns: int) -> bool:
 
 
 def _decided(
-    columns: Sequence[NDArray[Any]],
+    columns: Columns,
     values: Floats,
     atoms: Atoms | None,
     seed: int,
@@ -138,7 +142,8 @@ def _decided(
     ups = np.clip(wanted, 0, choices)
     keys = np.random.Generator(np.random.Philox(seed)).random(1 + values.size)[1:]
     order = open_cells[np.argsort(keys[open_cells], kind="stable")]
-    places, weights, size = _places([column[order] for column in columns])
+    codes = columns.codes(order) if isinstance(columns, Universe) else [c[order] for c in columns]
+    places, weights, size = _places(codes)
     near = max(_NEAR, math.ceil(LAST_DIGITS * _ONE * float(values.sum())))
     near *= 2 * (int(weights.sum()) + _OF_ALL)
     gaps, above, turned = np.zeros(size, dtype=np.int64), np.zeros(wanted.size, dtype=np.int64), 0

@@ -264,8 +264,8 @@ def _runs(margin: Margin, universe: Universe) -> float:
     """How far rounding may leave a sum of the margin.
 
     Few cells are rounded in balance; of many, in order, a sum is off by as many records as it has
-    runs of neighbouring cells. Rows that are drawn in a large universe may be few: there the
-    larger of the two.
+    runs of neighbouring cells; and where many hold few records, by parts of one for each, and then
+    in balance. Rows that are drawn in a large universe may be few, too.
     """
     order, columns = len(margin.names), len(universe.names)
     if any(margin.coarsening):
@@ -277,7 +277,7 @@ def _runs(margin: Margin, universe: Universe) -> float:
     axes = [universe.names.index(name) for name in margin.names]
     before = range(max(axes, default=-1) + 1)
     runs = math.prod(universe.shape[axis] for axis in before if axis not in axes)
-    return max(balanced, float(runs))
+    return balanced + runs
 
 
 def _of_sums(sums: Sums, miss: float, *, split: bool) -> Comparison:

@@ -193,7 +193,8 @@ class _Redrawing:
         return self._fitted.afresh(self._measured(seed), seed).round(seed)
 
     def _measured(self, seed: int) -> Measurements:
-        # far along the stream of the seed, whose first numbers round the counts
+        # far along the stream of the seed, whose first numbers round the counts, and whose numbers
+        # after a further jump do, too (`balanced`)
         generator = np.random.Generator(np.random.Philox(seed).jumped())
         pairs = zip(self._measurements.tables, self._sums, strict=True)
         tables = tuple(self._again(generator, table, sums) for table, sums in pairs)

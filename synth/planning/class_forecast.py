@@ -80,6 +80,8 @@ quarter, whatever is measured."""
 SHARED, BY_CELLS = 6.5, 0.55
 """With r cells for every record, a model that is right puts the part 6.5 r^-0.55 of the records
 where others lie, about, or all; of tables of real records. The rest is chance."""
+KEPT_COLUMNS = 128
+"""Of no more columns what tables tell about every pair is kept for further numbers of records."""
 OF_RANGES = 1 / 3
 """What one interval is off by, as a part of the total variation of its table."""
 
@@ -121,6 +123,11 @@ LAWS = {
     2: Law(seen=(2.8, 1.0), floor=(0.00014, 2.0), lost=(1.0, 1.2)),
     3: Law(seen=(2.8, 1.44), floor=(0.0009, 2.0), lost=(2.3, 1.5)),
 }
+
+
+def shared(cells: int, records: int) -> float:
+    """The part of the records that a model, or a list, puts into their cells at best."""
+    return min(1.0, SHARED * math.pow(cells / max(1, records), -BY_CELLS))
 
 
 class ErrorsOfClasses:
@@ -228,7 +235,7 @@ class ErrorsOfClasses:
 
     def _of_cells(self, ones: Floats, records: int) -> float:
         """The error of single cells: what the model gets right, or a list, if records fill them."""
-        together = min(1.0, SHARED * math.pow(self._cells / max(1, records), -BY_CELLS))
+        together = shared(self._cells, records)
         every = np.arange(len(self._sizes))[None, :]
         modelled = float(self._of_order(len(self._sizes), every, ones, records)[0])
         listed = [unlisted_share(event, records) for event in self._lists]
@@ -281,7 +288,7 @@ def errors_after_fit(
     first = events if schedule is None else schedule.first
     modelled = is_modelled(problem) and are_small(first, problem.universe)
     if modelled or is_wide(problem) or any(event.threshold is not None for event in first):
-        if schedule is None:
+        if schedule is None and len(problem.axes) <= KEPT_COLUMNS:
             return _of_classes(problem.axes, tuple(events), questions, problem.dependence)
         return ErrorsOfClasses(
             problem.axes, events, questions, schedule, dependence=problem.dependence

@@ -220,8 +220,12 @@ class Question:
         return tuple(axis.depth if i in self.energy else 0 for i, axis in enumerate(axes))
 
 
-def questions_of(workload: WorkloadConfig, axes: Sequence[Axis]) -> tuple[Question, ...]:
-    """One question per marginal, then one per set of ranges, in the workload's order."""
+@lru_cache(maxsize=16)
+def questions_of(workload: WorkloadConfig, axes: tuple[Axis, ...]) -> tuple[Question, ...]:
+    """One question per marginal, then one per set of ranges, in the workload's order.
+
+    The same ones for every budget, so that what is worked out for them is kept once.
+    """
     marginals = (marginal(m.attributes, axes, weight=m.weight) for m in workload.marginals)
     ranges = (_intervals(r.attributes, axes, r.kind, r.weight) for r in workload.ranges)
     return (*marginals, *ranges)
@@ -238,7 +242,8 @@ def marginal(
     return Question(attributes, "marginal", weight, cells, energy)
 
 
-def cells_of(attributes: Sequence[str], axes: Sequence[Axis]) -> Question:
+@lru_cache(maxsize=16)
+def cells_of(attributes: tuple[str, ...], axes: tuple[Axis, ...]) -> Question:
     """The single cells of the universe."""
     finest = marginal(attributes, axes)
     return Question(finest.attributes, "cells", finest.weight, finest.queries, finest.energy)

@@ -142,7 +142,7 @@ class Problem:
 def _questions(
     workload: WorkloadConfig, names: tuple[str, ...], axes: tuple[Axis, ...]
 ) -> tuple[Question, ...]:
-    """The questions of a workload, the same ones for every budget."""
+    """The questions of a workload in the planner's order, the same ones for every budget."""
     asked = sorted(
         questions_of(workload, axes),
         key=lambda q: (q.kind, len(q.attributes), sorted(q.attributes)),

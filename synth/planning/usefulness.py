@@ -16,7 +16,7 @@ from typing import Any
 
 from synth.domain import Attribute, format_number
 from synth.planning.after_nonnegativity import share_of_pure_noise
-from synth.planning.class_forecast import errors_after_fit
+from synth.planning.class_forecast import errors_after_fit, shared
 from synth.planning.look import left_to_plan
 from synth.planning.problem import Problem, unsuitable
 from synth.planning.rounds import Schedule
@@ -187,10 +187,12 @@ def proposals(problem: Problem, found: Sequence[Usefulness]) -> tuple[Proposal, 
 def _bought(problem: Problem, bad: dict[Key, Usefulness]) -> tuple[Usefulness, ...]:
     """What is asked for in vain and would be better, as the other problem is planned.
 
-    Nothing makes single cells better where they still cannot be measured cell by cell.
+    It is not planned if all that is in vain are single cells, and it has none, or too many.
     """
-    if is_wide(problem) and all(kind == "cells" for kind, _ in bad):
-        return ()
+    if all(kind == "cells" for kind, _ in bad):
+        least = 1 - shared(problem.universe.size, problem.records) if is_wide(problem) else 0.0
+        if not problem.workload.cells or all(least > WORTH * one.share for one in bad.values()):
+            return ()
     return tuple(
         one
         for one in _planned(problem)

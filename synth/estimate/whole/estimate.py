@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,7 +85,7 @@ class WholeEstimate:
 
     def round(self, seed: int) -> Counts:
         """Whole counts; see `balanced.whole_counts`."""
-        rounded = whole_counts(self._codes, self.values, required_atoms(self.config), seed)
+        rounded = whole_counts(self.config.universe, self.values, required_atoms(self.config), seed)
         return Counts.of_all(rounded, self.config.universe.shape)
 
     def support(self) -> Support:
@@ -98,12 +97,8 @@ class WholeEstimate:
     def moved(self, published: Counts, seed: int) -> int | None:
         """How many records last digits moved, if that is all that happened."""
         found = published.of_every_cell(self.config.universe.shape)
-        return moved_records(self._codes, self.values, required_atoms(self.config), seed, found)
-
-    @property
-    def _codes(self) -> Sequence[NDArray[Any]]:
-        """The codes of every cell."""
-        return self.config.universe.codes(np.arange(self.values.size))
+        universe, atoms = self.config.universe, required_atoms(self.config)
+        return moved_records(universe, self.values, atoms, seed, found)
 
 
 def estimate_whole(
