@@ -22,6 +22,7 @@ from synth.planning.linear_theory import (
     questions_of,
     variances_at_codes,
 )
+from synth.planning.problem import problem_of
 
 ONE = Fraction(1)
 
@@ -298,3 +299,16 @@ def test_margins_of_codes_one_question_at_a_time_are_the_same_theory():
         assert [each is not None for each in found] == known.tolist()
         ours = [each for each in found if each is not None]
         assert ours == pytest.approx(expected[known].tolist(), rel=1e-9)
+
+
+def test_questions_are_the_same_ones_for_every_budget(configure):
+    """What is worked out for questions is kept: further forecasts of a workload add nothing."""
+    problems = [problem_of(configure((3, 4, 2), epsilon=epsilon)) for epsilon in "12"]
+    one, other = problems
+    assert one.axes is other.axes
+    for made in (
+        lambda problem: problem.questions,
+        lambda problem: questions_of(problem.workload, problem.axes),
+        lambda problem: cells_of(problem.universe.names, problem.axes),
+    ):
+        assert made(one) is made(other)

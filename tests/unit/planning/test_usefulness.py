@@ -105,6 +105,18 @@ def test_every_proposal_is_what_planning_with_it_would_say(configure):
             assert each.share <= WORTH * before[each.kind, each.columns].share
 
 
+@pytest.mark.parametrize("records", [30_000_000, 30_000])
+def test_single_cells_of_wide_universes_get_better_only_where_records_can_share_them(
+    configure, records
+):
+    """Of 6 x 10^13 cells fewer levels leave 2 x 10^9: enough for 30 million records alone."""
+    sizes = (100,) * 3 + (4,) * 12
+    plan = planned(configure, sizes, strategy="auto", order=1, total=records, delta="1e-9")
+    assert [each.kind for each in plan.usefulness if each.is_bad] == ["cells"]
+    changes = [proposal.change for proposal in plan.proposals]
+    assert [change[:16] for change in changes] == ["5 levels or bins"][: records // 30_000_000]
+
+
 def test_an_assumed_number_of_records_is_said_to_be_assumed(configure):
     text = rendered(planned(configure, (2, 5, 7, 6, 16, 9), strategy="auto"))
     assert "with 10,000 records, which is assumed: see workload.expected_records:" in text
