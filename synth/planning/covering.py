@@ -30,7 +30,7 @@ COVERING_CELLS = (16, 32, 64, 128)
 WORTH = 0.9
 """Columns are joined if the sum of the errors of all falls to this part, or less."""
 FEWER = 0.8
-"""Tables that cover pairs are weighed if they are at most this part of their number: where hardly a
+"""Tables that cover pairs are weighed if there are at most so many for every pair: where hardly a
 table is saved, nothing is gained."""
 LEAST_NEW = 0.5
 """A column joins a table only if this part of its pairs there is in no table yet."""
