@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -20,6 +21,9 @@ from synth.domain.totals import check_public_totals, coarsen
 MAX_RULES = 1_000
 MOST_AXES = 64
 """Those of an array of numpy; of so many columns with two levels no universe is held."""
+
+LARGEST_UNIVERSE = 10**300
+"""Beyond it the number of cells is no floating-point number."""
 
 MOST_TOTAL_CELLS = 10**7
 """Public totals are checked and kept on a universe with no more cells, after merging alike ones."""
@@ -117,6 +121,14 @@ def build_universe(
             expected=f"at most {MOST_AXES} columns where every combination is counted",
             why="an array has no more axes, and a run would stop after the budget is charged",
             fix="leave out columns of one level: they say nothing",
+        )
+    if universe.size > LARGEST_UNIVERSE:
+        report.add(
+            ("domain",),
+            found=f"about 10^{int(math.log10(universe.size))} combinations of values",
+            expected=f"at most 10^{int(math.log10(LARGEST_UNIVERSE))}",
+            why="of more no error can be forecast, so no tables can be planned",
+            fix="publish fewer columns together, or columns of fewer levels",
         )
     if report.count == before:
         _check_cells(universe, known, None if output is None else output.rows, report)

@@ -83,6 +83,8 @@ FEW_WRONG, FOUND_OF_MORE = 5.0, 0.4
 """So many wrong cells nothing tells from right ones; of A more the part (5 / A)^0.4 is left."""
 EXACT_RANKS = 256
 RANKS_PER_OCTAVE = 8
+MOST_RANKS = 10**150
+"""Of more cells the last hold next to nothing; their number and its square are floats."""
 
 
 class ErrorsAfterFit:
@@ -355,6 +357,7 @@ def _resolution(components: Components) -> Floats:
 @lru_cache(maxsize=1024)
 def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
     """Expected counts from the largest down, and how many cells have about each."""
+    cells = min(cells, MOST_RANKS)
     edges = [float(rank) for rank in range(1, min(cells, EXACT_RANKS) + 2)]
     while edges[-1] < float(cells + 1):
         edges.append(min(edges[-1] * 2 ** (1 / RANKS_PER_OCTAVE), float(cells + 1)))

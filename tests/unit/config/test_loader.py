@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import fields
@@ -12,6 +13,7 @@ import pytest
 
 from synth.config import Dialect, PersonUnit, load_config
 from synth.errors import ConfigError, Problem
+from synth.planning import forecast
 
 GOOD = Path(__file__).parents[2] / "configs" / "good"
 SMALL = (GOOD / "small.yaml").read_text(encoding="utf-8")
@@ -315,3 +317,21 @@ def test_more_columns_than_an_array_has_axes_are_refused_where_every_cell_is_cou
     (problem,) = problems_of(with_more(65 - known))
     assert "65 columns" in problem.found
     assert "64 columns" in problem.expected
+
+
+def test_more_combinations_than_a_float_can_count_are_refused(tmp_path: Path) -> None:
+    """Twenty levels each. Just below the limit, everything is forecast."""
+    levels = ", ".join(f"x{level}" for level in range(20))
+    one = f"type: categorical, levels: [{levels}], out_of_domain: x0, source: a codebook"
+
+    def with_more(columns: int) -> Path:
+        more = "".join(f"  - {{name: c{number}, {one}}}\n" for number in range(columns))
+        before, after = SMALL.split("domain:\n")
+        return write(tmp_path, f"{before}workload: {{marginals: 1}}\ndomain:\n{more}{after}")
+
+    plan = forecast(with_more(228), with_alternatives=True)
+    assert plan.universe_size > 10**298
+    assert all(math.isfinite(query.sd_records) for query in plan.queries)
+    (problem,) = problems_of(with_more(231))
+    assert problem.found == "about 10^302 combinations of values"
+    assert problem.expected == "at most 10^300"
