@@ -200,8 +200,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "every choice among all candidates",
-            "SelectionEvent(candidates - number, choice)",
-            "SelectionEvent(candidates, choice)",
+            "SelectionEvent(len(candidates) - number, choice)",
+            "SelectionEvent(len(candidates), choice)",
         ),
         (
             "choices that are not charged",

@@ -153,7 +153,7 @@ def schedule_of(problem: Problem) -> Schedule:
             problem,
             selection_budget(problem),
             count=count,
-            candidates=len(candidates),
+            candidates=candidates,
             gaussian=problem.privacy.delta > 0,
         )
     return Schedule(initial_events(problem), candidates, rounds, RULE)

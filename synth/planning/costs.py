@@ -70,9 +70,13 @@ SECONDS_PER_LEVEL = 1e-4
 """Names of levels stand in the manifest, in two documents and in their checks."""
 SECONDS_PER_VALUE = 0.5e-6
 """Rows times columns: written, read back and compared, in two formats."""
-HELD_CELLS, HELD_CELLS_WITH_HIERARCHIES = 500_000, 20_000_000
+HELD_CELLS, HELD_CELLS_IN_GROUPS = 500_000, 20_000_000
 """Up to so many cells all are held and fitted at once. Beyond them it takes too long to pass over
-cells that hold nothing; but only of what is held the groups of hierarchies are kept consistent."""
+cells that hold nothing; but only of what is held the groups of hierarchies are kept consistent, so
+of few columns that all have one more is held."""
+FEWEST_MODELLED = 4
+"""Of fewer columns, what they share is measured in groups of cells, not as tables of some of them
+to which one model of all columns is fitted."""
 SMALL_TABLE_CELLS = 10**6
 """The model of all columns is fitted to tables of sums of at most so many cells."""
 BLOCKS_MEMORY_BASE_BYTES = 350_000_000
@@ -117,8 +121,9 @@ def is_held(universe: Universe) -> bool:
 
     Privacy: a function of the public universe.
     """
-    has_hierarchies = any(attribute.depth > 1 for attribute in universe.attributes)
-    return universe.size <= (HELD_CELLS_WITH_HIERARCHIES if has_hierarchies else HELD_CELLS)
+    varied = [attribute for attribute in universe.attributes if attribute.size > 1]
+    in_groups = len(varied) < FEWEST_MODELLED and all(each.hierarchy for each in varied)
+    return universe.size <= (HELD_CELLS_IN_GROUPS if in_groups else HELD_CELLS)
 
 
 def draws_cells(events: Sequence[TableEvent], universe: Universe) -> bool:

@@ -25,7 +25,7 @@ from itertools import combinations
 from synth.config import Config
 from synth.noise import noise_law
 from synth.planning.after_nonnegativity import THIN
-from synth.planning.costs import is_held
+from synth.planning.costs import FEWEST_MODELLED, is_held
 from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, Problem, Seen, problem_of
 from synth.planning.spending import ADAPTIVE, Spending
 from synth.privacy import (
@@ -57,8 +57,6 @@ TOGETHER, TOGETHER_BY_BLOCKS = 0.25, 0.5
 of a few iterations leaves more of the noise."""
 FEWEST_SEEN = 3
 """Of fewer columns no dependence is counted: a pair of two is the universe itself."""
-FEWEST_MODELLED = 4
-"""Of fewer columns small tables are planned without the model of all columns."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,7 @@ def is_modelled(problem: Problem) -> bool:
 
     It is where noise hides most records: a look tells, or in a universe too large to be held so
     many cells for every record that it is thin. Not for three columns of several codes or fewer, of
-    which the forecast knows nothing, nor with hierarchies in a universe that is held.
+    which the forecast knows nothing, nor for ranges in a universe that is held.
 
     Privacy: a function of the public problem and of noisy counts.
     """
@@ -197,15 +195,24 @@ def is_modelled(problem: Problem) -> bool:
     if not _may_be_modelled(problem):
         return False
     if seen is not None and seen.visible is not None:
-        return seen.visible <= _together(problem)
+        return is_drowned(problem)
     return not is_held(universe) and universe.size > THIN * problem.records
 
 
+def is_drowned(problem: Problem) -> bool:
+    """Whether a look tells that noise hides most records in their cells.
+
+    Privacy: a function of the public problem and of noisy counts.
+    """
+    visible = None if problem.seen is None else problem.seen.visible
+    return visible is not None and visible <= _together(problem)
+
+
 def _may_be_modelled(problem: Problem) -> bool:
-    """Whether there are enough columns, and no hierarchies in a universe that is held."""
-    has_levels = any(attribute.hierarchy for attribute in problem.attributes)
+    """Whether there are enough columns, and no ranges asked for in a universe that is held."""
+    has_ranges = any(each.weight > 0 for each in problem.workload.ranges)
     varied = sum(attribute.size > 1 for attribute in problem.attributes)
-    return varied >= FEWEST_MODELLED and not (has_levels and is_held(problem.universe))
+    return varied >= FEWEST_MODELLED and not (has_ranges and is_held(problem.universe))
 
 
 def _together(problem: Problem) -> float:

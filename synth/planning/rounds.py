@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,8 +21,8 @@ from synth.privacy import (
 )
 from synth.privacy.accounting import GAUSSIAN
 
-CHOICE_SHARE = Fraction(1, 8)
-"""The part of a round's budget that pays for the choice; the rest pays for the table."""
+MOST_FOR_A_CHOICE = Fraction(1, 8)
+"""No larger part of a round's budget pays for its choice."""
 
 _STEPS = 1 << 48
 """Square roots are rounded down to whole parts of this."""
@@ -124,18 +125,29 @@ class Schedule:
         }
 
 
+def choice_share(candidates: Sequence[Candidate]) -> Fraction:
+    """The part of a round's budget that pays for the choice; the rest pays for the table.
+
+    A part s hides differences between candidates in proportion to 1 / s, and makes the noise of a
+    table with K cells larger in proportion to s K: about the best is 1 / K^(1/2), K the mean over
+    all candidates.
+    """
+    mean = sum(each.cells for each in candidates) // len(candidates)
+    return min(MOST_FOR_A_CHOICE, Fraction(1, max(1, math.isqrt(mean))))
+
+
 def rounds_of(
     problem: Problem,
     budget: Fraction,
     *,
     count: int,
-    candidates: int,
+    candidates: Sequence[Candidate],
     gaussian: bool,
     noise_counts: Fraction = Fraction(1),
 ) -> tuple[Round, ...]:
-    """So many rounds alike, over that many candidates, that cost `budget` in all.
+    """So many rounds alike, over these candidates, that cost `budget` in all.
 
-    Without Gaussian noise the budget is an epsilon, and `CHOICE_SHARE` of a round's is for the
+    Without Gaussian noise the budget is an epsilon, and `choice_share` of a round's is for the
     choice. With it, it is a rho; the choice gets the epsilon whose epsilon^2 / 2 is about that
     share of the round's, and the table exactly the rest.
 
@@ -144,17 +156,17 @@ def rounds_of(
     Rounding: square roots down.
     """
     l1, squared = sensitivity_l1(problem.privacy), sensitivity_l2_squared(problem.privacy)
-    each = budget / count
+    each, share = budget / count, choice_share(candidates)
     if gaussian:
-        square = 2 * CHOICE_SHARE * each * _STEPS**2
+        square = 2 * share * each * _STEPS**2
         choice = Fraction(math.isqrt(square.numerator // square.denominator), _STEPS)
         table = OpenTableEvent(
             l1, mechanism=GAUSSIAN, rho=each - choice**2 / 2, sensitivity_l2_squared=squared
         )
     else:
-        choice = each * CHOICE_SHARE
+        choice = each * share
         table = OpenTableEvent(l1, each - choice)
     return tuple(
-        Round(SelectionEvent(candidates - number, choice), table, noise_counts)
+        Round(SelectionEvent(len(candidates) - number, choice), table, noise_counts)
         for number in range(count)
     )

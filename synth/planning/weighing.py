@@ -14,13 +14,14 @@ from synth.config import Config
 from synth.errors import BugError, ConfigError
 from synth.errors import Problem as ConfigProblem
 from synth.noise import noise_law
-from synth.planning.after_nonnegativity import THIN, resampling_total_variation
+from synth.planning.after_nonnegativity import THIN, resampling_errors
 from synth.planning.class_forecast import errors_after_fit
 from synth.planning.linear_theory import Question
 from synth.planning.listed import is_sparse
 from synth.planning.look import (
     MOST_RECORDS,
     is_drawable,
+    is_drowned,
     is_modelled,
     plan_look,
     problem_to_plan,
@@ -37,9 +38,9 @@ from synth.privacy.continual import factorization_of
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
 TOGETHER_COUNTS = 2.0
-"""What a table of several columns counts where one model of all columns is fitted, if one of a
-single column counts 1. There 1-way tables are good whatever else is measured, and what is won or
-lost is how columns go together."""
+"""What a table of several columns counts where noise hides single records, if one of a single
+column counts 1. There 1-way tables are good whatever else is measured, and what is won or lost is
+how columns go together."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -202,7 +203,7 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
 @lru_cache(maxsize=64)
 def _harmless(questions: tuple[Question, ...], records: int) -> list[float]:
     """An error of every group that hardly matters."""
-    free = [resampling_total_variation(question, records) for question in questions]
+    free = resampling_errors(questions, records)
     return [HARMLESS * error for _, error in by_group(questions, free)]
 
 
@@ -214,14 +215,15 @@ def is_thin(problem: Problem) -> bool:
     """
     known = problem.total if problem.seen is None else problem.seen.records
     thin = known is not None and problem.universe.size > THIN * max(1, known)
-    return thin or is_wide(problem) or is_modelled(problem)
+    return thin or is_wide(problem) or is_modelled(problem) or is_drowned(problem)
 
 
 def _weights(problem: Problem, groups: Sequence[Group]) -> list[float]:
     """What an error of every group counts."""
     if not is_thin(problem):
         return [1 / (2 if kind == "cells" else max(1, order)) for kind, order in groups]
-    several = TOGETHER_COUNTS if is_wide(problem) or is_modelled(problem) else 1.0
+    hidden = is_wide(problem) or is_modelled(problem) or is_drowned(problem)
+    several = TOGETHER_COUNTS if hidden else 1.0
     return [1.0 if kind == "cells" or order < 2 else several for kind, order in groups]
 
 

@@ -243,7 +243,7 @@ def _rounds(
         problem,
         purse.budget(problem.privacy) - spent,
         count=count,
-        candidates=len(candidates),
+        candidates=candidates,
         gaussian=purse.noise == "gaussian",
         noise_counts=noise_counts,
     )

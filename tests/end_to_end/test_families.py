@@ -39,8 +39,10 @@ COLUMNS: dict[str, tuple[int, ...]] = {
     "wide": (10,) * 8,
     "wide, few codes": (2,) * 25,
     "few columns": (30,) * 5,
+    "thin, in groups": (40, 10, 20),
 }
-"""The levels of the columns beside those of the small configuration."""
+"""The levels of the columns beside those of the small configuration. In groups: the first of them
+has a hierarchy."""
 PERSON = ("person", "add-remove", "0")
 RECORD = ("record", "add-remove", "1e-6")
 PERSON_KNOWN = ("person", "add-remove, total known", "0")
@@ -97,6 +99,7 @@ FAMILIES = {
         "list + joined columns": [PERSON_KNOWN, REPLACED],
     },
     "few columns": {FOUND: [REPLACED]},
+    "thin, in groups": {"1-way + all pairs": [RECORD], "1-way + pairs asked for": [PERSON]},
 }
 CASES = [
     (size, family, *choices)
@@ -111,6 +114,11 @@ def is_published(case) -> bool:
     """The last and the first case of a family by turns: both have other choices."""
     of_family = [each for each in CASES if each[1] == case[1]]
     return case == of_family[NAMES.index(case[1]) % 2 - 1]
+
+
+def is_grouped(size: str) -> bool:
+    """Whether a column has a hierarchy."""
+    return size.endswith("in groups")
 
 
 def records(size: str) -> str:
@@ -132,6 +140,8 @@ def configured(place, size, unit, relation, delta):
         {**FILLER[0], "name": f"code-{number}", "maximum": levels - 1}
         for number, levels in enumerate(COLUMNS[size])
     ]
+    if is_grouped(size):
+        codes[0] |= {"hierarchy": "dyadic"}
     more = [column["name"] for column in codes]
     singles = [[name] for name in more]
     asked = [["age", "sex", "town"], *singles, ["sex", *more[:2]]] if more else 2
@@ -173,6 +183,7 @@ def test_a_release_of_every_family_stands(tmp_path, log, monkeypatch, case):
     measured = read_measurements(run_directory(config) / "measurements.parquet", config.universe)
     look = None if measured.look is None else measured.look.noisy_counts
     assert weighing.planned_way(config, look).tables == family
+    assert any(any(each.event.coarsening) for each in measured.tables) == is_grouped(size)
     if is_published(case):
         published_and_stands(config, log)
 

@@ -6,6 +6,7 @@ from itertools import combinations, permutations
 import pytest
 
 from synth.config import PersonUnit, RangeQueries
+from synth.domain import Margin
 from synth.planning import adaptive as planned
 from synth.planning import forecast, plan_events, plan_schedule
 from synth.planning.adaptive import (
@@ -16,7 +17,7 @@ from synth.planning.adaptive import (
     schedule_of,
 )
 from synth.planning.problem import problem_of
-from synth.planning.rounds import CHOICE_SHARE
+from synth.planning.rounds import Candidate, choice_share
 from synth.privacy import OpenTableEvent, SelectionEvent, largest_rho, total_budget
 
 SIZES = (3, 7, 4, 2)
@@ -37,10 +38,9 @@ def test_without_delta_all_epsilons_add_up_to_the_whole(configure, epsilon, neig
     config = adaptive(configure, epsilon=epsilon, neighbours=neighbours)
     schedule = plan_schedule(config)
     assert total_budget(schedule.events, delta=Fraction(0)).epsilon == config.privacy.epsilon
+    share = choice_share(schedule.candidates)
     for each in schedule.rounds:
-        assert (
-            each.selection.epsilon / (each.selection.epsilon + each.table.epsilon) == CHOICE_SHARE
-        )
+        assert each.selection.epsilon / (each.selection.epsilon + each.table.epsilon) == share
 
 
 @pytest.mark.parametrize("epsilon", ["1/10", "1", "7/3"])
@@ -55,7 +55,8 @@ def test_with_delta_everything_is_at_most_the_configured_pair(configure, epsilon
     for each in schedule.rounds:
         square = each.selection.epsilon**2 / 2
         rho += each.table.rho + square
-        assert float(square / (square + each.table.rho)) == pytest.approx(float(CHOICE_SHARE))
+        share = float(choice_share(schedule.candidates))
+        assert float(square / (square + each.table.rho)) == pytest.approx(share)
     assert rho == largest_rho(config.privacy.epsilon, DELTA)
 
 
@@ -219,3 +220,12 @@ def test_the_plan_lists_what_may_be_chosen(configure):
         + (sum(event.epsilon for event in plan_events(config)))
         == 1
     )
+
+
+@pytest.mark.parametrize(
+    ("cells", "share"),
+    [([4, 6], "1/8"), ([64], "1/8"), ([99, 101], "1/10"), ([100, 3156], "1/40"), ([1], "1/8")],
+)
+def test_the_larger_tables_are_the_less_of_a_round_pays_for_its_choice(cells, share):
+    candidates = [Candidate(Margin(("a",), (0,)), each, Fraction(1)) for each in cells]
+    assert choice_share(candidates) == Fraction(share)

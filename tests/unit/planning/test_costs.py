@@ -8,12 +8,14 @@ from itertools import combinations
 import pytest
 
 from synth.domain import Attribute, Margin, Universe
+from synth.domain.attribute import balanced_levels
 from synth.estimate.listed.class_fit import TRIPLES_OF_A_STEP
 from synth.planning.costs import (
     LARGER_TABLES_OF_A_STEP,
     SECONDS_PER_FITTED_CELL,
     SMALL_TABLE_CELLS,
     draws_cells,
+    is_held,
 )
 from synth.planning.costs import forecast_costs as costs_of
 from synth.planning.rounds import Candidate, Round, Schedule
@@ -187,6 +189,41 @@ def test_rows_are_drawn_from_a_model_where_cells_tell_nothing():
     barely = Universe(tuple(Attribute(n, "categorical", ten[:9]) for n in "abcdef"))  # 531,441
     events = [TableEvent(barely.names, barely.size, 1, Fraction(1))]
     assert not draws_cells(events, barely)
+
+
+def in_halves(universe, count):
+    """The universe with hierarchies in so many of its columns."""
+    halved = [
+        replace(each, kind="integer", levels=(), edges=tuple(map(Fraction, range(each.size + 1))))
+        for each in universe.attributes[:count]
+    ]
+    halved = [replace(each, hierarchy=balanced_levels(each, 2)) for each in halved]
+    return Universe((*halved, *universe.attributes[count:]))
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "hierarchies", "held"),
+    [
+        (3, 79, 0, True),  # 493,039 cells
+        (3, 80, 0, False),
+        (3, 80, 2, False),
+        (3, 80, 3, True),
+        (3, 271, 3, True),  # 19,902,511
+        (3, 272, 3, False),
+        (2, 4_000, 2, True),
+        (1, 600_000, 0, False),
+        (4, 26, 4, True),  # 456,976
+        (4, 27, 4, False),
+    ],
+)
+def test_more_cells_are_held_of_few_columns_that_all_have_hierarchies(
+    count, size, hierarchies, held
+):
+    """Of more columns, small tables and one model tell more, in a tenth of the time."""
+    universe = in_halves(columns(count, tuple(map(str, range(size)))), hierarchies)
+    assert is_held(universe) is held
+    of_one_code = Attribute("one", "categorical", ("x",))
+    assert is_held(Universe((*universe.attributes, of_one_code))) is held
 
 
 def rounds(universe, first, candidates, *, number, renewed_after=1):

@@ -15,6 +15,7 @@ from rich.console import Console
 from synth.config import PersonUnit, RangeQueries, WeightedMarginal
 from synth.config.guarantee import MIN_EPSILON_PER_RECORD
 from synth.domain import Attribute, Universe
+from synth.domain.attribute import balanced_levels
 from synth.planning import charged_events, forecast, plan_events, plan_look, plan_schedule
 from synth.planning.look import (
     ALONE,
@@ -300,6 +301,25 @@ def test_one_model_is_planned_for_where_noise_hides_the_records(configure, sizes
     names = {way.tables for way in ways_to_spend(problem)}
     assert ("1-way + all pairs" in names) is modelled
     assert ("all 1-way alike" in names) is not modelled
+
+
+@pytest.mark.parametrize("name", ["column-0", "column-3"])
+def test_a_hierarchy_does_not_keep_columns_from_one_model(configure, name):
+    """Only ranges do, in a universe that is held: what they need is measured in their groups."""
+    config = configure(HELD, strategy="auto")
+    old = config.universe.attribute(name)
+    edges = tuple(map(Fraction, range(old.size + 1)))
+    amount = replace(old, kind="integer", levels=(), edges=edges)
+    amount = replace(amount, hierarchy=balanced_levels(amount, 2))
+    columns = [amount if each.name == name else each for each in config.universe.attributes]
+    config = replace(config, universe=Universe(tuple(columns)))
+    problem = replace(problem_of(config), seen=Seen(500, 0.0, 900))
+    assert is_modelled(problem)
+    assert "1-way + all pairs" in {way.tables for way in ways_to_spend(problem)}
+    for weight, modelled in ((0, True), (1, False)):
+        ranges = (RangeQueries((name,), "range", Fraction(weight)),)
+        workload = replace(problem.workload, ranges=ranges)
+        assert is_modelled(replace(problem, workload=workload)) is modelled
 
 
 def test_triples_are_weighed_where_one_model_is_planned_for(configure):
