@@ -268,12 +268,6 @@ def resampling_total_variation(question: Question, records: float) -> float:
     return float(cells @ np.minimum(MEAN_ABSOLUTE * np.sqrt(counts), 2 * counts)) / (2 * records)
 
 
-@lru_cache(maxsize=64)
-def resampling_errors(questions: tuple[Question, ...], records: int) -> tuple[float, ...]:
-    """The same of every question; with as many records as are considered of many plans."""
-    return tuple(resampling_total_variation(question, records) for question in questions)
-
-
 def _unaveraged(points: Sequence[tuple[int, ...]], universe: tuple[int, ...]) -> list[float]:
     """The factors of tables with these partitions."""
     held = np.array(points, dtype=np.int64).reshape(len(points), len(universe)) > 0

@@ -12,10 +12,9 @@ and a k-way table of the rows is off, in total variation, by about 1 / (1 / seen
     seen   A g^a d^(-3/2) / (q T^(1/2)) + F g^f    (how sharply it sees, and what it cannot be)
     lost   1 - (1 - T)^t + c times the mean 1-way error of its columns   (no dependence is left)
 
-and by at most 1 - 2^-k; how records fell by chance, which noise hides, adds half of what a fresh
-sample would be off by (squares are added). T is how far a pair of columns is from the product of
-both, the mean over pairs (`Problem.dependence`): a look sees it. Of q^2 the part `OWN` is that of
-the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
+and by at most 1 - 2^-k. T is how far a pair of columns is from the product of both, the mean over
+pairs (`Problem.dependence`): a look sees it. Of q^2 the part `OWN` is that
+of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
 pairs that is measured, and the rest is lost; of a pair at coarser levels log groups / log codes of
 it is measured; a part p that is chosen by how much its columns depend on each other stands for
 1 - (1-p)^3.5 of them, with P as if all had p^(1/2) of the variance; of at most 8 columns with P as
@@ -40,7 +39,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.planning.after_nonnegativity import ErrorsAfterFit, resampling_errors
+from synth.planning.after_nonnegativity import ErrorsAfterFit
 from synth.planning.costs import are_small
 from synth.planning.linear_theory import Axis, Question
 from synth.planning.listed import unlisted_share
@@ -85,9 +84,6 @@ KEPT_COLUMNS = 128
 """Of no more columns what tables tell about every pair is kept for further numbers of records."""
 OF_RANGES = 1 / 3
 """What one interval is off by, as a part of the total variation of its table."""
-CHANCE = 0.5
-"""The part of what a fresh sample would be off by that rows of a model are off by, too: how the
-records of a table of several columns fell by chance, which noise hides."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +155,6 @@ class ErrorsOfClasses:
         not count.
         """
         events = events if schedule is None else schedule.first
-        self._questions = questions
         self._single_cells = np.array([question.kind == "cells" for question in questions], bool)
         self._dependence = dependence
         self._cells = math.prod(axis.groups[-1] for axis in axes)
@@ -232,14 +227,9 @@ class ErrorsOfClasses:
         left = LEFT_OF_ONE_WAY * noise / (1 + noise * (1 + self._sizes / FEW_LEVELS))
         ones = np.minimum(left, (1 - 1 / self._sizes) / 2)
         found = np.ones(len(self._single_cells))
-        by_chance = np.array(resampling_errors(self._questions, records))
         for order, (numbers, places, factors) in self._groups.items():
             errors = self._of_order(order, places, ones, records)
             found[numbers] = factors * errors
-            if order > 1:
-                chance = np.where(factors == 1.0, CHANCE * by_chance[numbers], 0.0)
-                most = 1 - math.ldexp(1.0, -order)
-                found[numbers] = np.minimum(np.hypot(found[numbers], chance), most)
         found[self._single_cells] = self._of_cells(ones, records)
         return found.tolist()
 

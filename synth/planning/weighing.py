@@ -14,7 +14,7 @@ from synth.config import Config
 from synth.errors import BugError, ConfigError
 from synth.errors import Problem as ConfigProblem
 from synth.noise import noise_law
-from synth.planning.after_nonnegativity import THIN, resampling_errors
+from synth.planning.after_nonnegativity import THIN, resampling_total_variation
 from synth.planning.class_forecast import errors_after_fit
 from synth.planning.linear_theory import Question
 from synth.planning.listed import is_sparse
@@ -38,9 +38,9 @@ from synth.privacy.continual import factorization_of
 HARMLESS = 0.5
 """The part of the resampling error below which it hardly matters how small an error is."""
 TOGETHER_COUNTS = 2.0
-"""What a table of several columns counts where noise hides single records, if one of a single
-column counts 1. There 1-way tables are good whatever else is measured, and what is won or lost is
-how columns go together."""
+"""What a table of several columns counts where small tables tell of all columns, if one of a
+single column counts 1. There 1-way tables are good whatever else is measured, and what is won or
+lost is how columns go together."""
 INDIFFERENT = 0.002
 """Of splits whose scores differ by no more than this part, the one with the most for the universe
 is taken: what is measured cell by cell tells about every query, and the model is rough."""
@@ -203,7 +203,7 @@ def _judged(problem: Problem, ways: Sequence[Spending]) -> list[Alternative]:
 @lru_cache(maxsize=64)
 def _harmless(questions: tuple[Question, ...], records: int) -> list[float]:
     """An error of every group that hardly matters."""
-    free = resampling_errors(questions, records)
+    free = [resampling_total_variation(question, records) for question in questions]
     return [HARMLESS * error for _, error in by_group(questions, free)]
 
 
@@ -213,17 +213,25 @@ def is_thin(problem: Problem) -> bool:
     Above the dense limit it is; below, a look tells, or the number of records that is declared.
     Where noise hides them, cells with records are taken for empty ones.
     """
+    small_tables = is_wide(problem) or is_modelled(problem) or is_drowned(problem)
+    return small_tables or _has_few_records(problem)
+
+
+def _has_few_records(problem: Problem) -> bool:
+    """Whether it is known that there are few records for so many cells."""
     known = problem.total if problem.seen is None else problem.seen.records
-    thin = known is not None and problem.universe.size > THIN * max(1, known)
-    return thin or is_wide(problem) or is_modelled(problem) or is_drowned(problem)
+    return known is not None and problem.universe.size > THIN * max(1, known)
 
 
 def _weights(problem: Problem, groups: Sequence[Group]) -> list[float]:
-    """What an error of every group counts."""
+    """What an error of every group counts.
+
+    Of few records in fewer columns than are modelled, forecasts of pairs are the roughest.
+    """
     if not is_thin(problem):
         return [1 / (2 if kind == "cells" else max(1, order)) for kind, order in groups]
-    hidden = is_wide(problem) or is_modelled(problem) or is_drowned(problem)
-    several = TOGETHER_COUNTS if hidden else 1.0
+    modelled = is_wide(problem) or is_modelled(problem)
+    several = TOGETHER_COUNTS if modelled or not _has_few_records(problem) else 1.0
     return [1.0 if kind == "cells" or order < 2 else several for kind, order in groups]
 
 

@@ -11,9 +11,8 @@ import pytest
 from synth.config import RangeQueries
 from synth.domain import Margin, Universe
 from synth.domain.attribute import balanced_levels
-from synth.planning.after_nonnegativity import ErrorsAfterFit, resampling_total_variation
+from synth.planning.after_nonnegativity import ErrorsAfterFit
 from synth.planning.class_forecast import (
-    CHANCE,
     CHOSEN,
     FEW_LEVELS,
     LAWS,
@@ -78,11 +77,6 @@ def law(order, q, ones, *, dependence=ASSUMED_DEPENDENCE, triples=0.0):
     return 1 / (1 / seen + 1 / lost), lost
 
 
-def with_chance(error, question, records):
-    """Noise hides how the records of a table of several columns fell."""
-    return math.hypot(error, CHANCE * resampling_total_variation(question, records))
-
-
 def left_of_one_way(size, variance, records):
     noise = MEAN_ABSOLUTE / 2 * size * math.sqrt(variance) / records
     return LEFT_OF_ONE_WAY * noise / (1 + noise * (1 + size / FEW_LEVELS))
@@ -95,25 +89,23 @@ def test_all_pairs_follow_the_law(problem, dependence):
     questions = asked(problem, (first, second), (first, second, third))
     found = model_of(problem, events, questions, dependence=dependence).at(10**5)
     (variance,) = {noise_variance(event) for event in events}
-    for order, question, error in zip((2, 3), questions, found, strict=True):
+    for order, error in zip((2, 3), found, strict=True):
         ones = [
             left_of_one_way(size, variance / (sum(1 / s for s in SIZES) - 1 / size), 10**5)
             for size in SIZES[:order]
         ]
         q = signal(events[0], 10**5)
         expected, _ = law(order, q, sum(ones) / order, dependence=dependence)
-        expected = with_chance(min(expected, 1 - 2.0**-order), question, 10**5)
         assert error == pytest.approx(min(expected, 1 - 2.0**-order), rel=1e-9)
 
 
 def test_one_way_tables_alone_lose_all_dependence(problem):
     events = events_of(problem, names_of(problem, 1))
     a, b = problem.universe.names[:2]
-    questions = asked(problem, (a,), (b,), (a, b))
-    one, other, pair = model_of(problem, events, questions).at(10**4)
+    one, other, pair = model_of(problem, events, asked(problem, (a,), (b,), (a, b))).at(10**4)
     assert one == pytest.approx(left_of_one_way(SIZES[0], noise_variance(events[0]), 10**4))
     _, lost = law(2, 1.0, (one + other) / 2)
-    assert pair == pytest.approx(with_chance(lost, questions[2], 10**4))
+    assert pair == pytest.approx(lost)
 
 
 def test_one_way_tables_suffer_from_the_fit_of_pairs(problem):
@@ -269,9 +261,7 @@ def test_intervals_are_off_by_a_part_of_their_table(configure):
             strict=True,
         )
     )
-    table = next(q for q in problem.questions if q.kind == "marginal" and q.attributes == names)
-    of_table = with_chance(found["range", names] / OF_RANGES, table, 10**5)
-    assert found["marginal", names] == pytest.approx(of_table)
+    assert found["range", names] == pytest.approx(OF_RANGES * found["marginal", names])
 
 
 def test_the_size_decides_which_model_speaks(configure):

@@ -15,7 +15,6 @@ from synth.job import pipeline
 from synth.noise.discrete_gaussian import LARGEST_SIGMA_SQUARED
 from synth.noise.discrete_laplace import SMALLEST_RATE
 from synth.planning import forecast, plan_events, plan_schedule, weighing
-from synth.planning.after_nonnegativity import resampling_total_variation
 from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, Seen, problem_of
 from synth.planning.spending import columns_are_known
 from synth.planning.strategies import ADAPTIVE, LOW_ORDER_SHARES
@@ -434,23 +433,30 @@ def test_pairs_and_triples_count_most_where_one_model_is_fitted(configure, shape
         weight = weights["cells" if group[0] == "cells" else group[1]]
         figure = 0.9 ** (weight / sum(weights.values()))
         assert weighing.figure_of(problem, errors, total) == pytest.approx(figure)
-        free = resampling_total_variation
+        free = weighing.resampling_total_variation
         alike = [q for q in problem.questions if (q.kind, len(q.attributes)) == group]
         assert least == pytest.approx(np.mean([free(q, total) for q in alike]) / 2)
 
 
 @pytest.mark.parametrize(
-    ("visible", "thin"), [(0.0, True), (0.2, True), (0.4, False), (None, False)]
+    ("visible", "records", "together"),
+    [
+        (0.0, 100_000, 2.0),
+        (0.2, 100_000, 2.0),
+        (0.4, 100_000, None),
+        (None, 100_000, None),
+        (0.0, 5_000, 1.0),  # 43 cells for every record
+    ],
 )
 def test_where_noise_hides_the_records_pairs_count_most_however_few_the_columns(
-    configure, visible, thin
+    configure, visible, records, together
 ):
     """So three columns are not taken for independent because that tells each of them best."""
     problem = problem_of(configure((60, 60, 60), strategy="auto", order=2))
-    seen = replace(problem, seen=Seen(100_000, visible, 110_000))
-    assert weighing.is_thin(seen) is thin
+    seen = replace(problem, seen=Seen(records, visible, 110_000))
+    assert weighing.is_thin(seen) is (together is not None)
     weights = weighing._weights(seen, [("marginal", 1), ("marginal", 2), ("cells", 3)])
-    assert weights == ([1.0, 2.0, 1.0] if thin else [1.0, 1 / 2, 1 / 2])
+    assert weights == ([1.0, together, 1.0] if together else [1.0, 1 / 2, 1 / 2])
 
 
 def test_of_splits_without_the_universe_the_one_with_least_for_columns_is_taken(configure):
