@@ -80,22 +80,20 @@ class Look:
 def look_of(problem: Problem) -> Look | None:
     """The look that comes before the plan, or None where it is planned without.
 
-    There is one under `auto` where the number of records is not declared and the universe may be
-    thin: where it has more than 20 cells for every record that is expected, or, if nothing is
-    expected, for every one of the fewest that are considered; and where it has that many for these
-    and noise drowns its cells (`HIDING`). There a wrong guess costs most, and what pays depends on
-    how records gather. In smaller universes a guess does little harm. There is none for tables
-    that are added up over periods: they are planned before the first period.
+    There is one under `auto` where the universe may be thin: where it has more than 20 cells for
+    every record that is declared or expected, or, if nothing is, for every one of the fewest that
+    are considered; and where it has that many for these and noise drowns its cells (`HIDING`).
+    There a wrong guess costs most, and what pays depends on how records gather, however many there
+    are. In smaller universes a guess does little harm. There is none for tables that are added up
+    over periods: they are planned before the first period.
 
     Privacy: a function of the public problem. The epsilon of the look and that which is left add
     up to exactly the epsilon of the problem; all of delta is left.
     """
-    if problem.strategy != "auto" or problem.total is not None or problem.seen is not None:
-        return None
-    if problem.horizon is not None:
+    if problem.strategy != "auto" or problem.seen is not None or problem.horizon is not None:
         return None
     cells, fewest = problem.universe.size, min(CONSIDERED_RECORDS)
-    expected = problem.workload.expected_records or fewest
+    expected = problem.total or problem.workload.expected_records or fewest
     hidden = hidden_records(problem)
     drowned = hidden > HIDING and cells * hidden > HIDING * expected and cells > THIN * fewest
     if cells <= THIN * expected and not drowned:
@@ -142,18 +140,19 @@ def hidden_records(problem: Problem) -> int:
     return min(math.ceil(Fraction(7, 10) * digits * scale), MOST_RECORDS)
 
 
-def seen_by(look: Look, noisy_counts: Sequence[int]) -> Seen:
+def seen_by(look: Look, noisy_counts: Sequence[int], declared: int | None = None) -> Seen:
     """What the noisy counts of a look tell; total: whatever numbers they are.
 
-    The number of records decides if it is `SURE` standard deviations or more; then so does the
-    share of records that noise cannot hide, and how far pairs depend on each other. Otherwise only
-    about how many there are is known, and the most that there can be.
+    The number of records, the `declared` one if there is one, decides if it is `SURE` standard
+    deviations or more; then so does the share of records that noise cannot hide, and how far pairs
+    depend on each other. Otherwise only about how many there are is known, and the most that there
+    can be.
 
     Privacy: a function of the configuration and of noisy counts.
     """
     law, classes = noise_law(look.event), noisy_counts[: len(look.event.firsts)]
     deviation = math.sqrt(law.variance * len(classes))
-    records = min(max(sum(classes), 0), MOST_RECORDS)
+    records = min(max(sum(classes) if declared is None else declared, 0), MOST_RECORDS)
     most = max(1, min(math.ceil(records + SURE * deviation), MOST_RECORDS))
     if records < max(SURE * deviation, 1):
         return Seen(None, None, most, max(records, min(math.ceil(deviation), ASSUMED_RECORDS)))
@@ -170,7 +169,8 @@ def after_look(problem: Problem, look: Look, noisy_counts: Sequence[int] | None)
     Without noisy counts, nothing was seen yet: the plan of a guess, which serves to forecast.
     """
     privacy = replace(problem.privacy, epsilon=look.after.epsilon, delta=look.after.delta)
-    seen = Seen(None, None, MOST_RECORDS) if noisy_counts is None else seen_by(look, noisy_counts)
+    unseen, total = Seen(None, None, MOST_RECORDS), problem.total
+    seen = unseen if noisy_counts is None else seen_by(look, noisy_counts, total)
     return replace(problem, privacy=privacy, seen=seen)
 
 

@@ -150,10 +150,11 @@ def _print_look(plan: Forecast, console: Console) -> None:
     if plan.look is None:
         return
     hidden = plan.look.event.firsts[-1] - 1
+    number = "how many records there are, and " if plan.declared_total is None else ""
     _say(
         console,
-        f"A look comes first: epsilon {float(plan.look.event.epsilon):.4g} tells how many records "
-        f"there are, and how many of them noise cannot hide, because {hidden:,} others share their "
+        f"A look comes first: epsilon {float(plan.look.event.epsilon):.4g} tells {number}how many "
+        f"records noise cannot hide, because {hidden:,} others share their "
         f"cell{_and_pairs(plan.look)}. The tables are then planned by its noisy counts, with "
         f"epsilon {float(plan.look.after.epsilon):.4g}. What follows is the plan of a guess, for "
         f"{plan.records:,} records; whatever is planned, the charge is the same.",

@@ -40,9 +40,11 @@ COLUMNS: dict[str, tuple[int, ...]] = {
     "wide, few codes": (2,) * 25,
     "few columns": (30,) * 5,
     "thin, in groups": (40, 10, 20),
+    "wide, gathered": (10,) * 8,
+    "wide, few codes, gathered": (2,) * 25,
 }
 """The levels of the columns beside those of the small configuration. In groups: the first of them
-has a hierarchy."""
+has a hierarchy. Gathered: fifty records in a cell."""
 PERSON = ("person", "add-remove", "0")
 RECORD = ("record", "add-remove", "1e-6")
 PERSON_KNOWN = ("person", "add-remove, total known", "0")
@@ -53,9 +55,9 @@ FOUND = "1-way + all pairs + chosen triples"
 """Of up to eight columns."""
 FAMILIES = {
     "well filled": {
-        "universe (identity)": [PERSON],
-        "universe + 1-way": [RECORD],
-        "universe + best marginals": [PERSON],
+        "universe (identity)": [PERSON, REPLACED],
+        "universe + 1-way": [RECORD, PERSON_KNOWN],
+        "universe + best marginals": [PERSON, REPLACED],
         "all 1-way alike": [RECORD, PERSON_KNOWN],
         "all 2-way alike": [PERSON, REPLACED],
         "best marginals": [RECORD, PERSON_KNOWN],
@@ -64,14 +66,11 @@ FAMILIES = {
     "few codes": {
         "universe + joined columns": [PERSON_KNOWN, RECORD],
         "joined columns": [PERSON],
+        "all 3-way alike": [PERSON_KNOWN, REPLACED],
     },
     # These records, each in a cell of its own, speak against tables of cells once a look was taken;
     # of universes that can be held, only a look tells which are thin.
     "thin": {
-        "universe (identity)": [REPLACED],
-        "universe + 1-way": [PERSON_KNOWN],
-        "universe + best marginals": [REPLACED],
-        "all 3-way alike": [PERSON_KNOWN, REPLACED],
         "1-way": [RECORD],
         "1-way + all pairs": [PERSON],
         "1-way + pairs asked for": [RECORD],
@@ -89,16 +88,17 @@ FAMILIES = {
         "covering tables": [PERSON_KNOWN],
         "1-way + covering tables": [REPLACED],
         TRIPLES: [("person", "add-remove, total known", "1e-6")],
+    },
+    "wide, few codes": {"joined columns": [REPLACED]},
+    "few columns": {FOUND: [REPLACED]},
+    # Cells are listed where a look finds that most records share theirs.
+    "wide, gathered": {
         "list + 1-way": [PERSON_KNOWN, REPLACED],
         "list + covering tables": [PERSON_KNOWN, REPLACED],
         "list + 1-way + all pairs": [PERSON_KNOWN, REPLACED],
         "list + 1-way + pairs asked for": [PERSON_KNOWN, REPLACED],
     },
-    "wide, few codes": {
-        "joined columns": [REPLACED],
-        "list + joined columns": [PERSON_KNOWN, REPLACED],
-    },
-    "few columns": {FOUND: [REPLACED]},
+    "wide, few codes, gathered": {"list + joined columns": [PERSON_KNOWN, REPLACED]},
     "thin, in groups": {"1-way + all pairs": [RECORD], "1-way + pairs asked for": [PERSON]},
 }
 CASES = [
@@ -122,13 +122,14 @@ def is_grouped(size: str) -> bool:
 
 
 def records(size: str) -> str:
-    """Two records a person; where there are codes of ten levels, no two records are alike."""
-    levels = COLUMNS[size]
+    """Two records a person; where there are codes of ten levels, no two are alike, or fifty."""
+    levels, alike = COLUMNS[size], 50 if size.endswith("gathered") else 1
     lines = ["person,age,sex,town" + "".join(f",code-{n}" for n in range(len(levels)))]
-    for i in range(RECORDS):
+    for number in range(RECORDS):
+        i = number - number % alike
         digits = [i % 10, i // 10 % 10, i // 100, *((i // n) % 10 for n in range(3, 25))]
         codes = (str(digit % many) for digit, many in zip(digits, levels, strict=False))
-        cells = [f"p{i // 2}", str(i % 100), "Female" if i % 3 else "Male", "Nord"]
+        cells = [f"p{number // 2}", str(i % 100), "Female" if i % 3 else "Male", "Nord"]
         lines.append(",".join([*cells, *codes]))
     return "\n".join(lines) + "\n"
 

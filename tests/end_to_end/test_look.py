@@ -148,8 +148,7 @@ def test_a_run_looks_plans_and_is_verified(configured, log, case):
     assert "a look, before the tables" in (folder / "registry.yaml").read_text(encoding="utf-8")
 
 
-def test_a_number_of_records_that_is_public_is_not_looked_for(configured, log):
-    assert plan_look(load_config(configured(GUESS))) is not None
+def test_where_the_number_of_records_is_public_a_look_tells_how_they_gather(configured, log):
     for relation in ("add-remove", "replace-one"):
         path = configured(
             GUESS,
@@ -159,14 +158,17 @@ def test_a_number_of_records_that_is_public_is_not_looked_for(configured, log):
             public_totals=TOTAL,
         )
         config = load_config(path)
-        assert plan_look(config) is None
+        look = plan_look(config)
+        assert look is not None
+        assert look.event.sensitivity_l1 == (2 if relation == "add-remove" else 4)
         pipeline.measure(config, log=log)
         path = run_directory(config) / "measurements.parquet"
-        assert read_measurements(path, config.universe).look is None
-    folder = pipeline.publish(config, log=log).path
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["manifest_version"] == "6"
-    assert "look" not in manifest["accounting"]
+        assert read_measurements(path, config.universe).look is not None
+        folder = pipeline.publish(config, log=log).path
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        assert manifest["post_processing"]["rows"]["number"] == GUESS
+        assert "look" in manifest["accounting"]
+        assert verify_release(folder).release_id == relation
 
 
 def stopped_after_a_look(config, noisy_counts=None):
