@@ -5,14 +5,16 @@
     python benchmarks/forecasts.py --report
 
 The four shipped tables, `adult-wide` of `benchmarks/wide.py`, made-up ones of `benchmarks/look.py`
-and those of `benchmarks/packaged_tables.py` (ASIDE only if named). Nothing is told but the columns;
-asked for are all tables of up to three (of two where there are more than 20), and single cells up
-to the dense limit. All is done as in a run: look, plan, noise, choices, estimate, whole counts,
-gate. Printed are, by number of columns and of the cells, mean total variations: forecast after the
-look, outcome, ratio. `--families` measures the best split of all other families, too. Everything is
-appended to a file, by which a run is resumed; the report has the shares within factors of 1.5 and
-2.5, what was furthest off, and where another family was better by more than 10 % of the figure that
-plans are compared by, the mean over all draws: `auto` whatever it chose, of a family all splits.
+and those of `benchmarks/packaged_tables.py` (ASIDE only if named). Nothing is told but the columns,
+of tables `...-told` the number of records, too; of those `...-in-groups` the longest column has a
+hierarchy. Asked for are all tables of up to three (of two where there are more than 20), and single
+cells up to the dense limit. All is done as in a run: look, plan, noise, choices, estimate, whole
+counts, gate. Printed are, by number of columns and of the cells, mean total variations: forecast
+after the look, outcome, ratio. `--families` measures the best split of all other families, too.
+Everything is appended to a file, by which a run is resumed; the report has the shares within
+factors of 1.5 and 2.5, what was furthest off, and where another family was better by more than 10 %
+of the figure that plans are compared by, the mean over all draws: `auto` whatever it chose, of a
+family all splits.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
@@ -36,7 +38,7 @@ import numpy as np
 from accuracy import as_a_run, budgeted, noise_of
 from look import MADE, best_of_kinds, rows_of
 from numpy.typing import NDArray
-from packaged_tables import ASIDE, SEEN, columns_of
+from packaged_tables import ASIDE, GROUPED, PACKAGED, SEEN, columns_of
 from tables import ROOT, real
 from thin import counted
 from wide import adult, levels
@@ -46,7 +48,8 @@ from synth.config import Config, OutputConfig, WeightedMarginal, WorkloadConfig
 from synth.curator.counting.tabulate import FilledCells
 from synth.curator.measuring import Counted, measure_counted
 from synth.curator.seal import Sensitive
-from synth.domain import DENSE_LIMIT_CELLS, Universe
+from synth.domain import DENSE_LIMIT_CELLS, Attribute, Conjunction, PublicTotal, Universe
+from synth.domain.attribute import balanced_levels
 from synth.domain.counts import Counts
 from synth.estimate.maximum_entropy import quick_guess
 from synth.planning.look import problem_to_plan
@@ -57,6 +60,8 @@ Line = dict[str, Any]
 RESULTS = Path(__file__).parent / "forecast_results.jsonl"
 GROUPS = {"shipped": ("adult", "nltcs", "diamonds", "flights", "adult-wide")}
 GROUPS |= {"made-up": tuple(MADE), "seen": tuple(SEEN), "aside": tuple(ASIDE)}
+TOLD, IN_GROUPS = "-told", "-in-groups"
+GROUPS |= {"grouped": (*GROUPED, "classes-in-groups"), "told": ("classes-told", "uniform-told")}
 WORST, LONGEST = 15, 20.0
 """LONGEST: a family is left out where a fit of it to the table took more seconds before."""
 BUDGET = ("table", "epsilon", "delta")
@@ -66,10 +71,20 @@ DRAW = (*BUDGET, "draw")
 @lru_cache(maxsize=1)
 def table(name: str) -> tuple[Universe, NDArray[np.int64]]:
     """The universe of a table and its records, one line of codes each."""
+    if name.endswith(TOLD):
+        return table(name.removesuffix(TOLD))
+    if name.endswith(IN_GROUPS):
+        universe, rows = table(name.removesuffix(IN_GROUPS))
+        axis = int(np.argmax(universe.shape))
+        edges = tuple(map(Fraction, range(universe.shape[axis] + 1)))
+        halved = Attribute(universe.names[axis], "integer", edges=edges)
+        halved = replace(halved, hierarchy=balanced_levels(halved, 2))
+        others = universe.attributes
+        return Universe((*others[:axis], halved, *others[axis + 1 :])), rows
     if name in MADE:
         sizes, rows = rows_of(name)
         return Universe(tuple(levels(f"c{i:02}", size) for i, size in enumerate(sizes))), rows
-    if name in {**SEEN, **ASIDE}:
+    if name in PACKAGED:
         attributes, rows = columns_of(name)
         return Universe(attributes), rows
     if name == "adult-wide":
@@ -133,6 +148,9 @@ def lines_of(
         return
     universe, rows = table(where[0])
     config = configured(universe, *where[1:])
+    if where[0].endswith(TOLD):
+        number = PublicTotal(Conjunction({}), len(rows), "a benchmark")
+        config = replace(config, public_totals=(number,))
     first = as_a_run(config, held(universe, rows), draw)
     problem = problem_to_plan(config, first.look.noisy_counts if first.look else None)
     chosen = choose(problem).chosen

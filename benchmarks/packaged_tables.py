@@ -12,6 +12,7 @@ are halved as a configuration has it; all other columns are levels; missing is a
 That the bins follow the data is for a benchmark, not for a release.
 
 `SEEN` may be looked at while a forecast is made. `ASIDE` are looked at once, when it is done.
+`GROUPED` have a hierarchy, in fewer cells than are listed.
 """
 
 from __future__ import annotations
@@ -117,7 +118,11 @@ ASIDE = {
     # pneumonia of young children
     "pneumonia": Packaged("KMsurv", "pneumon", drop="rownames wmonth sfmonth agepn hospital"),
 }
-PACKAGED = SEEN | ASIDE
+GROUPED = {
+    # General Social Survey 1978 to 2016: words that were known; age is halved, of 15 million cells
+    "vocab": Packaged("carData", "GSSvocab", drop="rownames", most_bins=20),
+}
+PACKAGED = SEEN | ASIDE | GROUPED
 
 
 def columns_of(name: str) -> tuple[tuple[Attribute, ...], Ints]:
@@ -173,7 +178,7 @@ def main() -> None:
         sizes = [each.size for each in attributes]
         if not (rows.min() >= 0 and (rows.max(axis=0) < sizes).all()):
             raise SystemExit(f"{name} has codes outside its columns")
-        group = "seen" if name in SEEN else "aside"
+        group = "seen" if name in SEEN else "aside" if name in ASIDE else "grouped"
         codes = " ".join(f"{each.name} {each.size}" for each in attributes)
         print(f"| {name} | {group} | {len(sizes)} | {prod(sizes):.2g} | {len(rows):,} | {codes} |")
 
