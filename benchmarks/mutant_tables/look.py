@@ -41,8 +41,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a negative number of records",
-            "records = min(max(sum(classes), 0), MOST_RECORDS)",
-            "records = min(abs(sum(classes)), MOST_RECORDS)",
+            "records = min(max(found, 0), MOST_RECORDS)",
+            "records = min(abs(found), MOST_RECORDS)",
+        ),
+        (
+            "a noisy number in place of the public one",
+            "found = sum(classes) if declared is None else declared",
+            "found = sum(classes)",
         ),
         (
             "a number decides whatever its noise",

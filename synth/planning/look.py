@@ -152,7 +152,8 @@ def seen_by(look: Look, noisy_counts: Sequence[int], declared: int | None = None
     """
     law, classes = noise_law(look.event), noisy_counts[: len(look.event.firsts)]
     deviation = math.sqrt(law.variance * len(classes))
-    records = min(max(sum(classes) if declared is None else declared, 0), MOST_RECORDS)
+    found = sum(classes) if declared is None else declared
+    records = min(max(found, 0), MOST_RECORDS)
     most = max(1, min(math.ceil(records + SURE * deviation), MOST_RECORDS))
     if records < max(SURE * deviation, 1):
         return Seen(None, None, most, max(records, min(math.ceil(deviation), ASSUMED_RECORDS)))

@@ -416,6 +416,22 @@ def test_the_same_pairs_are_seen_whatever_the_order_of_the_columns(configure, si
     assert seen_pairs(problem_of(backwards)) == tuple((other, one) for one, other in pairs)
 
 
+def test_a_public_number_of_records_stands_and_the_look_tells_how_they_gather(configure):
+    config = configure(THIN, strategy="auto", order=2, total=900)
+    look, problem = plan_look(config), problem_of(config)
+    for counts in ((700, 350, 90), (-(10**9), 350, 90), (10**9, 350, 90)):
+        after = after_look(problem, look, counts)
+        assert after.seen.records == after.records == 900
+        assert after.seen.visible == pytest.approx(350 / 900)
+        assert after.seen.apart[0] == pytest.approx(2 * 90 / 900)
+        assert after.considered_records == (900,)
+        assert not after.records_are_assumed
+    noisy = configure(THIN, strategy="auto", order=2, total=900, epsilon="1/100")
+    unseen = after_look(problem_of(noisy), plan_look(noisy), (700, 350, 90))
+    assert unseen.records == 900
+    assert unseen.seen.visible is None, "900 records do not stand out from the noise of a look"
+
+
 def test_the_last_count_is_half_of_what_is_apart(configure):
     """A share of the records, with noise of twice the deviation, and not beyond what it can be."""
     look = plan_look(configure(THIN, **TWOS))
