@@ -73,10 +73,10 @@ SECONDS_PER_VALUE = 0.5e-6
 HELD_CELLS, HELD_CELLS_IN_GROUPS = 500_000, 20_000_000
 """Up to so many cells all are held and fitted at once. Beyond them it takes too long to pass over
 cells that hold nothing; but only of what is held the groups of hierarchies are kept consistent, so
-of few columns that all have one more is held."""
+of few columns with one more is held: there is no other way to tell how they go together."""
 FEWEST_MODELLED = 4
-"""Of fewer columns, what they share is measured in groups of cells, not as tables of some of them
-to which one model of all columns is fitted."""
+"""Of so many columns or more, tables of some of them and one model of all tell that, in less
+time."""
 SMALL_TABLE_CELLS = 10**6
 """The model of all columns is fitted to tables of sums of at most so many cells."""
 BLOCKS_MEMORY_BASE_BYTES = 350_000_000
@@ -122,7 +122,7 @@ def is_held(universe: Universe) -> bool:
     Privacy: a function of the public universe.
     """
     varied = [attribute for attribute in universe.attributes if attribute.size > 1]
-    in_groups = len(varied) < FEWEST_MODELLED and all(each.hierarchy for each in varied)
+    in_groups = len(varied) < FEWEST_MODELLED and any(each.hierarchy for each in varied)
     return universe.size <= (HELD_CELLS_IN_GROUPS if in_groups else HELD_CELLS)
 
 

@@ -206,19 +206,17 @@ def in_halves(universe, count):
     [
         (3, 79, 0, True),  # 493,039 cells
         (3, 80, 0, False),
-        (3, 80, 2, False),
-        (3, 80, 3, True),
-        (3, 271, 3, True),  # 19,902,511
+        (3, 80, 1, True),
+        (3, 271, 1, True),  # 19,902,511
         (3, 272, 3, False),
         (2, 4_000, 2, True),
+        (2, 4_000, 0, False),
         (1, 600_000, 0, False),
         (4, 26, 4, True),  # 456,976
         (4, 27, 4, False),
     ],
 )
-def test_more_cells_are_held_of_few_columns_that_all_have_hierarchies(
-    count, size, hierarchies, held
-):
+def test_more_cells_are_held_of_few_columns_with_a_hierarchy(count, size, hierarchies, held):
     """Of more columns, small tables and one model tell more, in a tenth of the time."""
     universe = in_halves(columns(count, tuple(map(str, range(size)))), hierarchies)
     assert is_held(universe) is held
