@@ -17,7 +17,7 @@ from synth.measurements import read_measurements
 from synth.noise import NoiseStream
 from synth.planning import forecast, plan_look, plan_schedule
 from synth.planning.wide import CHOSEN_RULE
-from synth.privacy import Budget, total_budget
+from synth.privacy import Budget
 from synth.progress import Stage, Step, watched_by
 from synth.release import verify_release
 from synth.release.verification.folder import Folder
@@ -40,16 +40,16 @@ def total(records):
 
 REPLACED = {"privacy": {"neighbours": "replace-one"}}
 CASES = {
-    "after a look, people, delta": (4_000, Fraction(1, 2), merged(PEOPLE, DELTA)),
+    "people, delta": (4_000, Fraction(1, 2), merged(PEOPLE, DELTA)),
     "a public total, replaced, delta": (
         4_000,
         Fraction(1, 2),
         merged(merged(total(4_000), REPLACED), DELTA),
     ),
-    "few columns, after a look": (2_000, 2, {}, FEW_COLUMNS),
+    "few columns": (2_000, 2, {}, FEW_COLUMNS),
     "few columns, a public total": (2_000, 2, total(2_000), FEW_COLUMNS),
 }
-"""A look and a total, each with a delta and many columns, and without one and few."""
+"""Without and with a public total, each with a delta and many columns, and without one and few."""
 KNOWN = (2_000, 2, total(2_000))
 
 
@@ -92,7 +92,7 @@ def configured(place, records, epsilon, changes, count=COLUMNS):
 def test_pairs_are_chosen_measured_paid_for_and_verified(tmp_path, log, name):
     config = load_config(configured(tmp_path, *CASES[name]))
     look, pairs = plan_look(config), pairs_of(len(config.universe.names))
-    assert (look is None) == bool(config.public_totals)
+    assert look is not None
     pipeline.measure(config, log=log, stream=NoiseStream(key=bytes(range(32))))
     folder = pipeline.publish(config, log=log).path
     assert findings_without_rebuild(Folder(folder)) == []
@@ -101,8 +101,7 @@ def test_pairs_are_chosen_measured_paid_for_and_verified(tmp_path, log, name):
     accounting = manifest["accounting"]
     assert CHOSEN_RULE in accounting["preprocessing_and_hyperparameter_tuning"]
     measured = read_measurements(folder / "measurements.parquet", config.universe)
-    noisy_counts = None if look is None else measured.look.noisy_counts
-    schedule = plan_schedule(config, noisy_counts)
+    schedule = plan_schedule(config, measured.look.noisy_counts)
     events = tuple(table.event for table in measured.tables)
     assert events[: len(schedule.first)] == schedule.first
     chosen = [event.table for event in events[len(schedule.first) :]]
@@ -111,13 +110,11 @@ def test_pairs_are_chosen_measured_paid_for_and_verified(tmp_path, log, name):
     if len(chosen) > len(pairs):
         assert sum(pair in chosen for pair in pairs) >= len(pairs) - 1
     promised = Budget(config.privacy.epsilon, config.privacy.delta)
-    delta = config.privacy.delta if look is None else look.after.delta
-    spent = total_budget(schedule.events, delta=delta)
-    assert (look is None and spent.epsilon <= promised.epsilon) or look.allows(schedule.events)
+    assert look.allows(schedule.events)
     with Ledger.open_existing(config.ledger.path) as ledger:
         ledger.verify_chain()
         charged = ledger.position(config.ledger.population).spent
-    assert charged == (spent if look is None else promised)
+    assert charged == promised
     require_another_pair_is_found(folder)
 
 
