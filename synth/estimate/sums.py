@@ -58,11 +58,6 @@ class NoisyCoefficients:
         components = np.unique(self.interactions.component[self.places])
         return ComponentTables(self.interactions, components.tolist())
 
-    @property
-    def tells_columns(self) -> bool:
-        """Whether any table holds an attribute: not the total alone."""
-        return any(map(any, self.margins))
-
     @cached_property
     def is_one_way(self) -> bool:
         """Whether no table holds more than one attribute, and none of them is very long."""

@@ -98,15 +98,19 @@ class Problem:
 
     @property
     def considered_records(self) -> tuple[int, ...]:
-        """The numbers of records that a plan may not be bad for: what is known, alone."""
+        """The numbers of records that a plan may not be bad for: what is known, alone.
+
+        Where a look tells only the most that there can be, that is one of them: where there are
+        fewer, noise may hide so much that no plan is better than another.
+        """
         if self.total is not None:
             return (max(1, self.total),)
         if self.seen is None:
             return CONSIDERED_RECORDS
         if self.seen.records is not None:
             return (self.seen.records,)
-        most = self.seen.most
-        return tuple(each for each in CONSIDERED_RECORDS if each <= most) or (most,)
+        most = min(self.seen.most, max(CONSIDERED_RECORDS))
+        return (*(each for each in CONSIDERED_RECORDS if each < most), most)
 
     @property
     def records_are_assumed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from synth.estimate.loglinear import (
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.solver import Map, inverse
 from synth.estimate.sums import NoisyCoefficients, one_way_sums, sandwich, trusted
-from synth.estimate.whole.towards_sums import tilt
 
 Floats = NDArray[np.float64]
 
@@ -91,10 +90,7 @@ class WholeModel(LogLinear):
         self._effort = min(1.0, MODEST_SIZE / interactions.size)
 
     def fit(self) -> LogLinearFit:
-        """Start from the noisy sums, and climb."""
-        theta = self._start()
-        knows_columns = self.sums is not None and self.sums.tells_columns
-        first = min(2 if knows_columns else 1, self.max_order)
+        """Main effects first, then pairs, triples; then spreads and a discount set by evidence."""
         is_wide = self.posterior is not None and self.posterior.decay <= _WIDE_DECAY
         is_wide = is_wide and self.max_order > 1
         iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS
@@ -102,11 +98,12 @@ class WholeModel(LogLinear):
         schedule = Schedule(
             [
                 (order, self._bounded(iterations[min(order, MAX_ORDER)]))
-                for order in range(first, self.max_order + 1)
+                for order in range(min(1, self.max_order), self.max_order + 1)
             ],
             [self._bounded(_EVIDENCE_ITERATIONS)] * (rounds if self.max_order else 0),
         )
         first_spread = first_spreads(self.interactions, self._components)
+        theta = np.zeros(self.interactions.size)
         theta, [spread] = self.climb(theta, [first_spread], schedule)
         return self._fit(theta, spread)
 
@@ -127,29 +124,6 @@ class WholeModel(LogLinear):
 
     def _bounded(self, iterations: int) -> int:
         return max(5, round(iterations * self._effort))
-
-    def _start(self) -> Floats:
-        """The coefficients of the table of largest entropy that fits the noisy sums.
-
-        Nothing, where these are all that was measured: then the base has them.
-        """
-        if self.sums is None or self.posterior is None:
-            return np.zeros(self.interactions.size)
-        even = self._mean(np.full(self.interactions.size, self.base))
-        low = self.interactions.order[self.sums.places] <= 1
-        variance = self.sums.squares(even)
-        # a function that is 0 on every possible cell has no variance, and nothing to start from
-        enough = np.divide(30.0, variance, out=np.zeros(variance.size), where=variance > 0.0)
-        firm = replace(
-            self.sums,
-            places=self.sums.places[low],
-            values=self.sums.values[low],
-            precision=np.maximum(self.sums.precision, enough)[low],
-        )
-        fitted, report = tilt(firm, even, even, weigh=False)
-        self.steps.append({**report, "step": "start from the noisy sums"})
-        ratio = np.divide(fitted, even, out=np.ones(even.size), where=even > 0.0)
-        return self._tables.forward(np.log(np.maximum(ratio, 1e-12)))
 
     def _components_of_model(self) -> list[int]:
         """The components in the model: of low order, and only what some table speaks about."""

@@ -179,6 +179,31 @@ def test_a_number_decides_if_it_stands_out_of_its_noise(configure, asks, tail):
     assert not sure.records_are_assumed
 
 
+@pytest.mark.parametrize(
+    ("most", "considered"),
+    [
+        (700, (700,)),
+        (5_000, (1_000, 5_000)),
+        (10_000, (1_000, 10_000)),
+        (1 << 40, (1_000, 10_000, 100_000, 1_000_000)),
+    ],
+)
+def test_the_most_records_that_there_can_be_is_a_number_that_a_plan_must_suit(
+    configure, most, considered
+):
+    problem = replace(problem_of(configure(THIN, strategy="auto")), seen=Seen(None, None, most))
+    assert problem.considered_records == considered
+
+
+def test_where_noise_hides_so_much_that_all_plans_are_alike_columns_are_measured(configure):
+    """A plan that is as bad as any for few records is not taken if more would make it the worst."""
+    problem = problem_of(configure((120, 30, 25), strategy="auto", order=3, cells=True))
+    for most, likely in ((7_707, 2_707), (5_000, 1_000)):
+        rest = replace(problem.privacy, epsilon=Fraction(24, 250))
+        left = replace(problem, privacy=rest, seen=Seen(None, None, most, likely))
+        assert choose(left).chosen.spending.tables == "all 1-way alike"
+
+
 def more(problem, expected):
     return replace(problem.workload, expected_records=expected)
 
