@@ -25,9 +25,9 @@ MUTANTS: tuple[Mutant, ...] = (
             "spent = LOOK_SHARE * privacy.epsilon\n",
         ),
         (
-            "a pair that is the universe is seen",
-            "if not asked or len(sizes) < FEWEST_SEEN:",
-            "if not asked:",
+            "the only pair is seen for ranges alone",
+            "q.weight and (q.is_table or not only)",
+            "q.weight",
         ),
         (
             "a look is allowed any plan",

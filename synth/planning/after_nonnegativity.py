@@ -7,7 +7,8 @@ n and the shapes of the tables:
   (Zipf), H the sum over all cells. A table of more than 20 cells for every record is taken to be
   *thin* instead: the records are spread out, hardly two in one cell; tables between 8 and 20 cells
   for every record are thin in part (`thinness`, on a logarithmic scale, between both forecasts),
-  and so are tables of records that a look has seen to gather in few cells (`GATHERED`).
+  and so are tables of records that a look has seen to gather in few cells (`GATHERED`); of the
+  universe's noise the look alone decides how much a thin table would keep.
 * **Noise.** A cell with noise variance v and expected count m keeps the variance
   min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
   the less the more noise there is. The mean over the cells is the effective variance of a table,
@@ -67,7 +68,8 @@ FILLED, THIN, THIN_NOISE = 8.0, 20.0, 0.5
 part of the noise variance that a thin table keeps."""
 GATHERED = 0.5
 """If a look saw this part of the records in places that noise cannot hide, no table is thin; a
-smaller part makes them less so in proportion."""
+smaller part makes them less so in proportion, and the noise of the universe is what a thin table
+keeps however many records there are: only where they gather is it found out."""
 FOUND_OUT = 0.4
 """What is left of the square of noise that is nearly always 0."""
 BY_DEPENDENCE = 0.25
@@ -134,8 +136,8 @@ class ErrorsAfterFit:
     def at(self, records: int) -> list[float]:
         """The errors with so many records, each at most 1."""
         left = {
-            alike: _effective_variance(*alike, records, self._scattered)
-            for alike in set(self._noise)
+            (cells, noise): _effective_variance(cells, noise, records, self._thin(cells, records))
+            for cells, noise in set(self._noise)
         }
         precisions = [
             1 / (factor * left[alike])
@@ -149,9 +151,19 @@ class ErrorsAfterFit:
             found = [min(pair) for pair in zip(found, errors, strict=True)]
         listed = [unlisted_share(event, records) for event in self._lists]
         return [
-            min([self._of_cells(error), *listed]) if question.kind == "cells" else error
+            min([self._of_cells(error), *listed]) if self._is_of_cells(question) else error
             for question, error in zip(self._questions, found, strict=True)
         ]
+
+    def _thin(self, cells: int, records: int) -> float:
+        """How far a table is thin; of the universe a look tells it, however many cells it has."""
+        if self._hidden is not None and cells == self._cells:
+            return self._scattered
+        return self._scattered * thinness(cells, records)
+
+    def _is_of_cells(self, question: Question) -> bool:
+        """Whether these are single cells, or a table as large as the universe."""
+        return question.is_table and question.queries == self._cells
 
     def _of_cells(self, error: float) -> float:
         """The error of single cells, after a look half way from this one to what it saw hidden.
@@ -290,11 +302,10 @@ def _between(one: float, other: float, part: float) -> float:
     return math.exp((1 - part) * math.log(one) + part * math.log(other))
 
 
-def _effective_variance(size: int, noise: float, records: float, scattered: float) -> float:
+def _effective_variance(size: int, noise: float, records: float, thin: float) -> float:
     counts, cells = _expected_counts(size, records)
     left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
     filled = float(cells @ left) / size
-    thin = scattered * thinness(size, records)
     return max(_between(filled, THIN_NOISE * noise, thin), 1e-12)
 
 

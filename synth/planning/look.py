@@ -40,9 +40,9 @@ from synth.privacy import (
 
 LOOK_SHARE = Fraction(1, 50)
 """The part of epsilon that a look costs for how records gather, and once more for pairs."""
-MOST_SEEN_PAIRS, CELLS_OF_A_SEEN_PAIR = 100, 100_000
+MOST_SEEN_PAIRS, CELLS_OF_A_SEEN_PAIR, CELLS_OF_THE_ONLY_PAIR = 100, 100_000, 1_000_000
 """How far pairs depend on each other is counted of at most so many, which stand for all, and none
-with more cells."""
+with more cells: chance alone makes them differ. The only pair that there is stands for itself."""
 HIDING = 100
 """Where noise can hide more than so many records in a cell, and in all cells so many times the
 records that are expected, there is a look whatever is expected."""
@@ -55,8 +55,6 @@ ALONE = 0.1
 TOGETHER, TOGETHER_BY_BLOCKS = 0.25, 0.5
 """With a larger one it is; in a universe that is not held only from a half on, because there a fit
 of a few iterations leaves more of the noise."""
-FEWEST_SEEN = 3
-"""Of fewer columns no dependence is counted: a pair of two is the universe itself."""
 
 
 @dataclass(frozen=True)
@@ -108,20 +106,22 @@ def look_of(problem: Problem) -> Look | None:
 def seen_pairs(problem: Problem) -> tuple[tuple[str, str], ...]:
     """The pairs of columns that a look counts the dependence of: all, or some of very many.
 
-    None where neither tables of two columns are asked for nor single cells, or one such table is
-    the universe.
+    None where neither tables of two columns are asked for nor single cells; nor where only ranges
+    are, of the only two columns that vary: those are measured however far they depend.
 
     Privacy: a function of the public problem.
     Ensures: the same pairs whatever the order of the columns; names of each in that order.
     """
     sizes = {each.name: each.size for each in problem.attributes if each.size > 1}
-    asked = any(len({*q.attributes} & sizes.keys()) > 1 for q in problem.questions if q.weight)
-    if not asked or len(sizes) < FEWEST_SEEN:
+    only = len(sizes) == 2
+    weighed = (q for q in problem.questions if q.weight and (q.is_table or not only))
+    if not any(len({*q.attributes} & sizes.keys()) > 1 for q in weighed):
         return ()
+    most = CELLS_OF_THE_ONLY_PAIR if only else CELLS_OF_A_SEEN_PAIR
     small = [
         {one, other}
         for one, other in combinations(sorted(sizes), 2)
-        if sizes[one] * sizes[other] <= CELLS_OF_A_SEEN_PAIR
+        if sizes[one] * sizes[other] <= most
     ]
     kept = small[:: max(1, math.ceil(len(small) / MOST_SEEN_PAIRS))]
     names = problem.universe.names

@@ -1,6 +1,7 @@
 """The model of errors after the fit: what it must get right, whatever its numbers."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -113,7 +114,17 @@ def test_a_table_is_not_thin_whose_records_were_seen_to_gather():
     alone, some, most = (seen(visible, few)[-1] for visible in (0.0, 0.25, 0.5))
     assert most < some < alone
     assert seen(0.9, few) == seen(0.5, few)
-    assert seen(0.0, enough) == seen(0.5, enough), "a filled one is as it was"
+    pairs = zip(seen(0.0, enough), seen(0.5, enough), strict=True)
+    assert all(hidden > found for hidden, found in pairs), "nor is noise found out that hides them"
+
+
+def test_a_table_as_large_as_the_universe_is_off_as_its_cells_are():
+    universe = table(*UNIVERSE.names, epsilon=1)
+    joint = replace(QUESTIONS[-1], kind="marginal")
+    for visible in (None, 0.1, 0.6):
+        told = ErrorsAfterFit(AXES, [universe], (joint, QUESTIONS[-1]), visible=visible)
+        one, other = told.at(48_842)
+        assert one == other > 0
 
 
 def test_cells_are_off_by_what_a_look_saw_hidden():
