@@ -171,6 +171,30 @@ def test_where_the_number_of_records_is_public_a_look_tells_how_they_gather(conf
         assert verify_release(folder).release_id == relation
 
 
+@pytest.mark.parametrize("unit", UNITS)
+def test_of_two_columns_a_look_counts_how_far_they_depend(project, log, unit):
+    """The only pair that there is, which is the universe; the release stands, both ways."""
+    other = FILLER | {"name": "code-0", "maximum": 44}
+    for name in ("alone", "together"):
+        path = project(
+            people=source(8_000, alone=name == "alone"),
+            release={"id": name},
+            domain=[FILLER, other],
+            privacy={"unit": UNITS[unit]},
+            ledger={"population": name},
+            workload=PAIRS | {"expected_records": GUESS},
+            public_totals=[],
+        )
+        config = load_config(path)
+        assert plan_look(config).event.pairs == (("code", "code-0"),)
+        pipeline.measure(config, log=log)
+        folder = pipeline.publish(config, log=log).path
+        seen = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        apart = seen["accounting"]["look"]["noisy_counts"][-1]
+        assert 2 * apart / 8_000 > 0.4, "the second code is the first one modulo 3"
+        assert verify_release(folder).release_id == config.release.id
+
+
 def stopped_after_a_look(config, noisy_counts=None):
     """The planner, which cannot carry out what a look leads to; by then the look is durable."""
     if noisy_counts is None:
