@@ -7,8 +7,8 @@ n and the shapes of the tables:
   (Zipf), H the sum over all cells. A table of more than 20 cells for every record is taken to be
   *thin* instead: the records are spread out, hardly two in one cell; tables between 8 and 20 cells
   for every record are thin in part (`thinness`, on a logarithmic scale, between both forecasts),
-  and so are tables of records that a look has seen to gather in few cells (`GATHERED`); of the
-  universe's noise the look alone decides how much a thin table would keep.
+  and so are tables of records that a look has seen to gather in few cells (`GATHERED`); the
+  universe is thin at least in half as far as a look has seen noise hide its records (`HIDES`).
 * **Noise.** A cell with noise variance v and expected count m keeps the variance
   min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
   the less the more noise there is. The mean over the cells is the effective variance of a table,
@@ -68,8 +68,10 @@ FILLED, THIN, THIN_NOISE = 8.0, 20.0, 0.5
 part of the noise variance that a thin table keeps."""
 GATHERED = 0.5
 """If a look saw this part of the records in places that noise cannot hide, no table is thin; a
-smaller part makes them less so in proportion, and the noise of the universe is what a thin table
-keeps however many records there are: only where they gather is it found out."""
+smaller part makes them less so in proportion."""
+HIDES = 0.5
+"""Where it saw none there, the noise of the universe is half that of a thin table, on a logarithmic
+scale, however well records fill it: noise that hides them is not found out."""
 FOUND_OUT = 0.4
 """What is left of the square of noise that is nearly always 0."""
 BY_DEPENDENCE = 0.25
@@ -156,10 +158,9 @@ class ErrorsAfterFit:
         ]
 
     def _thin(self, cells: int, records: int) -> float:
-        """How far a table is thin; of the universe a look tells it, however many cells it has."""
-        if self._hidden is not None and cells == self._cells:
-            return self._scattered
-        return self._scattered * thinness(cells, records)
+        """How far a table is thin; the universe is in part where a look saw records scattered."""
+        of_look = HIDES if self._hidden is not None and cells == self._cells else 0.0
+        return self._scattered * max(of_look, thinness(cells, records))
 
     def _is_of_cells(self, question: Question) -> bool:
         """Whether these are single cells, or a table as large as the universe."""
