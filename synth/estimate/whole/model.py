@@ -90,7 +90,11 @@ class WholeModel(LogLinear):
         self._effort = min(1.0, MODEST_SIZE / interactions.size)
 
     def fit(self) -> LogLinearFit:
-        """Main effects first, then pairs, triples; then spreads and a discount set by evidence."""
+        """Main effects first, then pairs, triples; then spreads and a discount set by evidence.
+
+        Where no cells were measured the base has the main effects, and pairs come first.
+        """
+        first = min(2 if self.posterior is None else 1, self.max_order)
         is_wide = self.posterior is not None and self.posterior.decay <= _WIDE_DECAY
         is_wide = is_wide and self.max_order > 1
         iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS
@@ -98,7 +102,7 @@ class WholeModel(LogLinear):
         schedule = Schedule(
             [
                 (order, self._bounded(iterations[min(order, MAX_ORDER)]))
-                for order in range(min(1, self.max_order), self.max_order + 1)
+                for order in range(first, self.max_order + 1)
             ],
             [self._bounded(_EVIDENCE_ITERATIONS)] * (rounds if self.max_order else 0),
         )
