@@ -3,7 +3,7 @@
     python benchmarks/look.py
     python benchmarks/look.py --tables clustered,nltcs --epsilons 1
 
-The tables of `benchmarks/thin.py`, three more made-up ones, NLTCS and Adult. For each the best
+The tables of `benchmarks/thin.py`, four more made-up ones, NLTCS and Adult. For each the best
 split of every kind of plan (the universe alone, with 1-way tables, small tables alone, ...) is
 measured and published whole but for its files, once, with noise of one seed. Printed is the figure
 that `auto` compares plans by, from the real errors: of the plan after a look (the most frequent of
@@ -66,10 +66,21 @@ def clustered(generator: np.random.Generator, sizes: tuple[int, ...], records: i
     return rows
 
 
+def flows(generator: np.random.Generator, sizes: tuple[int, ...], records: int) -> Ints:
+    """From where and to where: half to a near place, the others as many as come there at all."""
+    places = sizes[0]
+    law = generator.permutation(1 / np.arange(1.0, places + 1))
+    start, far = generator.choice(places, (2, records), p=law / law.sum())
+    near = np.clip(start + np.rint(generator.normal(0, places / 50, records)), 0, places - 1)
+    stays = generator.random(records) < 0.5
+    return np.stack([start, np.where(stays, near, far)], axis=1).astype(np.int64)
+
+
 MADE = TABLES | {
     "clustered": Made((8,) * 6, 10_000, clustered),
     "scattered": Made((12, 10, 10, 9, 8), 20_000, scattered),
     "geometric": Made((10,) * 6, 30_000, geometric),
+    "flows": Made((300, 300), 30_000, flows),
 }
 REAL = ("nltcs", "adult")
 
