@@ -166,7 +166,8 @@ def _print_look(plan: Forecast, console: Console) -> None:
 def _and_pairs(look: Look) -> str:
     """What a look tells of pairs of columns, if it does."""
     pairs = len(look.event.pairs)
-    return f", and how far {pairs:,} pairs of columns depend on each other" if pairs else ""
+    what = "the columns of one pair" if pairs == 1 else f"{pairs:,} pairs of columns"
+    return f", and how far {what} depend on each other" if pairs else ""
 
 
 def _print_choices(plan: Forecast, console: Console) -> None:

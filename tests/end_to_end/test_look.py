@@ -192,6 +192,9 @@ def test_of_two_columns_a_look_counts_how_far_they_depend(project, log, unit):
         seen = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         apart = seen["accounting"]["look"]["noisy_counts"][-1]
         assert 2 * apart / 8_000 > 0.4, "the second code is the first one modulo 3"
+        card = (folder / "README.md").read_text(encoding="utf-8")
+        assert f"{2 * apart:,} in the wrong cells if columns were independent" in card
+        assert "1 pairs" not in card
         assert verify_release(folder).release_id == config.release.id
 
 

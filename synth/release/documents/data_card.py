@@ -158,8 +158,9 @@ def _look(look: dict[str, Any] | None) -> list[str]:
     ]
     if not look["pairs"]:
         return classes
-    pairs = f"{len(look['pairs']):,} pairs of columns"
-    apart = f"{2 * counts[-1]:,} in the wrong cells if columns were independent, a mean of {pairs}"
+    pairs = len(look["pairs"])
+    mean = f", a mean of {pairs:,} pairs of columns" if pairs > 1 else ""
+    apart = f"{2 * counts[-1]:,} in the wrong cells if columns were independent{mean}"
     return [*classes, apart]
 
 

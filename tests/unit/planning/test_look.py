@@ -276,6 +276,8 @@ def test_the_forecast_shows_the_look_and_the_dearest_plan(configure):
     assert "A look comes first: epsilon 0.04" in text
     assert "share their cell, and how far 10 pairs of columns depend on each other." in text
     assert "- if it finds 1,000 records: " in text
+    two = forecast(configure((150, 140), strategy="auto", order=2), with_alternatives=True)
+    assert ", and how far the columns of one pair depend on each other." in rendered(two)
     assert [records for records, _ in plan.after_look] == [1_000, 10_000, 100_000, 1_000_000]
     assert plan.to_plain()["look"]["epsilon_after"] == "24/25"
     assert plan.to_plain()["look"]["pairs"] == [list(pair) for pair in plan.look.event.pairs]
