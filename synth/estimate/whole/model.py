@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from synth.estimate.loglinear import (
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.solver import Map, inverse
 from synth.estimate.sums import NoisyCoefficients, one_way_sums, sandwich, trusted
+from synth.estimate.whole.towards_sums import tilt
 
 Floats = NDArray[np.float64]
 
@@ -107,8 +108,7 @@ class WholeModel(LogLinear):
             [self._bounded(_EVIDENCE_ITERATIONS)] * (rounds if self.max_order else 0),
         )
         first_spread = first_spreads(self.interactions, self._components)
-        theta = np.zeros(self.interactions.size)
-        theta, [spread] = self.climb(theta, [first_spread], schedule)
+        theta, [spread] = self.climb(self._start(), [first_spread], schedule)
         return self._fit(theta, spread)
 
     def fit_again(self, before: LogLinearFit) -> LogLinearFit:
@@ -128,6 +128,31 @@ class WholeModel(LogLinear):
 
     def _bounded(self, iterations: int) -> int:
         return max(5, round(iterations * self._effort))
+
+    def _start(self) -> Floats:
+        """The coefficients of the table of largest entropy that fits the noisy sums.
+
+        Only where the model has no pairs: one column and its groups, of which the sums tell nearly
+        all. Of more columns main effects that noise has drowned would lead the pairs astray. Where
+        no cells were measured the base has the sums.
+        """
+        if self.max_order > 1 or self.sums is None or self.posterior is None:
+            return np.zeros(self.interactions.size)
+        even = self._mean(np.full(self.interactions.size, self.base))
+        low = self.interactions.order[self.sums.places] <= 1
+        variance = self.sums.squares(even)
+        # a function that is 0 on every possible cell has no variance, and nothing to start from
+        enough = np.divide(30.0, variance, out=np.zeros(variance.size), where=variance > 0.0)
+        firm = replace(
+            self.sums,
+            places=self.sums.places[low],
+            values=self.sums.values[low],
+            precision=np.maximum(self.sums.precision, enough)[low],
+        )
+        fitted, report = tilt(firm, even, even, weigh=False)
+        self.steps.append({**report, "step": "start from the noisy sums"})
+        ratio = np.divide(fitted, even, out=np.ones(even.size), where=even > 0.0)
+        return self._tables.forward(np.log(np.maximum(ratio, 1e-12)))
 
     def _components_of_model(self) -> list[int]:
         """The components in the model: of low order, and only what some table speaks about."""
