@@ -67,8 +67,7 @@ def solve(
     progress.advance(0, max_iterations, "iterations")
     point, over = start, _divider(curvature(start))
     slope = field(point)
-    moves: list[Floats] = []
-    bends: list[Floats] = []
+    memories: list[_Memory] = []
     promise = math.inf
     for iteration in range(max_iterations):
         if iteration:
@@ -76,11 +75,10 @@ def solve(
         if 0 < iteration < 3 or (iteration and iteration % refresh == 0):
             over = _divider(curvature(point))
             slope = field(point)
-        direction = _direction(slope, over, moves, bends, scale)
+        direction = _direction(slope, over, memories, scale)
         promise = dot(slope, direction)
         if promise <= 0.0:
-            moves.clear()
-            bends.clear()
+            memories.clear()
             direction = over(slope)
             promise = dot(slope, direction)
         if promise < tolerance:
@@ -96,13 +94,12 @@ def solve(
             if step < _SMALLEST_STEP:
                 return Solution(point, iteration, "no step without overshoot", promise, scale)
         move, bend = trial - point, slope - trial_slope
-        if dot(move, bend) > 1e-10 * dot(bend, bend):
-            moves.append(move)
-            bends.append(bend)
-            scale = dot(move, bend) / dot(over(bend), bend)
-            if len(moves) > memory:
-                moves.pop(0)
-                bends.pop(0)
+        product = dot(move, bend)
+        if product > 1e-10 * dot(bend, bend):
+            memories.append(_Memory(move, bend, product))
+            scale = product / dot(over(bend), bend)
+            if len(memories) > memory:
+                memories.pop(0)
         point, slope = trial, trial_slope
     return Solution(point, max_iterations, "iteration limit", promise, scale)
 
@@ -129,18 +126,28 @@ def inverse(matrix: Floats) -> Floats:
     return work[:, len(matrix) :]
 
 
-def _direction(
-    slope: Floats, over: Map, moves: list[Floats], bends: list[Floats], scale: float
-) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Memory:
+    """A step that was taken, how much the slope fell along it, and the inner product of both."""
+
+    move: Floats
+    bend: Floats
+    product: float
+
+
+def _direction(slope: Floats, over: Map, memories: list[_Memory], scale: float) -> Floats:
     """The two-loop recursion, started from the scaled curvature."""
     q = slope.copy()
     weights: list[float] = []
-    for move, bend in zip(reversed(moves), reversed(bends), strict=True):
-        weight = dot(move, q) / dot(move, bend)
+    for each in reversed(memories):
+        weight = dot(each.move, q) / each.product
         weights.append(weight)
-        q -= weight * bend
+        q -= weight * each.bend
     q = over(q)
-    q *= dot(moves[-1], bends[-1]) / dot(over(bends[-1]), bends[-1]) if moves else scale
-    for move, bend, weight in zip(moves, bends, reversed(weights), strict=True):
-        q += (weight - dot(bend, q) / dot(move, bend)) * move
+    if memories:
+        last = memories[-1]
+        scale = last.product / dot(over(last.bend), last.bend)
+    q *= scale
+    for each, weight in zip(memories, reversed(weights), strict=True):
+        q += (weight - dot(each.bend, q) / each.product) * each.move
     return q
