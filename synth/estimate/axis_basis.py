@@ -167,8 +167,10 @@ def _split(parent: Ints, groups: Ints, weights: Floats) -> _Split:
 #
 
 
-LONG_AXIS = 512
-"""A longer axis is taken as a whole, and not code by code: the same bytes, by running sums."""
+_LONG_AXIS = 512
+_LONG_FOR_FEW, _FEW = 32, 1024
+"""A longer axis is taken as a whole, and not code by code: the same bytes, by running sums. That
+pays sooner where no more than a few numbers belong to a code."""
 
 
 def to_front(table: Floats, axis: int) -> Floats:
@@ -187,11 +189,17 @@ def _orders(dimensions: int, axis: int) -> tuple[tuple[int, ...], tuple[int, ...
     return (axis, *rest), (*range(1, axis + 1), 0, *range(axis + 1, dimensions))
 
 
+def _is_long(source: Floats) -> bool:
+    """Whether the first axis is taken as a whole."""
+    codes = source.shape[0]
+    return bool(codes > (_LONG_FOR_FEW if source[0].size <= _FEW else _LONG_AXIS))
+
+
 def contrasts(table: Floats, axis: int) -> Floats:
     """The coefficients along one axis: the inner products with the Helmert contrasts."""
     source = to_front(table, axis)
     size = source.shape[0]
-    if size > LONG_AXIS:
+    if _is_long(source):
         before = np.cumsum(source, axis=0)
         out = np.empty(source.shape)
         np.multiply(before[-1], 1.0 / math.sqrt(size), out=out[0])
@@ -214,7 +222,7 @@ def expand(table: Floats, axis: int) -> Floats:
     """The function that has these coefficients along one axis (the transpose of contrasts)."""
     source = to_front(table, axis)
     size = source.shape[0]
-    if size > LONG_AXIS:
+    if _is_long(source):
         parts = np.empty(source.shape)
         np.multiply(source[0], 1.0 / math.sqrt(size), out=parts[0])
         np.multiply(source[:0:-1], _scales(source)[::-1], out=parts[1:])
@@ -238,7 +246,7 @@ def squared_contrasts(table: Floats, axis: int) -> Floats:
     """The inner products along one axis with the squares of the contrasts."""
     source = to_front(table, axis)
     size = source.shape[0]
-    if size > LONG_AXIS:
+    if _is_long(source):
         numbers = _numbers(source)
         before = np.cumsum(source, axis=0)
         out = np.empty(source.shape)

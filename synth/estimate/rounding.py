@@ -114,7 +114,7 @@ def systematic(
 Floats = NDArray[np.float64]
 
 _ROUNDS = 500
-_SWEEPS = 3
+_SWEEPS = 6
 _TOLERANCE = 1e-10
 
 

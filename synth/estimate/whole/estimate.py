@@ -321,11 +321,16 @@ def _sharpen(
 ) -> Floats:
     """Sharpen in cell order, inside every atom of the required totals.
 
-    With `keep_sums` the one-way tables are then made what they were, unless totals are required.
+    With `keep_sums` the one-way tables are then made what they were, unless totals are required:
+    by what cells have above their whole numbers, since a cell that has most of a row and of a
+    column cannot make up for both.
     """
     if atoms is None:
         sharper = sharpen(values)
-        return rake_one_way(sharper, values, shape) if keep_sums else sharper
+        if not keep_sums:
+            return sharper
+        whole = np.floor(values)
+        return whole + rake_one_way(sharper - whole, values - whole, shape)
     sharper = np.zeros(values.size)
     for cells in atoms.cells():
         sharper[cells] = sharpen(values[cells])

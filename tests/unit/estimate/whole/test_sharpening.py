@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from synth.estimate.whole.estimate import BLOCK_RECORDS, STRENGTH, sharpen
+from synth.estimate.whole.estimate import BLOCK_RECORDS, STRENGTH, _sharpen, sharpen
 
 
 def test_values_stay_between_floor_and_ceiling_and_sums_stay() -> None:
@@ -33,3 +33,16 @@ def test_of_equals_the_first_in_cell_order_is_taken() -> None:
 
 def test_no_cells() -> None:
     assert sharpen(np.zeros(0)).size == 0
+
+
+def test_one_way_tables_are_kept_where_one_cell_has_most_of_a_row_and_of_a_column() -> None:
+    """Scaling whole rows and columns would move the large cells, each of which has both."""
+    shape = (60, 50)
+    values = np.random.default_rng(3).random(shape) * 0.3
+    for code in range(20):
+        values[code, code] += 5_000.0 * (code + 1)
+    kept = _sharpen(values.reshape(-1), None, shape, keep_sums=True).reshape(shape)
+    assert np.abs(kept - values).max() < 1.0
+    for axis in (0, 1):
+        assert np.abs(kept.sum(axis=axis) - values.sum(axis=axis)).max() < 0.05
+    assert np.abs(kept - values).mean() > 0.02
