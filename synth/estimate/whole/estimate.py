@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,20 @@ def _by_classes(
     return np.log(np.maximum(means, LEAST_MEAN)), classes
 
 
+_USUAL = 0.5
+"""A misfit of less than this part of what the limit allows is no reason to start elsewhere."""
+
+
+def _starts(seen: _Seen) -> tuple[bool, ...]:
+    """Whether fits start from the noisy sums, in turn.
+
+    The sums lead a fit of several columns astray if noise has drowned them; otherwise it may end,
+    without them, where neither sums nor pairs are those of the tables. The misfit tells.
+    """
+    is_several = sum(size > 1 for size in seen.interactions.shape) > 1
+    return (False, True) if seen.sums and seen.noisy_sums and is_several else (False,)
+
+
 @dataclass(frozen=True, eq=False)
 class _Attempt:
     """The posterior means of the cells by one fit, and how far they are from the noisy sums."""
@@ -247,18 +262,19 @@ def _fit(
         discounts = (before.discount,)
     limit = math.inf if seen.noisy_sums is None else seen.noisy_sums.misfit_limit()
     attempts: list[_Attempt] = []
-    for discount in discounts:
-        attempts.append(_attempt(seen, discount, steps, total_of_all, before))
-        misfit = attempts[-1].misfit
+    starts = _starts(seen) if before is None else (False,)
+    for discount, by_sums in product(discounts, starts):
+        attempts.append(_attempt(seen, discount, steps, total_of_all, before, by_sums=by_sums))
         steps.append(
             {
                 "step": "posterior mean of every cell",
                 "discount": discount,
-                "misfit": misfit,
+                "misfit": attempts[-1].misfit,
                 "misfit_limit": limit if math.isfinite(limit) else None,
             }
         )
-        if misfit <= limit:
+        allowed = limit if by_sums == starts[-1] else 1.0 + _USUAL * (limit - 1.0)
+        if min(attempt.misfit for attempt in attempts) <= allowed:
             break
     best = min(attempts, key=lambda attempt: attempt.misfit)
     values = best.values
@@ -277,6 +293,8 @@ def _attempt(
     steps: list[dict[str, Any]],
     total_of_all: int | None,
     before: End | None,
+    *,
+    by_sums: bool = False,
 ) -> _Attempt:
     """Fit the model, take the posterior means, and move them to groups and sums."""
     model = WholeModel(
@@ -287,6 +305,7 @@ def _attempt(
         noise_variance=seen.variance,
         base=seen.base,
         discount=discount,
+        starts_from_sums=by_sums,
     )
     fit = model.fit() if before is None else model.fit_again(before.fit)
     steps.extend({**step, "discount": discount} for step in fit.steps)

@@ -73,8 +73,12 @@ class WholeModel(LogLinear):
         noise_variance: float,
         base: Floats | float,
         discount: float,
+        starts_from_sums: bool = False,
     ) -> None:
-        """Set up; `discount` is the share of the uncertainty that is discounted (see `fit`)."""
+        """Set up; `discount` is the share of the uncertainty that is discounted (see `fit`).
+
+        One column always starts from the noisy sums; more of them where `starts_from_sums` says so.
+        """
         super().__init__()
         self.interactions = interactions
         self.posterior = posterior
@@ -86,6 +90,7 @@ class WholeModel(LogLinear):
         self._components = self._components_of_model()
         self._tables = ComponentTables(interactions, self._components)
         self.max_order = max(map(interactions.component_order, self._components), default=0)
+        self._starts_from_sums = starts_from_sums or self.max_order <= 1
         self._share = discount
         self._discount: Floats | float = 0.0
         self._effort = min(1.0, MODEST_SIZE / interactions.size)
@@ -132,11 +137,11 @@ class WholeModel(LogLinear):
     def _start(self) -> Floats:
         """The coefficients of the table of largest entropy that fits the noisy sums.
 
-        Only where the model has no pairs: one column and its groups, of which the sums tell nearly
-        all. Of more columns main effects that noise has drowned would lead the pairs astray. Where
-        no cells were measured the base has the sums.
+        Of one column and its groups the sums tell nearly all. Of more columns main effects that
+        noise has drowned would lead the pairs astray. Where no cells were measured the base has
+        the sums.
         """
-        if self.max_order > 1 or self.sums is None or self.posterior is None:
+        if not self._starts_from_sums or self.sums is None or self.posterior is None:
             return np.zeros(self.interactions.size)
         even = self._mean(np.full(self.interactions.size, self.base))
         low = self.interactions.order[self.sums.places] <= 1

@@ -389,3 +389,44 @@ def test_columns_that_are_measured_beside_drowned_cells_do_no_harm(
                 for axis in (0, 1)
             )
     assert off["with columns"] <= 1.05 * off["alone"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "misfits", "tried"),
+    [
+        (ONE_WAY, (1.05,), [False]),
+        (ONE_WAY, (1.15, 1.0), [False, True]),
+        (ONE_WAY, (1.0, 1.0), [False]),
+        (ONE_WAY, (1.5, 1.3, 1.3, 1.1), [False, True, False, True]),
+        ((), (1.15,), [False]),
+    ],
+)
+def test_where_a_fit_is_off_another_starts_from_the_noisy_sums(
+    tables: Tables,
+    misfits: tuple[float, ...],
+    tried: list[bool],
+    deep: Universe,
+    counts: NDArray[np.int64],
+    config: Config,
+    measure: Measure,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one with the smallest misfit is taken."""
+    attempt, left = estimate_module._attempt, list(misfits)
+    made = []
+
+    def with_misfit(*given: object, by_sums: bool = False) -> object:
+        own = replace(attempt(*given, by_sums=by_sums), misfit=left.pop(0))
+        made.append((by_sums, own))
+        return own
+
+    monkeypatch.setattr(estimate_module, "_attempt", with_misfit)
+    monkeypatch.setattr(estimate_module.NoisySums, "misfit_limit", lambda _: 1.2)
+    measured = family(deep, counts, (*FULL, *tables), measure, epsilon=Fraction(1))
+    found = estimate_whole(Measurements("t", "0" * 64, tuple(measured)), config)
+    assert [by_sums for by_sums, _ in made] == tried
+    best = min((own for _, own in made), key=lambda own: own.misfit)
+    if tables:
+        assert np.array_equal(found.values, best.values)
+    starts = [step["step"] for step in found.report["steps"]]
+    assert ("start from the noisy sums" in starts) == (True in tried)
