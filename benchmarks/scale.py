@@ -16,6 +16,7 @@ measuring process is a child). `scale_plots.py` draws the curves.
 * `kinds`: 10^6 to 10^9 cells and 10^6 rows of four kinds: even, as one over the level (Zipf),
   geometric (here 10^8 cells are four columns of a hundred levels), and gathered around forty
   centres; what the planner chooses for tables of one to three columns and single cells.
+* `two`: the same kinds in two columns of 1,000 levels each.
 * `peers`: counting and noise only, from a Parquet file of 1,000,000 rows: `synth measure`, which
   also checks the noise generator, keeps the ledger and makes its results durable; OpenDP and
   diffprivlib as in `scale_peers.py`, which end with the noisy counts in memory. `--diffprivlib`
@@ -90,6 +91,8 @@ def points(family: str) -> list[Point]:
             for place in range(4)
             for kind in KINDS
         ]
+    if family == "two":
+        return [Point(family, 2, 1000, 10**6, kind=kind) for kind in KINDS]
     if family == "peers":
         return [Point(family, digits, 10, 10**6, way) for digits in range(5, 9) for way in PEERS]
     raise SystemExit(f"unknown family: {family}")
