@@ -16,7 +16,7 @@ measuring process is a child). `scale_plots.py` draws the curves.
 * `kinds`: 10^6 to 10^9 cells and 10^6 rows of four kinds: even, as one over the level (Zipf),
   geometric (here 10^8 cells are four columns of a hundred levels), and gathered around forty
   centres; what the planner chooses for tables of one to three columns and single cells.
-* `two`: the same kinds in two columns of 1,000 levels each.
+* `two`: the same kinds in two columns of 1,000, 3,162 and 10,000 levels each.
 * `peers`: counting and noise only, from a Parquet file of 1,000,000 rows: `synth measure`, which
   also checks the noise generator, keeps the ledger and makes its results durable; OpenDP and
   diffprivlib as in `scale_peers.py`, which end with the noisy counts in memory. `--diffprivlib`
@@ -92,7 +92,8 @@ def points(family: str) -> list[Point]:
             for kind in KINDS
         ]
     if family == "two":
-        return [Point(family, 2, 1000, 10**6, kind=kind) for kind in KINDS]
+        levels = (1000, 3162, 10_000)
+        return [Point(family, 2, size, 10**6, kind=kind) for size in levels for kind in KINDS]
     if family == "peers":
         return [Point(family, digits, 10, 10**6, way) for digits in range(5, 9) for way in PEERS]
     raise SystemExit(f"unknown family: {family}")
@@ -134,7 +135,7 @@ def write_rows(path: Path, point: Point) -> None:
 
 def write_config(path: Path, point: Point) -> None:
     """Write the configuration of the point beside its rows."""
-    dense = point.family not in ("sparse", "kinds")
+    dense = point.family not in ("sparse", "kinds", "two")
     attribute = {
         "type": "integer",
         "minimum": 0,
@@ -166,7 +167,7 @@ def write_config(path: Path, point: Point) -> None:
         },
         "ledger": {"path": "state/ledger.sqlite", "population": "nobody", "epsilon_cap": 1},
         "domain": domain,
-        "workload": {"marginals": 3 if point.family == "kinds" else 1, "cells": True},
+        "workload": {"marginals": 3 if point.family in ("kinds", "two") else 1, "cells": True},
         "strategy": "identity" if dense else "auto",
         "output": {"directory": "outputs"},
     }
