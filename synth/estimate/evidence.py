@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.estimate.interactions import Interactions
-from synth.estimate.sums import NoisyCoefficients
+from synth.estimate.one_way_matrix import Singles
+from synth.estimate.sums import NoisyCoefficients, OneWay
 
 Floats = NDArray[np.float64]
 
@@ -85,6 +86,25 @@ def joint_information(mean: Floats, information: Floats, precision: Floats | flo
         together = 1.0 / np.maximum(noise, 1e-12) + precision
         found = np.where(mean > 0.0, mean * mean / (mean + 1.0 / together), 0.0)
     return np.asarray(np.nan_to_num(found, nan=0.0, posinf=0.0))
+
+
+def information_of_codes(
+    singles: Singles, mean: OneWay, cells: OneWay, precision: Floats
+) -> list[Floats]:
+    """What cells and noisy sums say of the logarithm of the mean of every code.
+
+    `mean` are sums of the cells' means, `cells` of what they say themselves; `precision` is that
+    of the noisy coefficients, 0 where there is none.
+    """
+    return [
+        each.room
+        * joint_information(
+            mean(each.axis) / each.room,
+            cells(each.axis) / each.room,
+            float(precision[each.own[0]]),
+        )
+        for each in singles.axes
+    ]
 
 
 def _precision_of_components(interactions: Interactions, sums: NoisyCoefficients | None) -> Floats:

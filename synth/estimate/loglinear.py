@@ -14,6 +14,7 @@ whole of the algorithm; how the cells are held, and so how sums over them are fo
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +26,11 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.estimate.evidence import prior_variance
 from synth.estimate.interactions import Interactions
-from synth.estimate.solver import MEMORY, solve
+from synth.estimate.posterior import Mixture
+from synth.estimate.solver import MEMORY, Map, divided_by, solve
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Spreads = list[dict[int, float]]
 """For every part of the model: the spread of each of its components."""
 
@@ -56,6 +59,8 @@ class LogLinear(ABC):
     """How much of a step that goes too far is kept at least; see `solve`."""
     carries_scale = False
     """Whether a stage starts with steps scaled as they were at the end of the one before."""
+    tolerance = 0.0
+    """Promised gain in nats for each coefficient, that is not worth a step; or 0.1 for all."""
     memory = MEMORY
     """How many steps the solver remembers; see `solve`."""
     is_complete = True
@@ -77,6 +82,13 @@ class LogLinear(ABC):
     @abstractmethod
     def information(self, theta: Floats) -> Floats:
         """About what the noisy tables say of every coefficient; renews the weight of noisy sums."""
+
+    def divider(self, theta: Floats, active: Ints, unit: Floats) -> Map:
+        """Division by about the curvature, in units of the prior's deviations.
+
+        `active` are the numbers of the coefficients that are fitted, `unit` their deviations.
+        """
+        return divided_by(1.0 + unit * unit * self.information(theta)[active])
 
     @abstractmethod
     def weigh_evidence(self, theta: Floats, spreads: Spreads) -> Spreads:
@@ -109,6 +121,16 @@ class LogLinear(ABC):
         scale = self.deviations(spreads, None)
         return self._solve(theta, scale, iterations, "start from another fit")
 
+    def note_learned(self, mixture: Mixture) -> None:
+        """Report what was learned of how counts vary around their means."""
+        self.steps.append(
+            {
+                "step": "learn how far counts vary around their means",
+                "shapes": [shape if math.isfinite(shape) else None for shape in mixture.shapes],
+                "weights": list(mixture.weights),
+            }
+        )
+
     def _solve(self, theta: Floats, scale: Floats, iterations: int, name: str) -> Floats:
         active = np.flatnonzero(scale)
         unit = scale[active]
@@ -121,16 +143,15 @@ class LogLinear(ABC):
         def field(point: Floats) -> Floats:
             return np.asarray(self.pull(coefficients(point))[active] * unit - point)
 
-        def curvature(point: Floats) -> Floats:
-            information = self.information(coefficients(point))
-            return np.asarray(1.0 + unit * unit * information[active])
+        def divider(point: Floats) -> Map:
+            return self.divider(coefficients(point), active, unit)
 
         solution = solve(
             field,
             theta[active] / unit,
-            curvature,
+            divider,
             max_iterations=iterations,
-            tolerance=_TOLERANCE,
+            tolerance=max(_TOLERANCE, self.tolerance * active.size),
             shortening=self.shortening,
             scale=self._scale,
             memory=self.memory,

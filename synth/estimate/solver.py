@@ -40,7 +40,7 @@ def dot(a: Floats, b: Floats) -> float:
 def solve(
     field: Map,
     start: Floats,
-    curvature: Map,
+    divider: Callable[[Floats], Map],
     *,
     max_iterations: int,
     tolerance: float,
@@ -57,15 +57,15 @@ def solve(
     it pointed forward at the start; with 0, every step up a concave function gains. With a
     `shortening` below one half a step is cut, at most by that factor, to where a line through the
     slopes at its ends vanishes.
-    `curvature` gives a positive diagonal or a positive definite matrix near the negative derivative
-    of the field; it is renewed twice in the beginning, then after every `refresh` steps. The first
-    step is `scale` times slope over curvature: where many coefficients move the same cells, a step
-    that each of them asks for alone goes a thousand times too far. The search
+    `divider` gives division by a curvature: a positive definite matrix near the negative derivative
+    of the field (`divided_by`). It is renewed twice in the beginning, then after every `refresh`
+    steps. The first step is `scale` times slope over curvature: where many coefficients move the
+    same cells, a step that each of them asks for alone goes a thousand times too far. The search
     stops when the inner product of field and step, twice the gain that the quadratic model
     promises, is below `tolerance`.
     """
     progress.advance(0, max_iterations, "iterations")
-    point, over = start, _divider(curvature(start))
+    point, over = start, divider(start)
     slope = field(point)
     memories: list[_Memory] = []
     promise = math.inf
@@ -73,7 +73,7 @@ def solve(
         if iteration:
             progress.advance(iteration, max_iterations, "iterations")
         if 0 < iteration < 3 or (iteration and iteration % refresh == 0):
-            over = _divider(curvature(point))
+            over = divider(point)
             slope = field(point)
         direction = _direction(slope, over, memories, scale)
         promise = dot(slope, direction)
@@ -104,8 +104,8 @@ def solve(
     return Solution(point, max_iterations, "iteration limit", promise, scale)
 
 
-def _divider(curvature: Floats) -> Map:
-    """Division by a curvature, the same on every number of threads."""
+def divided_by(curvature: Floats) -> Map:
+    """Division by a diagonal, or by a matrix; the same on every number of threads."""
     if curvature.ndim == 1:
         return lambda slope: slope / curvature
     inverted = inverse(curvature)

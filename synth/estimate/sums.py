@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from synth.domain import Margin, Universe
 from synth.estimate.component_tables import ComponentTables
 from synth.estimate.interactions import Interactions
+from synth.estimate.one_way_matrix import Singles
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy.accounting import LAPLACE
 
@@ -57,6 +58,11 @@ class NoisyCoefficients:
         """What holds all components of the coefficients."""
         components = np.unique(self.interactions.component[self.places])
         return ComponentTables(self.interactions, components.tolist())
+
+    @cached_property
+    def singles(self) -> Singles | None:
+        """Where they stand if all are of single attributes without groups."""
+        return Singles.of([(self.interactions, self.places, range(len(self.interactions.shape)))])
 
     @cached_property
     def is_one_way(self) -> bool:
@@ -221,6 +227,10 @@ def _inside(margin: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 # One-way sums: what tables of single attributes need, without a transform of the universe.
+
+
+OneWay = Callable[[int], Floats]
+"""A one-way table of an attribute, by its number."""
 
 
 def one_way_sums(cells: Floats, shape: tuple[int, ...]) -> list[Floats]:

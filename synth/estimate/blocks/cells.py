@@ -7,6 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -26,7 +27,9 @@ from synth.estimate.blocks.scores import (
     Term,
     Tilt,
     off_grid,
+    off_places,
 )
+from synth.estimate.posterior import CellPosterior
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -199,6 +202,40 @@ class Cells:
             progress.advance((o + 1) * second * third, first * second * third, "cells")
         return PairTables((found[0], found[1], found[2]))
 
+    def learned(self, log_mean: PairTables) -> Cells:
+        """The same with the mixture under which the noisy counts are likeliest.
+
+        `log_mean` is on the grid. Without noisy counts it is the same.
+        """
+        if self.noisy is None or self._runs is None:
+            return self
+        first, second, third = self.groups.sizes
+        runs, width = self._runs, self.noisy.large * ROWS
+
+        def work(start: int) -> NDArray[np.int64]:
+            stop = min(start + self._rows, second)
+            found = np.zeros(width + ROWS, dtype=np.int64)
+            block = Block(1, stop - start, third)
+            for o in range(first):
+                place = slice(o, o + 1), slice(start, stop)
+                block.place(log_mean, place)
+                index = block.index_by_count(runs, place)
+                mask = self.rules.possible_block(o, start, stop)
+                index = index.reshape(-1) if mask is None else index[0][mask != 0.0]
+                found += np.bincount(index, minlength=found.size)
+            return found[:width]
+
+        number = sum(in_order(work, self._starts, self.threads), np.zeros(width, np.int64))
+        places = np.unravel_index(self.noisy.large_cells, self.groups.sizes)
+        large, possible = _at(log_mean, places, np.add), self.rules.possible_cells(places)
+        return self.with_posterior(self.noisy.learned(number.reshape(-1, ROWS), large, possible))
+
+    def with_posterior(self, posterior: CellPosterior) -> Cells:
+        """The same with the posterior of another mixture."""
+        found = copy(self)
+        found.noisy = None if self.noisy is None else replace(self.noisy, posterior=posterior)
+        return found
+
     def atoms_of(self, first_cell: int, size: int) -> NDArray[np.int64]:
         """The atoms of the cells of a block of `blocks`; -1 for impossible ones."""
         o, rest = divmod(first_cell, self.groups.sizes[1] * self.groups.sizes[2])
@@ -267,8 +304,7 @@ class Cells:
         total = np.zeros(noisy.large_cells.size)
         for term in terms:
             if term.score.by_count:
-                log_mean = _at(term.log_mean, places, np.add)
-                log_mean = LOWEST + STEP * (np.clip(log_mean, 0.5, ROWS - 0.5) - 0.5)
+                log_mean = off_places(_at(term.log_mean, places, np.add))
                 value = noisy.posterior.large_mean(noisy.large_counts.astype(np.float64), log_mean)
                 if term.factor is not None:
                     value = value * _at(term.factor, places, np.multiply)
@@ -344,14 +380,19 @@ class Block:
         by_count = score.by_count and runs is not None
         if self._indexed_by_count is not by_count:
             if by_count and runs is not None:
-                np.multiply(runs[place], np.int32(ROWS), out=self.entry, casting="unsafe")
-                self.entry += self.row
-                np.copyto(self.index, self.entry)
+                self.index_by_count(runs, place)
             else:
                 np.copyto(self.index, self.row)
             self._indexed_by_count = by_count
         # every index is in range; "clip" spares numpy's check, which would copy
         np.take(score.values, self.index, out=out, mode="clip")
+
+    def index_by_count(self, runs: NDArray[Any], place: Place) -> NDArray[np.intp]:
+        """Find where in the table of a score by noisy counts every cell is."""
+        np.multiply(runs[place], np.int32(ROWS), out=self.entry, casting="unsafe")
+        self.entry += self.row
+        np.copyto(self.index, self.entry)
+        return self.index
 
     def multiply(self, combine: Any, factor: PairTables, place: Place, out: Singles) -> None:
         """Multiply by the sum, or the product, of the tables at every cell."""

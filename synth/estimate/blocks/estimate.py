@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from synth.config import Config
-from synth.domain import Margin, Universe
 from synth.domain.counts import Counts
 from synth.domain.totals import Atoms
 from synth.estimate.blocks.cells import BLOCK_CELLS, Cells, default_threads
-from synth.estimate.blocks.groups import PAIRS, CellRules, Groups, PairTables
+from synth.estimate.blocks.groups import PAIRS, CellRules, Groups
 from synth.estimate.blocks.model import BlocksFit, BlocksModel
 from synth.estimate.blocks.scores import NoisyCells, Term, on_grid
 from synth.estimate.blocks.sums import PairSums, parts_of
 from synth.estimate.blocks.towards_sums import anchor, one_way, one_way_function, tilt
+from synth.estimate.main_effects import main_effects, suffice
 from synth.estimate.rounding import required_totals, whole_totals_near
 from synth.estimate.sums import LEAST_VARIANCE, cell_table
 from synth.estimate.whole.estimate import require_sizes
-from synth.measurements import MeasuredTable, Measurements
+from synth.measurements import Measurements
 
 _LEAST_CLEAR_SHARE = 0.02
 """The model is fitted to the cells if at least this share of the records is in cells whose noisy
@@ -92,8 +92,10 @@ def estimate_blocks(
     Raises: BugError if there is no table, or one does not have the size of its margin.
     """
     require_sizes(measurements, config.universe)
-    groups = Groups.of(config.universe)
     full = cell_table(measurements, config.universe)
+    others = [table for table in measurements.tables if table is not full]
+    by_single = full is not None and suffice(config.universe, others)
+    groups = Groups.of(config.universe, by_single=by_single)
     noisy, variance = None, math.inf
     if full is not None:
         decay = float(1 / full.event.noise_scale_records)
@@ -103,7 +105,6 @@ def estimate_blocks(
     threads = threads or default_threads()
     cells = Cells(groups, noisy, rules, threads=threads, block_cells=block_cells)
     parts = parts_of(groups)
-    others = [table for table in measurements.tables if table is not full]
     sums = PairSums.of(others, groups, parts) if others else None
     possible = cells.possible_sums()
     noisy_sums = None if full is None else cells.count_sums(full.noisy_counts)
@@ -112,15 +113,21 @@ def estimate_blocks(
         total = sums.total() or total
     base = math.log(max(total, 1.0) / max(1.0, possible.total()))
     tables = others if full is None else [full, *others]
-    start = main_effects(groups, tables, noisy_sums, possible)
+    own = None if noisy_sums is None else partial(one_way, groups, noisy_sums)
+    effects = main_effects(config.universe, tables, total, partial(one_way, groups, possible), own)
+    # the constant is that of the first pair alone, whichever pair an attribute is in
+    means = {axis: float(effect.mean()) for axis, effect in effects.items()}
+    centred = {axis: effect - means[axis] for axis, effect in effects.items()}
+    start = one_way_function(groups, centred).shifted(sum(means.values()))
     by_cells = noisy is not None and noisy.clear_records >= _LEAST_CLEAR_SHARE * total
     if before is not None:
         by_cells = before.by_cells
     if full is not None:
-        model = BlocksModel(cells, parts, sums, base=base, noise_variance=variance)
+        learns = by_single and by_cells
+        model = BlocksModel(cells, parts, sums, base=base, noise_variance=variance, learns=learns)
     if by_cells:
         fit = model.fit(start) if before is None else model.fit_again(before.fit)
-        tried = model.steps
+        tried, cells = model.steps, model.cells
     else:
         known = None if full is None or noisy_sums is None else (full, noisy_sums)
         linear = PairSums.of(others, groups, parts, cells=known)
@@ -162,69 +169,10 @@ def estimate_blocks(
     return BlocksEstimate(cells, term, {"steps": steps}, config, End(fit, by_cells))
 
 
-# Where the fit of a large universe starts: one-way tables, as far as noise lets them be seen.
-
-
-Floats = NDArray[np.float64]
-
-
-def main_effects(
-    groups: Groups, tables: Sequence[MeasuredTable], noisy: PairTables | None, possible: PairTables
-) -> PairTables:
-    """The log of every attribute's table over an even one, from the least noisy sums.
-
-    `noisy` holds the sums of the noisy counts of the first of `tables`, if that is of all cells. A
-    sum y with noise of standard deviation s is taken as the mean of a normal law around y that
-    is known to be positive, so that no code is ruled out.
-    """
-    effects: dict[int, Floats] = {}
-    for axis, attribute in enumerate(groups.universe.attributes):
-        best: tuple[float, Floats] | None = None
-        for number, table in enumerate(tables):
-            place = _place(groups.universe, table, axis)
-            if place is None:
-                continue
-            variance = table.variance * table.event.cells / attribute.size
-            if best is not None and best[0] <= variance:
-                continue
-            if number == 0 and noisy is not None:
-                best = variance, one_way(groups, noisy, axis)
-            else:
-                shape = Margin(table.event.table, table.event.coarsening).shape(groups.universe)
-                rest = tuple(i for i in range(len(shape)) if i != place)
-                cube = table.noisy_counts.reshape(shape)
-                best = variance, cube.sum(axis=rest, dtype=np.int64).astype(np.float64)
-        if best is None or attribute.size < 2:
-            continue
-        cells = np.maximum(one_way(groups, possible, axis), 1e-9)
-        positive = _positive(best[1], math.sqrt(best[0]))
-        density = positive / cells
-        effects[axis] = np.log(density / (positive.sum() / cells.sum()))
-    return one_way_function(groups, effects)
-
-
-def _place(universe: Universe, table: MeasuredTable, axis: int) -> int | None:
-    """Where an attribute stands in a table that holds it at its codes."""
-    name = universe.names[axis]
-    if name not in table.event.table:
-        return None
-    place = table.event.table.index(name)
-    return None if table.event.coarsening[place] else place
-
-
-def _positive(sums: Floats, deviation: float) -> Floats:
-    """The mean of a normal law around each sum, cut off at 0."""
-    if deviation <= 0.0:
-        return np.maximum(sums, 1e-9)
-    place = sums / deviation
-    log_density = -0.5 * place * place - 0.5 * math.log(2.0 * math.pi)
-    mean = sums + deviation * np.exp(log_density - log_ndtr(place))
-    return np.asarray(np.maximum(mean, 1e-3 * deviation), dtype=np.float64)
-
-
 # Rounding of a large universe: whole counts of the cells that are not empty.
 
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BITS = 30

@@ -37,9 +37,11 @@ class Groups:
     universe: Universe
     bounds: tuple[int, int]
     """The first attribute of the second group, and of the third."""
+    by_single: bool = False
+    """Whether a pair that is the whole universe is not modelled."""
 
     @classmethod
-    def of(cls, universe: Universe) -> Groups:
+    def of(cls, universe: Universe, *, by_single: bool = False) -> Groups:
         """The cut with the smallest tables of pairs; of equal ones the first."""
 
         def size(bounds: tuple[int, ...]) -> int:
@@ -48,7 +50,7 @@ class Groups:
 
         places = range(len(universe.shape) + 1)
         first, second = min(combinations_with_replacement(places, 2), key=size)
-        return cls(universe, (first, second))
+        return cls(universe, (first, second), by_single)
 
     @cached_property
     def sizes(self) -> tuple[int, int, int]:
@@ -63,12 +65,9 @@ class Groups:
     @cached_property
     def is_modelled(self) -> tuple[bool, bool, bool]:
         """For every pair: whether its table is held, and its interactions are fitted."""
-        sizes = [self.sizes[i] * self.sizes[j] for i, j in PAIRS]
-        return (
-            sizes[0] <= PAIR_LIMIT_CELLS,
-            sizes[1] <= PAIR_LIMIT_CELLS,
-            sizes[2] <= PAIR_LIMIT_CELLS,
-        )
+        limit = min(PAIR_LIMIT_CELLS, self.universe.size - 1 if self.by_single else math.inf)
+        first, second, third = (self.sizes[i] * self.sizes[j] <= limit for i, j in PAIRS)
+        return first, second, third
 
     def pair_axes(self, pair: int) -> tuple[int, ...]:
         """The attributes of a pair, as axes of the universe."""

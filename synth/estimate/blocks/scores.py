@@ -105,6 +105,22 @@ class NoisyCells:
         clear = max(0, clear)
         return cls(posterior, runs, large, np.concatenate(cells), np.concatenate(counts), clear)
 
+    def learned(
+        self, number: NDArray[np.int64], large_places: Floats, possible: NDArray[np.bool_]
+    ) -> CellPosterior:
+        """The posterior with the mixture that `CellPosterior.learned_from` finds.
+
+        Shapes: `number` has the possible cells of every run, by their places on the grid;
+        `large_places` and `possible` are those of the counts beyond the table.
+        """
+        _, coarse = self.posterior.table
+        nearest = np.rint(self.posterior.place(grid())).clip(0, coarse.shape[1] - 1)
+        ends = np.searchsorted(nearest, np.arange(coarse.shape[1] + 1))
+        upto = np.concatenate([np.zeros((self.large, 1), np.int64), np.cumsum(number, axis=1)], 1)
+        counts = self.large_counts[possible].astype(np.float64)
+        means = off_places(large_places[possible])
+        return self.posterior.learned_from(np.diff(upto[:, ends], axis=1), counts, means)
+
     def expected(self) -> Floats:
         """The posterior mean for every run and log mean; 0 for the counts beyond the table."""
         _, coarse = self.posterior.table
@@ -161,6 +177,11 @@ class Term:
 def on_grid(log_mean: PairTables) -> PairTables:
     """Log means as places on the grid of the scores, half a step higher, so that they round."""
     return log_mean.of_each(lambda table: table / STEP).shifted(0.5 - LOWEST / STEP).single()
+
+
+def off_places(places: Floats) -> Floats:
+    """The log means of places of single cells, inside the grid."""
+    return np.asarray(LOWEST + STEP * (np.clip(places, 0.5, ROWS - 0.5) - 0.5))
 
 
 def off_grid(places: PairTables) -> PairTables:

@@ -13,6 +13,7 @@ from synth.domain import Margin, Universe
 from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
 from synth.estimate.interactions import Interactions
 from synth.estimate.loglinear import MAX_ORDER
+from synth.estimate.one_way_matrix import Singles
 from synth.estimate.sums import LEAST_VARIANCE, NoisyCoefficients, noisy_coefficients, trusted
 from synth.measurements import MeasuredTable
 
@@ -89,6 +90,21 @@ class PairSums:
             ]
             for part, each in zip(self.parts, self.coefficients, strict=True)
         ]
+
+    @property
+    def precision(self) -> Floats:
+        """That of all coefficients, one after another."""
+        return np.concatenate([each.precision for each in self.coefficients if each is not None])
+
+    def singles(self) -> Singles | None:
+        """Where coefficients stand, one after another, if all are of single attributes."""
+        known = [
+            (part, each)
+            for part, each in zip(self.parts, self.coefficients, strict=True)
+            if each is not None
+        ]
+        places = [(part, each.places) for part, each in known]
+        return singles_of(self.groups, places)
 
     def trusted(self, gaps: list[Floats | None], spreads: list[Floats | None]) -> PairSums:
         """More weight where the expected counts are off by more than they should; see `sums`."""
@@ -205,6 +221,21 @@ def parts_of(groups: Groups) -> tuple[PairPart, ...]:
         places = np.flatnonzero(np.isin(interactions.component, kept))
         found.append(PairPart(pair, interactions, places))
     return tuple(found)
+
+
+def singles_of(groups: Groups, parts: Sequence[tuple[PairPart, Ints]]) -> Singles | None:
+    """Where coefficients of parts stand, one after another, if all are of single attributes.
+
+    Each part is given with the places of its coefficients.
+    """
+    return Singles.of(
+        [(part.interactions, places, groups.pair_axes(part.pair)) for part, places in parts]
+    )
+
+
+def joined(parts: Sequence[Floats | None]) -> Floats:
+    """The numbers of all parts, one after another."""
+    return np.concatenate([part for part in parts if part is not None])
 
 
 def function_of(groups: Groups, parts: Sequence[PairPart], theta: Floats) -> PairTables:

@@ -13,9 +13,9 @@ from synth import progress
 from synth.estimate.blocks.cells import Cells
 from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
 from synth.estimate.blocks.scores import STEP, Score, Term, Tilt
-from synth.estimate.blocks.sums import PairSums
+from synth.estimate.blocks.sums import PairSums, joined
 from synth.estimate.loglinear import SHAPE
-from synth.estimate.solver import REFRESH, solve
+from synth.estimate.solver import REFRESH, Map, divided_by, solve
 from synth.estimate.sums import sandwich
 from synth.estimate.whole.towards_sums import (
     FALSE_ALARM_TABLES,
@@ -163,29 +163,32 @@ def tilt(
     gaps = sums.gaps(expected)
     powers: list[Floats | None] = [None if gap is None else np.zeros(gap.size) for gap in gaps]
     iterations, stop, promise = 0, "", 0.0
-    firm, tilted = sums, _Tilted(cells, sums, term, noise_variance, _joined(powers), expected)
+    singles = sums.singles()
+    firm, tilted = sums, _Tilted(cells, sums, term, noise_variance, joined(powers), expected)
     for _ in range(1 if noise_variance is None else _PASSES):
         firm = sums if noise_variance is None else sums.trusted(gaps, spreads)
-        units = [None if each is None else np.sqrt(each.precision) for each in firm.coefficients]
-        unit = _joined(units)
+        unit = np.sqrt(firm.precision)
 
         def field(point: Floats, firm: PairSums = firm, unit: Floats = unit) -> Floats:
-            return np.asarray(unit * _joined(firm.gaps(tilted.sums(point * unit))) - point)
+            return np.asarray(unit * joined(firm.gaps(tilted.sums(point * unit))) - point)
 
-        def curvature(point: Floats, unit: Floats = unit) -> Floats:
+        def divider(point: Floats, unit: Floats = unit) -> Map:
             now = tilted.sums(point * unit)
             if noise_variance is not None:  # a variance moves about as its count does
                 now = variances.with_each(now.with_each(expected, _ratio), np.multiply)
             common = common_variance(sums, now)
-            if common is None:
-                return np.asarray(1.0 + unit * unit * _joined(sums.spreads(now)))
-            return np.asarray(np.eye(unit.size) + unit[:, None] * common * unit)
+            if common is not None:
+                return divided_by(np.eye(unit.size) + unit[:, None] * common * unit)
+            if singles is None:
+                return divided_by(1.0 + unit * unit * joined(sums.spreads(now)))
+            single = [one_way(sums.groups, now, each.axis) for each in singles.axes]
+            return singles.divider_in_units(single, unit)
 
         with progress.stage(progress.Stage.ESTIMATION):
             solution = solve(
                 field,
-                _joined(powers) / unit,
-                curvature,
+                joined(powers) / unit,
+                divider,
                 max_iterations=_ITERATIONS,
                 tolerance=_TOLERANCE,
                 shortening=_SHORTENING,
@@ -194,7 +197,7 @@ def tilt(
         iterations += solution.iterations
         stop, promise = solution.stop, solution.promise
         powers = firm.split(solution.point * unit)
-        left = sums.gaps(tilted.sums(_joined(powers)))
+        left = sums.gaps(tilted.sums(joined(powers)))
         gaps = [
             None
             if gap is None or each is None or own is None
@@ -203,12 +206,12 @@ def tilt(
         ]
     report = {
         "step": "tilt towards the noisy sums",
-        "coefficients": int(_joined(powers).size),
+        "coefficients": int(joined(powers).size),
         "iterations": iterations,
         "stop": stop,
         "promised_gain_nats": promise,
     }
-    return tilted.at(_joined(powers)), report
+    return tilted.at(joined(powers)), report
 
 
 class _Tilted:
@@ -310,7 +313,3 @@ def _tilted(term: Term, sums: PairSums, powers: Floats, noise_variance: float | 
     values = ratio_of(term.score.values.astype(np.float64)).astype(np.float32)
     ratio = Score(values, by_count=term.score.by_count)
     return Term(term.score, term.log_mean, tilt=Tilt(ratio, ratio_of, exponent.single()))
-
-
-def _joined(parts: list[Floats | None]) -> Floats:
-    return np.concatenate([part for part in parts if part is not None])

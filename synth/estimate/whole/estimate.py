@@ -21,6 +21,7 @@ from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.support import Support
 from synth.estimate.listed.tables import SumTable
+from synth.estimate.main_effects import main_effects, suffice
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.rounding import (
     rake,
@@ -30,8 +31,10 @@ from synth.estimate.rounding import (
 from synth.estimate.sums import (
     LEAST_VARIANCE,
     NoisyCoefficients,
+    added_up,
     cell_table,
     noisy_coefficients,
+    one_way_sums,
 )
 from synth.estimate.whole.model import MODEST_SIZE, LogLinearFit, WholeModel
 from synth.estimate.whole.top_down import has_hierarchies, top_down
@@ -162,6 +165,8 @@ class _Seen:
     """The log of the mean count of every cell, as the fit starts: the same for all possible ones;
     where no cells were measured, by the latent classes of the noisy sums."""
     classes: Classes | None
+    main_effects: Floats | None
+    """In every cell, where they suffice."""
 
     @staticmethod
     def of(
@@ -175,7 +180,7 @@ class _Seen:
         full = cell_table(measurements, universe)
         others = [table for table in measurements.tables if table is not full]
         sums = noisy_coefficients(others, interactions, universe)
-        posterior, noisy_sums, group_sums = None, None, None
+        posterior, noisy_sums, group_sums, effects = None, None, None, None
         variance, total = math.inf, 0.0
         if full is not None:
             noisy = np.asarray(full.noisy_counts, dtype=np.int64)
@@ -191,6 +196,9 @@ class _Seen:
         if sums is not None:
             total = float(sums.values[0]) * math.sqrt(interactions.size)
         total = max(total, 1.0)
+        if full is not None and suffice(universe, others):
+            cells = replace(full, noisy_counts=seen)
+            effects = _main_effects(universe, [cells, *others], total)
         base: Floats | float = math.log(total / int(possible.sum()))
         classes = None
         if full is None:
@@ -205,7 +213,15 @@ class _Seen:
             variance,
             base,
             classes,
+            effects,
         )
+
+
+def _main_effects(universe: Universe, tables: list[MeasuredTable], total: float) -> Floats:
+    """Their sum in every cell."""
+    rooms = one_way_sums(universe.possible().astype(np.float64), universe.shape)
+    effects = main_effects(universe, tables, total, rooms.__getitem__)
+    return added_up([effects.get(axis, np.zeros(size)) for axis, size in enumerate(universe.shape)])
 
 
 def _by_classes(
@@ -229,7 +245,8 @@ def _starts(seen: _Seen) -> tuple[bool, ...]:
     without them, where neither sums nor pairs are those of the tables. The misfit tells.
     """
     is_several = sum(size > 1 for size in seen.interactions.shape) > 1
-    return (False, True) if seen.sums and seen.noisy_sums and is_several else (False,)
+    may_be_off = is_several and seen.main_effects is None
+    return (False, True) if seen.sums and seen.noisy_sums and may_be_off else (False,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +274,9 @@ def _fit(
     """
     seen = _Seen.of(measurements, universe, possible, None if before is None else before.classes)
     few = seen.interactions.size <= 2 * MODEST_SIZE
-    discounts = (0.0,) if seen.noisy_sums is None else DISCOUNTS if few else DISCOUNTS[:1]
+    discounts = DISCOUNTS if few else DISCOUNTS[:1]
+    if seen.noisy_sums is None or seen.main_effects is not None:
+        discounts = (0.0,)
     if before is not None:
         discounts = (before.discount,)
     limit = math.inf if seen.noisy_sums is None else seen.noisy_sums.misfit_limit()
@@ -306,6 +325,7 @@ def _attempt(
         base=seen.base,
         discount=discount,
         starts_from_sums=by_sums,
+        main_effects=seen.main_effects,
     )
     fit = model.fit() if before is None else model.fit_again(before.fit)
     steps.extend({**step, "discount": discount} for step in fit.steps)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth.estimate.component_tables import ComponentTables
-from synth.estimate.evidence import joint_information, weigh_evidence
+from synth.estimate.evidence import information_of_codes, joint_information, weigh_evidence
 from synth.estimate.interactions import Interactions
 from synth.estimate.loglinear import (
     LARGEST_DISCOUNT,
@@ -23,22 +23,23 @@ from synth.estimate.loglinear import (
     left_variance,
     noisy_information,
 )
-from synth.estimate.posterior import CellPosterior
+from synth.estimate.one_way_matrix import Singles
+from synth.estimate.posterior import CellPosterior, Mixture
 from synth.estimate.solver import Map, inverse
 from synth.estimate.sums import NoisyCoefficients, one_way_sums, sandwich, trusted
 from synth.estimate.whole.towards_sums import tilt
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 40, 3: 40}
-_EVIDENCE_ROUNDS = 2
-_WIDE_DECAY = 0.1
+_STAGES = Schedule([(0, 20), (1, 20), (2, 40), (3, 40)], [120, 120])
+_WIDE_STAGES = Schedule([(0, 20), (1, 20), (2, 80), (3, 120)], [120])
 """Noise of the cells of at least ten records is wide: a fit with pairs goes further, and spreads
 are set once. Set from a fit far from its end they come out too narrow there, and a second round
 narrows them further."""
-_WIDE_STAGE_ITERATIONS = {0: 20, 1: 20, 2: 80, 3: 120}
-_WIDE_EVIDENCE_ROUNDS = 1
-_EVIDENCE_ITERATIONS = 120
+_WIDE_DECAY = 0.1
+_LEARNING_STAGES = Schedule([(1, 30)], [40, 40, 40])
+"""Of main effects alone; see `main_effects.suffice`."""
 _AGAIN_ITERATIONS = 30
 MODEST_SIZE = 500_000
 """Above this number of cells the iterations are cut in proportion, to bound the time."""
@@ -49,7 +50,7 @@ _LOG_MEAN_RANGE = (-60.0, 60.0)
 class LogLinearFit:
     """The fitted log mean of every cell, and the same less what its uncertainty exaggerates.
 
-    `theta`, `spread` and `discount` are where another fit can start.
+    `theta`, `spread`, `discount` and `mixture` are where another fit can start.
     """
 
     log_mean: Floats
@@ -58,6 +59,8 @@ class LogLinearFit:
     theta: Floats
     spread: dict[int, float]
     discount: Floats | float
+    mixture: Mixture | None
+    """Of the prior of a count, where cells were measured."""
 
 
 class WholeModel(LogLinear):
@@ -74,24 +77,30 @@ class WholeModel(LogLinear):
         base: Floats | float,
         discount: float,
         starts_from_sums: bool = False,
+        main_effects: Floats | None = None,
     ) -> None:
         """Set up; `discount` is the share of the uncertainty that is discounted (see `fit`).
 
         One column always starts from the noisy sums; more of them where `starts_from_sums` says so.
+        If `main_effects` are given for every cell, they are where the fit starts, and no others are
+        fitted; how far counts vary around them is learned, in place of the discount.
         """
         super().__init__()
         self.interactions = interactions
+        self._learns = main_effects is not None
         self.posterior = posterior
         self.sums = sums
         self._gain: Gain | None = None
+        self.possible = possible
         self.impossible = np.flatnonzero(~possible)
         self.noise_variance = noise_variance
         self.base = base
         self._components = self._components_of_model()
         self._tables = ComponentTables(interactions, self._components)
         self.max_order = max(map(interactions.component_order, self._components), default=0)
+        self._main_effects = main_effects
         self._starts_from_sums = starts_from_sums or self.max_order <= 1
-        self._share = discount
+        self._share = 0.0 if self._learns else discount
         self._discount: Floats | float = 0.0
         self._effort = min(1.0, MODEST_SIZE / interactions.size)
 
@@ -100,28 +109,35 @@ class WholeModel(LogLinear):
 
         Where no cells were measured the base has the main effects, and pairs come first.
         """
+        first_spread = first_spreads(self.interactions, self._components)
+        start = self._start()
+        self._learn(start)
+        theta, [spread] = self.climb(start, [first_spread], self._schedule())
+        return self._fit(theta, spread)
+
+    def _schedule(self) -> Schedule:
         first = min(2 if self.posterior is None else 1, self.max_order)
         is_wide = self.posterior is not None and self.posterior.decay <= _WIDE_DECAY
-        is_wide = is_wide and self.max_order > 1
-        iterations = _WIDE_STAGE_ITERATIONS if is_wide else _STAGE_ITERATIONS
-        rounds = _WIDE_EVIDENCE_ROUNDS if is_wide else _EVIDENCE_ROUNDS
-        schedule = Schedule(
+        full = _WIDE_STAGES if is_wide and self.max_order > 1 else _STAGES
+        if self._learns:
+            full = _LEARNING_STAGES
+        iterations_of = dict(full.stages)
+        return Schedule(
             [
-                (order, self._bounded(iterations[min(order, MAX_ORDER)]))
+                (order, self._bounded(iterations_of[min(order, MAX_ORDER)]))
                 for order in range(first, self.max_order + 1)
             ],
-            [self._bounded(_EVIDENCE_ITERATIONS)] * (rounds if self.max_order else 0),
+            [self._bounded(iterations) for iterations in full.rounds] if self.max_order else [],
         )
-        first_spread = first_spreads(self.interactions, self._components)
-        theta, [spread] = self.climb(self._start(), [first_spread], schedule)
-        return self._fit(theta, spread)
 
     def fit_again(self, before: LogLinearFit) -> LogLinearFit:
         """The same from where the fit to tables that were much the same ended.
 
-        Its spreads and its discount stay.
+        Its spreads, its discount and what it learned stay.
         """
         self._discount = before.discount
+        if self.posterior is not None and before.mixture is not None:
+            self.posterior = self.posterior.mixed(before.mixture)
         iterations = self._bounded(_AGAIN_ITERATIONS)
         theta = self.climb_again(before.theta, [before.spread], iterations)
         return self._fit(theta, before.spread)
@@ -129,7 +145,14 @@ class WholeModel(LogLinear):
     def _fit(self, theta: Floats, spread: dict[int, float]) -> LogLinearFit:
         log_mean = self._log_mean(theta)
         discounted = log_mean - self._discount
-        return LogLinearFit(log_mean, discounted, tuple(self.steps), theta, spread, self._discount)
+        mixture = None if self.posterior is None else self.posterior.mixture
+        steps, discount = tuple(self.steps), self._discount
+        return LogLinearFit(log_mean, discounted, steps, theta, spread, discount, mixture)
+
+    def _learn(self, theta: Floats) -> None:
+        if self.posterior is not None and self._learns:
+            self.posterior = self.posterior.learned(self._log_mean(theta), self.possible)
+            self.note_learned(self.posterior.mixture)
 
     def _bounded(self, iterations: int) -> int:
         return max(5, round(iterations * self._effort))
@@ -141,6 +164,8 @@ class WholeModel(LogLinear):
         noise has drowned would lead the pairs astray. Where no cells were measured the base has
         the sums.
         """
+        if self._main_effects is not None:
+            return self._tables.forward(self._main_effects)
         if not self._starts_from_sums or self.sums is None or self.posterior is None:
             return np.zeros(self.interactions.size)
         even = self._mean(np.full(self.interactions.size, self.base))
@@ -164,8 +189,8 @@ class WholeModel(LogLinear):
         interactions = self.interactions
         measured = set() if self.sums is None else set(interactions.component[self.sums.places])
         if self.posterior is not None:
-            every = np.unique(interactions.component[interactions.order <= MAX_ORDER])
-            measured |= set(every)
+            order = 1 if self._learns else MAX_ORDER
+            measured |= set(np.unique(interactions.component[interactions.order <= order]))
         return sorted(int(c) for c in measured)
 
     def _log_mean(self, theta: Floats) -> Floats:
@@ -207,7 +232,8 @@ class WholeModel(LogLinear):
         if self.posterior is None:
             self._gain = plain_gain(self.sums, expected)
         else:
-            self._gain = joint_gain(self.sums, expected, self.posterior_variance(log_mean))
+            variance = self.posterior_variance(log_mean)
+            self._gain = joint_gain(self.sums, expected, variance, weigh=not self._learns)
 
     def deviations(self, spreads: Spreads, order: int | None) -> Floats:
         """By coefficient; see `LogLinear`."""
@@ -237,8 +263,31 @@ class WholeModel(LogLinear):
             )
         return information
 
+    def divider(self, theta: Floats, active: Ints, unit: Floats) -> Map:
+        """Of main effects alone by their codes; see `LogLinear`."""
+        axes = range(len(self.interactions.shape))
+        singles = Singles.of([(self.interactions, active, axes)])
+        if not self._learns or singles is None:
+            return super().divider(theta, active, unit)
+        log_mean = self._log_mean(theta)
+        self._weigh_sums(log_mean)
+        mean = self._mean(log_mean)
+        shape, precision = self.interactions.shape, np.zeros(self.interactions.size)
+        if self.sums is not None:
+            precision[self.sums.places] = self.sums.precision
+        weights = information_of_codes(
+            singles,
+            one_way_sums(mean, shape).__getitem__,
+            one_way_sums(self._information(mean), shape).__getitem__,
+            precision[active],
+        )
+        return singles.divider_in_units(weights, unit)
+
     def weigh_evidence(self, theta: Floats, spreads: Spreads) -> Spreads:
-        """Renew the spreads, and the discount of every cell; the total of all means stays."""
+        """Renew the spreads, and the discount of every cell; the total of all means stays.
+
+        Where it is learned: the mixture of the prior instead of the discount.
+        """
         [spread] = spreads
         mean = self._mean(self._log_mean(theta))
         evidence = weigh_evidence(
@@ -254,6 +303,7 @@ class WholeModel(LogLinear):
         if total > 0.0:
             discount += math.log(float((mean * np.exp(-discount)).sum()) / total)
         self._discount = discount
+        self._learn(theta)
         return [evidence.spread]
 
 
@@ -282,16 +332,23 @@ class Gain:
         return expected * (1.0 + self.ratio * self.sums.expand(self.weigh(gap)))
 
 
-def joint_gain(sums: NoisyCoefficients, expected: Floats, variance: Floats) -> Gain:
+def joint_gain(
+    sums: NoisyCoefficients, expected: Floats, variance: Floats, *, weigh: bool = True
+) -> Gain:
     """The gain where the counts are known too, with these means and variances.
 
     By the Gaussian rule a difference d in the sums moves the counts by
     variance * S' (S variance S' + 1 / precision)^-1 d. For one-way tables the matrix is inverted
-    while it is small; else its diagonal stands for it.
+    while it is small; larger ones of attributes without groups are taken as `Singles` does, of
+    others its diagonal stands for it. With `weigh` the counts may be less certain than they say.
     """
     spread = sums.squares(variance)
-    firm = trusted(sums, sums.values - sums.of(expected), spread)
+    firm = trusted(sums, sums.values - sums.of(expected), spread) if weigh else sums
     noise = 1.0 / firm.precision
+    if sums.singles is not None and sums.places.size > _SMALL_MATRIX:
+        single = one_way_sums(variance, sums.interactions.shape)
+        weights = [single[each.axis] for each in sums.singles.axes]
+        return Gain(sums, _ratio(variance, expected), sums.singles.divider(weights, noise))
     if not sums.is_one_way or sums.places.size > _SMALL_MATRIX:
         weight = 1.0 / (spread + noise)
         return Gain(sums, _ratio(variance, expected), lambda gap: weight * gap)

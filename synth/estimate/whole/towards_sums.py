@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from synth.estimate.interactions import Interactions
-from synth.estimate.solver import Solution, solve
-from synth.estimate.sums import NoisyCoefficients, trusted
+from synth.estimate.solver import Map, Solution, divided_by, solve
+from synth.estimate.sums import NoisyCoefficients, one_way_sums, trusted
 
 Floats = NDArray[np.float64]
 
@@ -210,14 +210,19 @@ def _solve(
         tilted = _tilted(sums, mean, ratio, point * unit)
         return np.asarray(unit * (sums.values - sums.of(tilted)) - point)
 
-    def curvature(point: Floats) -> Floats:
-        tilted = _tilted(sums, mean, ratio, point * unit)
-        return np.asarray(1.0 + unit * unit * sums.squares(tilted * ratio))
+    singles = sums.singles
+
+    def divider(point: Floats) -> Map:
+        variance = _tilted(sums, mean, ratio, point * unit) * ratio
+        if singles is None:
+            return divided_by(1.0 + unit * unit * sums.squares(variance))
+        single = one_way_sums(variance, sums.interactions.shape)
+        return singles.divider_in_units([single[each.axis] for each in singles.axes], unit)
 
     return solve(
         field,
         start,
-        curvature,
+        divider,
         max_iterations=_ITERATIONS,
         tolerance=_TOLERANCE,
         overshoot=0.0,

@@ -113,3 +113,67 @@ def test_little_mean_gives_little_count_and_much_noise_is_not_believed() -> None
     found = posterior.mean(np.log([1e-30, 1e-3, 3.0]))
     assert 0.0 <= found[0] <= found[1] < 0.2
     assert 2.0 < found[2] < 3.2
+
+
+# The learned mixture.
+
+
+def drawn_counts(shape: float, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Log means, and counts of this shape around them with noise."""
+    generator = np.random.default_rng(seed)
+    log_mean = generator.normal(-0.5, 2.0, size)
+    mean = np.exp(log_mean)
+    if not math.isinf(shape):
+        mean = mean * generator.gamma(shape, 1.0 / shape, size)
+    noise = generator.geometric(1 - math.exp(-1.0), (2, size))
+    return log_mean, generator.poisson(mean) + noise[0] - noise[1]
+
+
+def likelihood(law: CellPosterior, noisy: np.ndarray, log_mean: np.ndarray) -> float:
+    """The log likelihood of small noisy counts, by summation over all true ones."""
+    count = np.arange(600.0)[:, None]
+    parts = zip(law.mixture.shapes, law.mixture.weights, strict=True)
+    prior = sum(w * np.exp(laws.log_probability(count, log_mean, r)) for r, w in parts)
+    return float(np.log((prior * np.exp(-np.abs(count - noisy))).sum(axis=0)).sum())
+
+
+@pytest.mark.parametrize(("shape", "poisson"), [(math.inf, (0.85, 1.0)), (0.5, (0.0, 0.1))])
+def test_the_mixture_of_the_counts_is_learned(shape: float, poisson: tuple[float, float]) -> None:
+    log_mean, noisy = drawn_counts(shape, 20_000, 7)
+    usual = CellPosterior(noisy, decay=1.0)
+    learned = usual.learned(log_mean, np.ones(noisy.size, dtype=bool))
+    weights = dict(zip(learned.mixture.shapes, learned.mixture.weights, strict=True))
+    assert sum(weights.values()) == pytest.approx(1.0)
+    assert poisson[0] <= weights[math.inf] <= poisson[1]
+    small = noisy < 40
+    sample = np.flatnonzero(small)[:3000]
+    first = usual.mixed(laws.WIDER)
+    better = likelihood(learned, noisy[sample], log_mean[sample])
+    assert better > likelihood(first, noisy[sample], log_mean[sample]) + 10.0
+    again = learned.learned(log_mean, np.ones(noisy.size, dtype=bool))
+    assert likelihood(again, noisy[sample], log_mean[sample]) > better - 1.0
+
+
+def test_impossible_cells_teach_nothing() -> None:
+    log_mean, noisy = drawn_counts(math.inf, 4_000, 8)
+    alone = CellPosterior(noisy, decay=1.0).learned(log_mean, np.ones(noisy.size, dtype=bool))
+    more = np.append(noisy, np.arange(100, 300)), np.append(log_mean, np.zeros(200))
+    possible = np.arange(more[0].size) < noisy.size
+    beside = CellPosterior(more[0], decay=1.0, cells=noisy.size).learned(more[1], possible)
+    assert beside.mixture.weights == pytest.approx(alone.mixture.weights)
+    assert (
+        beside.mixture
+        != CellPosterior(more[0], decay=1.0)
+        .learned(more[1], np.ones(more[0].size, dtype=bool))
+        .mixture
+    )
+
+
+def test_where_nothing_tells_the_weights_stay() -> None:
+    """Noise that hides all counts, and no counts at all."""
+    noisy = np.zeros(50, dtype=np.int64)
+    law = CellPosterior(noisy, decay=1e-3).learned(np.full(50, -3.0), np.ones(50, dtype=bool))
+    assert law.mixture.weights == pytest.approx(laws.WIDER.weights, abs=2e-3)
+    nobody = CellPosterior(noisy, decay=1.0).learned(np.zeros(50), np.zeros(50, dtype=bool))
+    assert nobody.mixture.weights == pytest.approx(laws.WIDER.weights)
+    assert sum(laws.WIDER.weights) == pytest.approx(1.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from synth.estimate.solver import solve
+from synth.estimate.solver import Map, divided_by, solve
 
 
 def test_solves_a_badly_scaled_linear_field() -> None:
@@ -13,7 +13,7 @@ def test_solves_a_badly_scaled_linear_field() -> None:
     solution = solve(
         lambda point: matrix @ (target - point),
         np.zeros(30),
-        lambda _: np.diag(matrix).copy(),
+        lambda _: divided_by(np.diag(matrix).copy()),
         max_iterations=500,
         tolerance=1e-14,
     )
@@ -30,7 +30,7 @@ def test_remembering_more_steps_takes_fewer() -> None:
         return solve(
             lambda point: matrix @ (1.0 - point),
             np.zeros(30),
-            lambda _: np.ones(30),
+            lambda _: divided_by(np.ones(30)),
             max_iterations=500,
             tolerance=1e-12,
             memory=memory,
@@ -43,7 +43,7 @@ def test_backtracks_where_a_full_step_overshoots() -> None:
     solution = solve(
         lambda point: 2.0 - np.exp(point),
         np.array([-2.0]),
-        lambda point: np.exp(point),
+        lambda point: divided_by(np.exp(point)),
         max_iterations=200,
         tolerance=1e-18,
     )
@@ -61,7 +61,7 @@ def test_a_step_much_too_far_is_found_out_in_few_trials() -> None:
         solution = solve(
             field,
             np.zeros(1),
-            lambda _: np.ones(1),
+            lambda _: divided_by(np.ones(1)),
             max_iterations=20,
             tolerance=1e-12,
             shortening=shortening,
@@ -76,14 +76,14 @@ def test_a_curvature_is_renewed_as_often_as_asked() -> None:
     def renewed(refresh: int) -> int:
         asked = []
 
-        def curvature(point: np.ndarray) -> np.ndarray:
+        def divider(point: np.ndarray) -> Map:
             asked.append(point)
-            return np.ones(1)
+            return divided_by(np.ones(1))
 
         solve(
             lambda point: 1.0 - np.exp(0.1 * point),
             np.full(1, -5.0),
-            curvature,
+            divider,
             max_iterations=5,
             tolerance=0.0,
             refresh=refresh,
@@ -97,7 +97,7 @@ def test_says_that_it_ran_out_of_iterations() -> None:
     solution = solve(
         lambda point: 1.0 - np.exp(point),
         np.array([-2.0]),
-        lambda _: np.ones(1),
+        lambda _: divided_by(np.ones(1)),
         max_iterations=2,
         tolerance=1e-12,
     )
@@ -112,7 +112,7 @@ def test_a_full_matrix_solves_a_linear_field_at_once() -> None:
     solution = solve(
         lambda point: matrix @ (target - point),
         np.zeros(12),
-        lambda _: matrix,
+        lambda _: divided_by(matrix),
         max_iterations=5,
         tolerance=1e-12,
     )

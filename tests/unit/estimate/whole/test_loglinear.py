@@ -1,6 +1,7 @@
 """The fit against a slow solver that knows nothing of transforms, and its symmetries."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.optimize import root
 
 from synth.estimate import loglinear
 from synth.estimate.interactions import Interactions
+from synth.estimate.loglinear import Schedule
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.whole import model as whole_model
 from synth.estimate.whole.model import WholeModel
@@ -22,8 +24,8 @@ VARIANCE = 0.5 / np.sinh(0.5) ** 2
 @pytest.fixture(name="exact")
 def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loglinear, "_TOLERANCE", 1e-16)
-    monkeypatch.setattr(whole_model, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
-    monkeypatch.setattr(whole_model, "_EVIDENCE_ITERATIONS", 2000)
+    stages = [(order, 2000) for order in range(4)]
+    monkeypatch.setattr(whole_model, "_STAGES", Schedule(stages, [2000, 2000]))
 
 
 def make_model(
@@ -55,7 +57,7 @@ def fitted_counts(shape: tuple[int, ...], noisy: NDArray[np.int64]) -> NDArray[n
 def test_fit_is_the_solution_of_a_slow_solver(
     shape: tuple[int, ...], draw_table: Draw, draw_noise: Draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole_model, "_EVIDENCE_ROUNDS", 0)
+    monkeypatch.setattr(whole_model, "_STAGES", replace(whole_model._STAGES, rounds=[]))
     size = int(np.prod(shape))
     noisy = draw_table(shape, 300, 4) + draw_noise(size, decay=1.0, seed=5)
     possible = np.ones(size, dtype=bool)

@@ -12,6 +12,7 @@ from scipy.optimize import root
 from synth.domain import Universe
 from synth.estimate import loglinear
 from synth.estimate.interactions import Interactions
+from synth.estimate.loglinear import Schedule
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.sums import NoisyCoefficients, noisy_coefficients
 from synth.estimate.whole import model as whole_model
@@ -31,8 +32,8 @@ SIZE, BASE, VARIANCE = 30, 0.8, 0.5 / np.sinh(0.5) ** 2
 @pytest.fixture(name="exact", autouse=True)
 def _exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loglinear, "_TOLERANCE", 1e-16)
-    monkeypatch.setattr(whole_model, "_STAGE_ITERATIONS", dict.fromkeys(range(4), 2000))
-    monkeypatch.setattr(whole_model, "_EVIDENCE_ROUNDS", 0)
+    stages = [(order, 2000) for order in range(4)]
+    monkeypatch.setattr(whole_model, "_STAGES", Schedule(stages, []))
 
 
 @pytest.fixture(name="possible")
