@@ -153,7 +153,7 @@ class ErrorsAfterFit:
             found = [min(pair) for pair in zip(found, errors, strict=True)]
         listed = [unlisted_share(event, records) for event in self._lists]
         return [
-            min([self._of_cells(error), *listed]) if self._is_of_cells(question) else error
+            min([self._of_cells(error, records), *listed]) if self._is_of_cells(question) else error
             for question, error in zip(self._questions, found, strict=True)
         ]
 
@@ -166,15 +166,17 @@ class ErrorsAfterFit:
         """Whether these are single cells, or a table as large as the universe."""
         return question.is_table and question.queries == self._cells
 
-    def _of_cells(self, error: float) -> float:
+    def _of_cells(self, error: float, records: float) -> float:
         """The error of single cells, after a look half way from this one to what it saw hidden.
 
-        Half way on a logarithmic scale. Noise that is nearly always 0 hides nothing.
+        Half way on a logarithmic scale, but no more than the noise itself. Noise that is nearly
+        always 0 hides nothing.
         """
         noise = [math.sqrt(variance) for cells, variance in self._noise if cells == self._cells]
         if self._hidden is None or self._few or not noise:
             return error
-        return min(1.0, math.sqrt(error * HIDDEN * min(1.0, *noise) * self._hidden))
+        hidden = math.sqrt(error * HIDDEN * min(1.0, *noise) * self._hidden)
+        return min(1.0, hidden, MEAN_ABSOLUTE * min(noise) * self._cells / (2 * records))
 
     def _of_few_wrong(self, errors: Sequence[float], records: float) -> list[float]:
         """These errors; of tables and single cells they go over to what a few wrong cells leave."""

@@ -12,11 +12,10 @@ from synth.config import Config, Given, PrivacyConfig, load_config
 from synth.domain import format_number
 from synth.errors import ConfigError
 from synth.noise import DiscreteLaplace
-from synth.planning.after_nonnegativity import THIN
 from synth.planning.costs import Costs, forecast_costs
 from synth.planning.linear_theory import cells_of, questions_of
 from synth.planning.listed import expected_false_cells
-from synth.planning.look import MOST_RECORDS, Look, plan_look, problem_to_plan
+from synth.planning.look import MOST_RECORDS, Look, may_be_hidden, plan_look, problem_to_plan
 from synth.planning.noise_sums import NoiseSum, laplace_rate, noise_variance
 from synth.planning.problem import Problem, Seen, problem_of, unsuitable
 from synth.planning.query_forecast import MISS, QueryForecast, forecast_queries
@@ -243,12 +242,12 @@ def _costs(config: Config, plans: Sequence[Spending]) -> Costs:
 def _after_looks(problem: Problem) -> tuple[tuple[int, Alternative], ...]:
     """What is best for each number of records that is considered, if a look finds it.
 
-    And if noise hides them, where they are few for so many cells.
+    And if noise hides them, where it may.
     """
     return tuple(
         (records, choose(replace(problem, seen=Seen(records, visible, MOST_RECORDS))).chosen)
         for records in problem.considered_records
-        for visible in [0.0 if problem.universe.size > THIN * records else None]
+        for visible in [0.0 if may_be_hidden(problem, records) else None]
     )
 
 

@@ -43,9 +43,9 @@ LOOK_SHARE = Fraction(1, 50)
 MOST_SEEN_PAIRS, CELLS_OF_A_SEEN_PAIR, CELLS_OF_THE_ONLY_PAIR = 100, 100_000, 1_000_000
 """How far pairs depend on each other is counted of at most so many, which stand for all, and none
 with more cells: chance alone makes them differ. The only pair that there is stands for itself."""
-HIDING = 100
-"""Where noise can hide more than so many records in a cell, and in all cells so many times the
-records that are expected, there is a look whatever is expected."""
+DROWNED = 5
+"""Where the noise of all cells together is more than so many for every record, it may hide them.
+Where nothing is told of how many there are, a look pays from the fewest that are considered on."""
 SURE = 5.0
 """A noisy number decides if it is at least so many standard deviations of its noise."""
 MOST_RECORDS = 1 << 40
@@ -78,29 +78,50 @@ class Look:
 def look_of(problem: Problem) -> Look | None:
     """The look that comes before the plan, or None where it is planned without.
 
-    There is one under `auto` where the universe may be thin: where it has more than 20 cells for
-    every record that is declared or expected, or, if nothing is, for every one of the fewest that
-    are considered; and where it has that many for these and noise drowns its cells (`HIDING`).
-    There a wrong guess costs most, and what pays depends on how records gather, however many there
-    are. In smaller universes a guess does little harm. There is none for tables that are added up
-    over periods: they are planned before the first period.
+    There is one under `auto` where noise may hide the records that are declared or expected
+    (`may_be_hidden`). Where nothing is told there is one for the fewest that are considered, and
+    wherever the noise of all cells together would be more than these. There a wrong guess costs
+    most, and what pays depends on how records gather, however many there are. In smaller universes
+    a guess does little harm. There is none for tables that are added up over periods: they are
+    planned before the first period.
 
     Privacy: a function of the public problem. The epsilon of the look and that which is left add
     up to exactly the epsilon of the problem; all of delta is left.
     """
     if problem.strategy != "auto" or problem.seen is not None or problem.horizon is not None:
         return None
-    cells, fewest = problem.universe.size, min(CONSIDERED_RECORDS)
-    expected = problem.total or problem.workload.expected_records or fewest
-    hidden = hidden_records(problem)
-    drowned = hidden > HIDING and cells * hidden > HIDING * expected and cells > THIN * fewest
-    if cells <= THIN * expected and not drowned:
+    told, fewest = problem.total or problem.workload.expected_records, min(CONSIDERED_RECORDS)
+    noisy = told is None and _noise_of_all(problem) > fewest
+    if not (noisy or may_be_hidden(problem, told or fewest)):
         return None
     privacy = problem.privacy
     pairs = seen_pairs(problem)
     spent = LOOK_SHARE * privacy.epsilon * (2 if pairs else 1)
-    event = LookEvent((1, hidden + 1), pairs, look_sensitivity(privacy, pairs), spent)
+    event = LookEvent(
+        (1, hidden_records(problem) + 1), pairs, look_sensitivity(privacy, pairs), spent
+    )
     return Look(event, AfterLookEvent(privacy.epsilon - spent, privacy.delta))
+
+
+def may_be_hidden(problem: Problem, records: int) -> bool:
+    """Whether there are more than 20 cells, or `DROWNED` scales of their noise, for every record.
+
+    Privacy: a function of the public problem.
+    """
+    return problem.universe.size > THIN * records or _noise_of_all(problem) > DROWNED * records
+
+
+def _noise_of_all(problem: Problem) -> Fraction:
+    """The scales of the noise of all cells together, if they were given all of epsilon.
+
+    0 for a single column: whatever noise hides, hardly another table can be measured.
+    """
+    several = sum(attribute.size > 1 for attribute in problem.attributes) > 1
+    return problem.universe.size * _scale(problem) if several else Fraction(0)
+
+
+def _scale(problem: Problem) -> Fraction:
+    return sensitivity_l1(problem.privacy) / problem.privacy.epsilon
 
 
 def seen_pairs(problem: Problem) -> tuple[tuple[str, str], ...]:
@@ -135,9 +156,8 @@ def hidden_records(problem: Problem) -> int:
     ln(N) is taken as 7/10 of the binary digits of N: at most 1 % and one digit above it, and the
     same on every machine.
     """
-    scale = sensitivity_l1(problem.privacy) / problem.privacy.epsilon
     digits = problem.universe.size.bit_length()
-    return min(math.ceil(Fraction(7, 10) * digits * scale), MOST_RECORDS)
+    return min(math.ceil(Fraction(7, 10) * digits * _scale(problem)), MOST_RECORDS)
 
 
 def seen_by(look: Look, noisy_counts: Sequence[int], declared: int | None = None) -> Seen:

@@ -64,22 +64,34 @@ def rendered(plan):
     ("sizes", "named", "looks"),
     [
         (THIN, {}, True),
-        (THIN, {"expected": 1_000}, True),
-        (THIN, {"expected": 1_500}, False),
-        (THIN, {"expected": 4_000, "epsilon": "1/10"}, True),
-        (THIN, {"expected": 34_000, "epsilon": "1/10"}, False),
-        (THIN, {"total": 1_000}, True),
-        (THIN, {"total": 1_500}, False),
+        (THIN, {"expected": 1_000, "epsilon": "100"}, True),
+        (THIN, {"expected": 1_500, "epsilon": "100"}, False),
+        (THIN, {"expected": 5_999}, True),
+        (THIN, {"expected": 6_000}, False),
+        (THIN, {"expected": 59_999, "epsilon": "1/10"}, True),
+        (THIN, {"expected": 60_000, "epsilon": "1/10"}, False),
+        (THIN, {"total": 5_999}, True),
+        (THIN, {"total": 6_000}, False),
+        (THIN, {"total": 11_999, "neighbours": "replace-one"}, True),
+        (THIN, {"total": 12_000, "neighbours": "replace-one"}, False),
         (THIN, {"strategy": "identity"}, False),
         (THIN, {"strategy": "adaptive"}, False),
         (THIN, {"strategy": "sparse"}, False),
-        ((10, 10, 10, 10, 2), {}, False),
+        ((10, 10, 10, 10, 2), {"epsilon": "20"}, False),
+        ((10, 10, 10, 10, 2), {"epsilon": "19"}, True),
+        ((10, 100), {"epsilon": "1"}, False),
+        ((10, 101), {"epsilon": "1"}, True),
+        ((10, 10), {"epsilon": "1/10"}, False),
+        ((10, 11), {"epsilon": "1/10"}, True),
+        ((20_000,), {"order": 1}, False),
+        ((20_001,), {"order": 1}, True),
+        ((20_000, 1), {"order": 1}, False),
         ((10,) * 12, {}, True),
         ((10,) * 12, {"expected": 10**9}, True),
         ((10,) * 12, {"total": 500, "neighbours": "replace-one"}, True),
     ],
 )
-def test_there_is_a_look_where_a_universe_may_be_thin(configure, sizes, named, looks):
+def test_there_is_a_look_where_noise_may_hide_the_records(configure, sizes, named, looks):
     config = configure(sizes, **{"strategy": "auto", "order": 2} | named)
     assert (plan_look(config) is not None) == looks
     charged = charged_events(config)
