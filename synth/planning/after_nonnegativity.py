@@ -17,10 +17,11 @@ n and the shapes of the tables:
   times as large: the fit ends before it has averaged many tables that overlap. A thin table keeps
   half of its noise variance: little tells the cells with records from the others.
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
-  its cells of min(0.8 s, 0.65 s^2, 2 m) / 2: noise in whole numbers is on average no larger than
-  its square, and of noise that is nearly always 0 a third is found out where records are rare. In a
-  thin one m is n / N everywhere. Of k attributes, it is at most (1 - 2^-k)(1 - 1/N) of the records:
-  where noise drowns everything, a table without negative counts is left.
+  its cells of min(a, 2 m) / 2, a = min(0.8 s, 0.4 s^2): of noise that is nearly always 0 the most
+  is found out where less than one record is expected. Elsewhere a is at least the mean absolute
+  value of discrete Laplace noise, s^2 / sqrt(1 + 2 s^2). In a thin table m is n / N everywhere. Of
+  k attributes, it is at most (1 - 2^-k)(1 - 1/N) of the records: where noise drowns everything, a
+  table without negative counts is left.
 * **Few wrong cells.** Noise of the universe that is nearly always 0 (`RAREST`) puts one record too
   many into A cells, about, half its variance times their number. If that is more than 5, the other
   cells tell most of them: A (5 / A)^0.4 stay, and as many records are missing elsewhere, after all
@@ -233,13 +234,14 @@ def _error(
     borrowed: float,
 ) -> float:
     order, cells, is_table = shape
-    absolute = min(MEAN_ABSOLUTE * math.sqrt(variance), FOUND_OUT * variance)
+    rare = min(MEAN_ABSOLUTE * math.sqrt(variance), FOUND_OUT * variance)
+    absolute = max(rare, variance / math.sqrt(1 + 2 * variance))
     if not is_table:
         return absolute / records + missing
     if missing and thin:
         missing = math.hypot(missing, thin * _poisson_share(records / cells))
-    left = absolute * (borrowed if order > 1 else 1.0)
-    return _table_noise(order, cells, left, records, scattered) + missing
+    part = borrowed if order > 1 else 1.0
+    return _table_noise(order, cells, part * absolute, part * rare, records, scattered) + missing
 
 
 def _wrong_cells(universe: int, noise: Sequence[tuple[int, float]]) -> tuple[float, float]:
@@ -317,11 +319,17 @@ def share_of_pure_noise(order: int, size: int) -> float:
     return (1 - math.ldexp(1.0, -order)) * (1 - 1 / size)
 
 
-def _table_noise(order: int, size: int, absolute: float, records: float, scattered: float) -> float:
-    """Half the L1 error, as a share of the records, where one cell is off by `absolute`."""
+def _table_noise(
+    order: int, size: int, absolute: float, rare: float, records: float, scattered: float
+) -> float:
+    """Half the L1 error, as a share of the records, where one cell is off by `absolute`.
+
+    And one that is expected to be empty by `rare`.
+    """
     counts, cells = _expected_counts(size, records)
-    filled = float(cells @ np.minimum(absolute, 2 * counts)) / (2 * records)
-    spread_out = min(absolute * size / (2 * records), 1.0)
+    each = np.where(counts < 1, rare, absolute)
+    filled = float(cells @ np.minimum(each, 2 * counts)) / (2 * records)
+    spread_out = min(rare * size / (2 * records), 1.0)
     found = _between(filled, spread_out, scattered * thinness(size, records))
     return min(found, share_of_pure_noise(order, size))
 

@@ -43,7 +43,7 @@ LOOK_SHARE = Fraction(1, 50)
 MOST_SEEN_PAIRS, CELLS_OF_A_SEEN_PAIR, CELLS_OF_THE_ONLY_PAIR = 100, 100_000, 1_000_000
 """How far pairs depend on each other is counted of at most so many, which stand for all, and none
 with more cells: chance alone makes them differ. The only pair that there is stands for itself."""
-DROWNED = 5
+DROWNED = 10
 """Where the noise of all cells together is more than so many for every record, it may hide them.
 Where nothing is told of how many there are, a look pays from the fewest that are considered on."""
 SURE = 5.0
@@ -97,9 +97,8 @@ def look_of(problem: Problem) -> Look | None:
     privacy = problem.privacy
     pairs = seen_pairs(problem)
     spent = LOOK_SHARE * privacy.epsilon * (2 if pairs else 1)
-    event = LookEvent(
-        (1, hidden_records(problem) + 1), pairs, look_sensitivity(privacy, pairs), spent
-    )
+    hidden = hidden_records(problem)
+    event = LookEvent((1, hidden + 1), pairs, look_sensitivity(privacy, pairs), spent)
     return Look(event, AfterLookEvent(privacy.epsilon - spent, privacy.delta))
 
 

@@ -1,0 +1,137 @@
+"""What a look gains in small universes: random parts of real tables.
+
+    python benchmarks/small_universes.py --tables aside --parts 80
+
+A part is 500 to 50,000 records and two to four columns of a table of
+`benchmarks/packaged_tables.py`, 60 to 20,000 cells, drawn by a seed; nothing else is told. All is
+done as in a run, once as `auto` does and once without a look. Printed are, by how many scales of
+noise all cells together have for 1,000 records, the figure that plans are compared by as a multiple
+of the figure without (geometric mean, extremes, how often it is more than a tenth worse), and how
+many forecasts for the true number of records are within factors of 1.5 and 2.5 of the outcome.
+
+The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+import numpy as np
+from accuracy import as_a_run, noise_of
+from forecasts import GROUPS, configured, held, outcome, table
+from numpy.typing import NDArray
+
+from synth.config import Config
+from synth.curator.measuring import Measurements, measure_counted
+from synth.domain import Universe
+from synth.estimate.maximum_entropy import quick_guess
+from synth.planning import plan_look
+from synth.planning.look import problem_to_plan
+from synth.planning.problem import Problem, problem_of
+from synth.planning.usefulness import usefulness
+from synth.planning.weighing import choose, figure_of
+from synth.release.derivation import derive
+
+RECORDS = (500, 2_000, 10_000, 50_000)
+CELLS = (60, 20_000)
+LOADS = (0.0, 0.2, 1.0, 5.0, 20.0)
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one way of planning came to: the figure, and forecast / outcome of every kind."""
+
+    figure: float
+    ratios: tuple[float, ...]
+
+
+def part_of(names: Sequence[str], seed: int) -> tuple[str, Universe, Rows]:
+    """A random part of one of these tables."""
+    generator = np.random.default_rng(seed)
+    while True:
+        name = names[generator.integers(len(names))]
+        universe, rows = table(name)
+        number, records = int(generator.integers(2, 5)), int(generator.choice(RECORDS))
+        if len(universe.shape) < number or records > 2 * len(rows):
+            continue
+        axes = sorted(generator.choice(len(universe.shape), number, replace=False))
+        sizes = [universe.shape[axis] for axis in axes]
+        if min(sizes) > 1 and CELLS[0] <= prod(sizes) <= CELLS[1]:
+            chosen = generator.choice(len(rows), min(records, len(rows)), replace=False)
+            part = Universe(tuple(universe.attributes[axis] for axis in axes))
+            return name, part, rows[chosen][:, axes]
+
+
+def came_to(config: Config, measured: Measurements, problem: Problem, rows: Rows) -> Outcome:
+    """What was published, beside what was forecast of this plan for so many records."""
+    errors = outcome(derive(measured, config).counts, config, rows)
+    way = choose(problem).chosen.spending
+    forecast = usefulness(problem, way.events, len(rows), way.schedule)
+    found = [errors["cells" if each.kind == "cells" else str(each.columns)] for each in forecast]
+    groups = [(each.kind, each.columns) for each in forecast]
+    figure = figure_of(problem_of(config), list(zip(groups, found, strict=True)), len(rows))
+    pairs = zip(forecast, found, strict=True)
+    return Outcome(figure, tuple(each.share / max(error, 1e-9) for each, error in pairs))
+
+
+def both(universe: Universe, rows: Rows, epsilon: str, seed: int) -> tuple[Outcome, Outcome]:
+    """As `auto` does, and without a look."""
+    config = configured(universe, epsilon, "0")
+    first = as_a_run(config, held(universe, rows), seed)
+    problem = problem_to_plan(config, first.look.noisy_counts if first.look else None)
+    looked = came_to(config, first, problem, rows)
+    if plan_look(config) is None:
+        return looked, looked
+    blind = problem_of(config)
+    way = choose(blind).chosen.spending
+    fit = partial(quick_guess, universe=universe)
+    stream = noise_of(config, seed)
+    tables = way.schedule or way.first
+    second = measure_counted(config, tables, held(universe, rows), stream, fit)
+    return looked, came_to(config, second, blind, rows)
+
+
+def within(outcomes: Sequence[Outcome]) -> str:
+    ratios = np.array([ratio for each in outcomes for ratio in each.ratios])
+    near = (np.mean((ratios < most) & (ratios > 1 / most)) for most in (1.5, 2.5))
+    return ", ".join(f"{each:.0%}" for each in near)
+
+
+def main() -> None:
+    """Read the command line and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--tables", default="aside", help=", ".join(GROUPS))
+    parser.add_argument("--epsilons", default="0.1,0.3,1,3")
+    parser.add_argument("--parts", type=int, default=80)
+    parser.add_argument("--first", type=int, default=200, help="the seed of the first part")
+    options = parser.parse_args()
+    names = [each for name in options.tables.split(",") for each in GROUPS.get(name, (name,))]
+    found: dict[str, list[tuple[Outcome, Outcome]]] = {}
+    for seed in range(options.first, options.first + options.parts):
+        name, universe, rows = part_of(names, seed)
+        for epsilon in options.epsilons.split(","):
+            one, other = pair = both(universe, rows, epsilon, seed)
+            load = universe.size / float(epsilon) / 1_000
+            rank = max(i for i, least in enumerate(LOADS) if load >= least)
+            most = f" to {LOADS[rank + 1]:g}" if rank + 1 < len(LOADS) else " or more"
+            for group in ("all", f"epsilon {epsilon}", f"load {LOADS[rank]:g}{most}"):
+                found.setdefault(group, []).append(pair)
+            shape = " x ".join(map(str, universe.shape))
+            ratio = one.figure / other.figure
+            print(f"{name} {shape}, {len(rows)} records, {epsilon}: {ratio:.3f}", flush=True)
+    print("\n| of | parts | with a look / without | worse by a tenth | forecasts, without |")
+    print("|---|---|---|---|---|")
+    for group, pairs in found.items():
+        ratios = np.array([one.figure / other.figure for one, other in pairs])
+        mean = f"{np.exp(np.log(ratios).mean()):.3f} ({ratios.min():.2f} to {ratios.max():.2f})"
+        shares = f"{within([one for one, _ in pairs])}; {within([other for _, other in pairs])}"
+        print(f"| {group} | {len(pairs)} | {mean} | {np.mean(ratios > 1.1):.0%} | {shares} |")
+
+
+if __name__ == "__main__":
+    main()
