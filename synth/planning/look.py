@@ -45,7 +45,7 @@ MOST_SEEN_PAIRS, CELLS_OF_A_SEEN_PAIR, CELLS_OF_THE_ONLY_PAIR = 100, 100_000, 1_
 with more cells: chance alone makes them differ. The only pair that there is stands for itself."""
 DROWNED = 10
 """Where the noise of all cells together is more than so many for every record, it may hide them.
-Where nothing is told of how many there are, a look pays from the fewest that are considered on."""
+Where nothing is told of how many there are, a look pays from the fewest considered on."""
 SURE = 5.0
 """A noisy number decides if it is at least so many standard deviations of its noise."""
 MOST_RECORDS = 1 << 40

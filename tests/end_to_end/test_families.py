@@ -34,7 +34,7 @@ RELATIONS = {
 }
 COLUMNS: dict[str, tuple[int, ...]] = {
     "well filled": (),
-    "few codes": (2,) * 8,
+    "few codes": (2,) * 6,
     "thin": (10,) * 3,
     "wide": (10,) * 8,
     "wide, few codes": (2,) * 25,

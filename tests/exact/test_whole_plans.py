@@ -43,8 +43,8 @@ PURE = {
 GAUSSIAN = {
     "tables": Plan({"tables": [*SINGLES[:4], ["e", "f"]]}, "1", "0.001"),
     "tables, replace-one": Plan({"tables": SINGLES}, "1", "0.001", "replace-one"),
-    "auto": Plan("auto", "1", "0.001", levels=5),
-    "auto, people": Plan("auto", "1", "0.001", most=2, levels=5),
+    "auto": Plan("auto", "1", "0.001", levels=5, expected=10_000),
+    "auto, people": Plan("auto", "1", "0.001", most=2, levels=5, expected=10_000),
 }
 MIXED = Plan({"tables": [*SINGLES, [*COLUMNS]]}, "1", "0.001")
 LISTED = ((), ((ZEROS,),), ((ZEROS,), (ONES,)))

@@ -72,7 +72,8 @@ class Plan:
     """What a configuration asks for.
 
     `most` is the most records of a person, None for records; `order` that of the workload; of the
-    `levels` of a column only the first two are found in toy data.
+    `levels` of a column only the first two are found in toy data. So many records are `expected`
+    that there is no look.
     """
 
     strategy: Any
@@ -82,6 +83,7 @@ class Plan:
     most: int | None = None
     order: int = 1
     levels: int = 2
+    expected: int | None = None
 
     @property
     def data(self) -> tuple[Data, ...]:
@@ -113,7 +115,8 @@ def configuration(directory: Path, plan: Plan) -> Config:
         },
         "ledger": {"epsilon_cap": 100, "delta_cap": "1e-2"},
         "public_totals": [{"where": {}, "total": 1000, "source": "the planner alone reads it"}],
-        "workload": {"marginals": plan.order, "cells": False},
+        "workload": {"marginals": plan.order, "cells": False}
+        | ({"expected_records": plan.expected} if plan.expected else {}),
         "strategy": plan.strategy,
     }
     if plan.neighbours == "add-remove":
