@@ -142,6 +142,19 @@ def test_cells_are_off_by_what_a_look_saw_hidden():
     assert cells(0.3, epsilon=10) == cells(None, epsilon=10)
 
 
+@pytest.mark.parametrize("epsilon", [2, 3, 4])
+def test_cells_full_of_records_keep_all_their_noise(epsilon):
+    """It is found out where records are rare alone; and a look makes no cell worse than normal."""
+    universe, records, rate = table(*UNIVERSE.names, epsilon=epsilon), 10**10, math.exp(-epsilon)
+    share = universe.cells / (2 * records)
+    found = errors(universe, records=records)[-1]
+    assert found == pytest.approx(share * 2 * rate / (1 - rate**2), rel=0.25)
+    deviation = math.sqrt(2 * rate) / (1 - rate)
+    for visible in (0.0, 0.6, 1.0):
+        told = ErrorsAfterFit(AXES, [universe], QUESTIONS, visible=visible).at(records)[-1]
+        assert told <= share * math.sqrt(2 / math.pi) * deviation * (1 + 1e-9)
+
+
 def test_a_poisson_count_is_as_far_from_a_number_as_its_law_says():
     exact = {}
     for mean in (0.01, 0.5, 1.0, 4.0, 30.0):
