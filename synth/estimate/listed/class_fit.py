@@ -13,6 +13,10 @@ shows alone. A symmetric table of noise over all S codes of d attributes has a l
 value of about 2 s sqrt(S): lambda is what a direction must be worth that is not to be that noise,
 1.4 d n r / sqrt(S), r^2 the mean precision of the pairs (`_STRENGTH`).
 
+**How severe.** What a strong dependence is worth grows with its square, what it costs with itself:
+so classes would know too little of prices by weight. And where all is weak they know too much.
+Where all pairs were measured `fission` tells which of a few severities is best.
+
 **How many classes.** 200, or up to 1,000 by the signal n r / sqrt(S), and no more than one for 20
 records. Where the signal of all attributes, n r d / sqrt(S), is below 2, or only single attributes
 were measured, there is one: independent columns.
@@ -27,11 +31,12 @@ All of it in `reproducible` arithmetic: the same bits on every processor.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +45,8 @@ from numpy.typing import NDArray
 from synth import progress
 from synth.domain import Attribute, Universe
 from synth.estimate.blocks.products import one_thread_each
-from synth.estimate.listed.classes import Classes
+from synth.estimate.listed.classes import PLAIN, Classes, Severity
+from synth.estimate.listed.fission import SEVERITIES, best_severity, halves
 from synth.estimate.listed.reproducible import exp, log, total, whole
 from synth.estimate.listed.tables import OneWay, SumTable, View, combined, groups_of, one_way
 
@@ -96,11 +102,13 @@ def fit_classes(
     *,
     start: Classes | None = None,
     quick: bool = False,
+    severities: Sequence[Severity] = SEVERITIES,
 ) -> Classes:
     """Latent classes for these tables; one class where nothing but single attributes is known.
 
-    `start` is what was fitted to tables that were much the same. A `quick` fit has the fewest
-    steps: it tells which tables are worth measuring as well as a long one.
+    `start` is what was fitted to tables that were much the same; its severity stays. A `quick` fit
+    has the fewest steps, and the plain severity: it tells which tables are worth measuring as well
+    as a long one. `severities` are those to choose from, the plain one first.
 
     Ensures: the same whole numbers for the same input, whatever the processor and the number of
     threads.
@@ -127,8 +135,44 @@ def fit_classes(
         logits = logs[:, None] + _SPREAD * np.rint(normal / _GRID) * _GRID
         prior = np.zeros(classes)
     with one_thread_each(), ThreadPoolExecutor(_THREADS) as pool:
+        if start is not None:
+            objective.severity = start.severity
+        elif not quick and objective.has_all_pairs:
+            begin = logits.copy(), prior.copy()
+            misfit, number = _misfit_by_fission(tables, columns, universe, records, begin, pool)
+            objective.severity = best_severity(misfit, number, severities)
         model = _descend(objective, logits, prior, steps, rate, pool)
-    return Classes.of(model.shares, [model.laws[rows].T for rows in objective.rows], records)
+    laws = [model.laws[rows].T for rows in objective.rows]
+    return Classes.of(model.shares, laws, records, objective.severity)
+
+
+def _misfit_by_fission(
+    tables: Sequence[SumTable],
+    columns: Sequence[OneWay],
+    universe: Universe,
+    records: float,
+    begin: tuple[Floats, Floats],
+    pool: Executor,
+) -> tuple[Callable[[Severity, int], float], int]:
+    """What fits of one half of what the tables tell are off by in the other; see `best_severity`.
+
+    And by how many degrees of freedom.
+    """
+
+    @lru_cache(maxsize=1)
+    def objectives(trial: int) -> tuple[_Objective, _Objective]:
+        fitted, judge = (
+            _Objective(half, columns, universe, records) for half in halves(tables, trial)
+        )
+        return fitted, judge
+
+    def misfit(severity: Severity, trial: int) -> float:
+        fitted, judge = objectives(trial)
+        fitted.severity = severity
+        logits, prior = (point.copy() for point in begin)
+        return judge.misfit(_descend(fitted, logits, prior, _FEWEST_STEPS, _RATE, pool))
+
+    return misfit, objectives(0)[1].degrees_of_freedom
 
 
 class _Model(NamedTuple):
@@ -253,6 +297,19 @@ class _Triple:
     precision: float
 
 
+class _Part(NamedTuple):
+    """Some codes of the first attribute of a triple: their rows and laws less their means.
+
+    `both` are the products of those with the laws of the second attribute, `off` is what the model
+    has above the sums, in records.
+    """
+
+    rows: slice
+    left: Floats
+    both: Floats
+    off: Floats
+
+
 class _Objective:
     """The slopes of what is made small.
 
@@ -268,6 +325,7 @@ class _Objective:
         records: float,
     ) -> None:
         """Take all tables apart into pairs, and into triples less what their pairs tell."""
+        self.severity = PLAIN
         self._records = records
         self.rows = tuple(_slices(universe.shape))
         self._sizes = np.asarray(universe.shape)
@@ -293,6 +351,9 @@ class _Objective:
         self._order = np.random.Generator(np.random.Philox(_SEED + 1))
         self._waiting: list[int] = []
         self._penalty = _Penalty.of(universe.attributes, self._starts)
+        free = [prod(part.stop - part.start - 1 for part in each.parts) for each in self._triples]
+        self.degrees_of_freedom = self._entries + sum(free)
+        """What all pairs tell, and triples besides, in numbers that noise moves independently."""
         self._signal, strength = self._signal_and_strength(tables, used)
         self._strength = strength / records
 
@@ -316,6 +377,13 @@ class _Objective:
         classes = max(classes, _FEWEST_CLASSES)
         return classes, int(np.clip(MOST_WORK / (cells * classes), _FEWEST_STEPS, STEPS))
 
+    @property
+    def has_all_pairs(self) -> bool:
+        """Whether every pair of attributes of more than one code was measured."""
+        several = int((self._sizes > 1).sum())
+        known = {(first, second) for ((first, _), (second, _)), *_ in self._pairs}
+        return len(known) >= several * (several - 1) // 2
+
     def _signal_and_strength(
         self, tables: Sequence[SumTable], used: set[View]
     ) -> tuple[float, float]:
@@ -328,7 +396,7 @@ class _Objective:
         known: dict[tuple[int, int], float] = {}
         for table in tables:
             for pair in combinations(table.axes, 2):
-                others = table.values.size / math.prod(
+                others = table.values.size / prod(
                     table.values.shape[table.axes.index(axis)] for axis in pair
                 )
                 precision = 1.0 / ((table.variance + _LEAST_VARIANCE) * others)
@@ -405,20 +473,13 @@ class _Objective:
         In between, laws are in units of 2^-24, and so are slopes by them.
         """
         codes = len(model.laws)
-        laws = model.laws
-        if self._coarse:
-            sums = [grouping.sums(laws[self.rows[view[0]]]) for view, grouping in self._coarse]
-            laws = np.concatenate([laws, *sums])
-        joint = np.rint(laws * (model.shares * 2.0 ** (_JOINT_BITS - _LAW_BITS)))
+        laws, joint = self._of_all_views(model)
         slope = np.zeros_like(laws)
         by_share = np.zeros_like(model.shares)
-        unit = self._records * 2.0 ** -(_JOINT_BITS + _LAW_BITS)
 
         def along(strip: _Strip) -> tuple[Floats, Floats]:
             rows, columns = laws[strip.rows], laws[strip.columns]
-            off = joint[strip.rows] @ columns.T
-            off *= unit
-            off -= strip.sums
+            off = self._off(joint[strip.rows], columns, strip.sums)
             off *= strip.precision
             off, scale = whole(off, self._residual_bits)
             return (off @ columns) * scale, (off.T @ rows) * scale
@@ -453,6 +514,36 @@ class _Objective:
         by_share *= model.shares
         return slope, by_share
 
+    def misfit(self, model: _Model) -> float:
+        """The mean square of what it is off by in all pairs and triples, by their noise."""
+        laws, joint = self._of_all_views(model)
+        found: float = 0.0
+        for strip in self._strips:
+            off = self._off(joint[strip.rows], laws[strip.columns], strip.sums)
+            found += total(np.ravel(off * off * strip.precision))
+        for triple in self._triples:
+            for part in self._parts(triple, laws, model.shares):
+                found += total(np.ravel(part.off * part.off)) * triple.precision
+        return found / int(self.degrees_of_freedom)
+
+    def _of_all_views(self, model: _Model) -> tuple[Floats, Floats]:
+        """Laws of the codes and of the groups of coarser views, and each times its class's share.
+
+        Whole numbers: the first in units of 2^-24, the second of 2^-28.
+        """
+        laws = model.laws
+        if self._coarse:
+            sums = [grouping.sums(laws[self.rows[view[0]]]) for view, grouping in self._coarse]
+            laws = np.concatenate([laws, *sums])
+        return laws, np.rint(laws * (model.shares * 2.0 ** (_JOINT_BITS - _LAW_BITS)))
+
+    def _off(self, joint: Floats, laws: Floats, sums: Floats) -> Floats:
+        """What the model has of a table above its noisy counts, in records."""
+        off = joint @ laws.T
+        off *= self._records * 2.0 ** -(_JOINT_BITS + _LAW_BITS)
+        off -= sums
+        return np.asarray(off)
+
     @property
     def _residual_bits(self) -> int:
         """How many bits residuals may have, that sums over all codes of all views stay exact."""
@@ -477,46 +568,58 @@ class _Objective:
         slope: Floats,
         by_share: Floats,
     ) -> None:
-        """Add the slopes of one table, some codes of its first attribute at a time.
-
-        A table of the model less its means along every axis is that of the laws less theirs.
-        """
-        first, second, third = triple.parts
-        firsts, right, last = (_less_mean(laws[part]) for part in triple.parts)
-        wide, classes = right.shape
-        unit = self._records * 2.0 ** -(_JOINT_BITS + _LAW_BITS)
-        step = max(1, _MOST_PARAMETERS // (wide * classes))
-        for start in range(first.start, first.stop, step):
-            part = slice(start, min(start + step, first.stop))
-            left = firsts[start - first.start : part.stop - first.start]
-            both = np.rint(left[:, None, :] * right * 2.0**-_LAW_BITS).reshape(-1, classes)
-            off = np.rint(both * (shares * 2.0 ** (_JOINT_BITS - _LAW_BITS))) @ last.T
-            off *= unit
-            begin = (part.start - first.start) * wide
-            off -= triple.sums[begin : begin + len(both)]
+        """Add the slopes of one table."""
+        _, second, third = triple.parts
+        right, last = (_less_mean(laws[part]) for part in triple.parts[1:])
+        for part in self._parts(triple, laws, shares):
+            off = part.off
             off *= triple.precision * weight
             off, scale = whole(off, self._residual_bits)
-            slope[third] += (off.T @ both) * scale
-            back = ((off @ last) * (scale * 2.0**-_LAW_BITS)).reshape(len(left), wide, classes)
-            slope[part] += (back * right).sum(axis=1)
-            towards = (back * left[:, None, :]).sum(axis=0)
+            slope[third] += (off.T @ part.both) * scale
+            back = (off @ last) * (scale * 2.0**-_LAW_BITS)
+            back = back.reshape(len(part.left), len(right), -1)
+            slope[part.rows] += (back * right).sum(axis=1)
+            towards = (back * part.left[:, None, :]).sum(axis=0)
             slope[second] += towards
             by_share += (towards * right).sum(axis=0)
 
+    def _parts(self, triple: _Triple, laws: Floats, shares: Floats) -> Iterator[_Part]:
+        """What the model has of a table above its sums, some codes of its first attribute a time.
+
+        A table of the model less its means along every axis is that of the laws less theirs.
+        """
+        first = triple.parts[0]
+        firsts, right, last = (_less_mean(laws[part]) for part in triple.parts)
+        wide, classes = right.shape
+        step = max(1, _MOST_PARAMETERS // (wide * classes))
+        for start in range(first.start, first.stop, step):
+            rows = slice(start, min(start + step, first.stop))
+            left = firsts[start - first.start : rows.stop - first.start]
+            both = np.rint(left[:, None, :] * right * 2.0**-_LAW_BITS).reshape(-1, classes)
+            joint = np.rint(both * (shares * 2.0 ** (_JOINT_BITS - _LAW_BITS)))
+            begin = (start - first.start) * wide
+            off = self._off(joint, last, triple.sums[begin : begin + len(both)])
+            yield _Part(rows, left, both, off)
+
     def _add_penalty(self, model: _Model, mean: Floats, slope: Floats, by_share: Floats) -> None:
-        """Add the slopes of lambda times the mutual informations, of codes and of all groups."""
+        """Add the slopes of what knowledge costs, of codes and of all groups."""
         unit = 2.0**-_LAW_BITS
         ratio = model.logs - log(np.maximum(mean, _TINY))[:, None]
+        strength: float | Floats = self._strength * self.severity.weight
+        if math.isfinite(self.severity.bend):
+            known = np.add.reduceat(model.laws * ratio, self._starts, axis=0) * model.shares
+            known = np.cumsum(known, axis=1)[:, -1] * unit
+            eased = strength / (1.0 + np.maximum(known, 0.0) / self.severity.bend)
+            strength = np.repeat(eased, self._sizes)[:, None]
         ratio *= self._penalty.own[:, None]
-        by_share += (self._strength * unit) * (model.laws * ratio).sum(axis=0)
         if self._penalty.more.size:
             groups = np.maximum(self._penalty.sums(model.laws), 1.0) * unit
             coarse = log(groups)
             coarse -= log(np.maximum(self._penalty.sums(mean), _TINY))[:, None]
             coarse *= self._penalty.more[:, None]
-            by_share += self._strength * (groups * coarse).sum(axis=0)
             self._penalty.spread(coarse, ratio)
-        ratio *= self._strength
+        ratio *= strength
+        by_share += unit * (model.laws * ratio).sum(axis=0)
         slope += ratio
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Any
+from math import inf, isfinite, prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,38 @@ _BLOCK_CELLS = 1 << 22
 """Cells times classes that are looked at together."""
 
 
+class Severity(NamedTuple):
+    """How a fit holds classes back: what they know of an attribute costs them.
+
+    Knowledge I costs weight * bend * log(1 + I / bend): about weight * I where it is little, and
+    hardly more where it is much. With an infinite bend it is weight * I.
+    """
+
+    weight: float
+    bend: float
+
+    @property
+    def reported(self) -> dict[str, float | None]:
+        """As in the report of an estimate; no number is infinite there."""
+        return {"weight": self.weight, "bend": self.bend if isfinite(self.bend) else None}
+
+
+PLAIN = Severity(1.0, inf)
+
+
 @dataclass(frozen=True, eq=False)
 class Classes:
     """A mixture of products over all attributes, and the records that it spreads.
 
     Shapes and units: `shares[k]` is that of class k, `laws[j][k, x]` that of code x of attribute j
     among the records of class k; int64, in units of 1 / `ONE`. `shares` and every row of a law sum
-    to `ONE`. `total` is in records.
+    to `ONE`. `total` is in records. `severity` is what the fit held the classes back by.
     """
 
     shares: Ints
     laws: tuple[Ints, ...]
     total: float
+    severity: Severity = PLAIN
 
     @staticmethod
     def independent(shares: Sequence[Floats], total: float) -> Classes:
@@ -46,9 +66,15 @@ class Classes:
         return Classes(np.array([ONE]), laws, total)
 
     @staticmethod
-    def of(shares: NDArray[Any], laws: Sequence[NDArray[Any]], total: float) -> Classes:
+    def of(
+        shares: NDArray[Any],
+        laws: Sequence[NDArray[Any]],
+        total: float,
+        severity: Severity = PLAIN,
+    ) -> Classes:
         """From real numbers >= 0; each law has one row per class."""
-        return Classes(whole_shares(shares[None, :])[0], tuple(map(whole_shares, laws)), total)
+        first = whole_shares(shares[None, :])[0]
+        return Classes(first, tuple(map(whole_shares, laws)), total, severity)
 
     def table(self, axes: Sequence[int]) -> Floats:
         """The chances of the cells of some attributes, flat in C order.

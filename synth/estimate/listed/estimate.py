@@ -195,6 +195,7 @@ def estimate_from_list(
             "step": "draw cells from the latent classes",
             "attributes": len(model.laws),
             "classes": int(model.shares.size),
+            "severity": model.severity.reported,
             "records": model.total,
             "cells": int((~support.listed).sum()),
         }

@@ -19,6 +19,7 @@ from synth.estimate.balanced import moved_records, whole_counts
 from synth.estimate.interactions import Interactions
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
+from synth.estimate.listed.fission import SEVERITIES
 from synth.estimate.listed.support import Support
 from synth.estimate.listed.tables import SumTable
 from synth.estimate.main_effects import main_effects, suffice
@@ -227,9 +228,12 @@ def _main_effects(universe: Universe, tables: list[MeasuredTable], total: float)
 def _by_classes(
     tables: list[MeasuredTable], universe: Universe, total: float, before: Classes | None
 ) -> tuple[Floats, Classes]:
-    """The log of the mean count of every cell by the latent classes of some noisy sums."""
+    """The log of the mean count of every cell by the latent classes of some noisy sums.
+
+    The most lenient classes are not needed: interactions will have what strict ones leave out.
+    """
     sums = [SumTable.of(table, universe) for table in tables]
-    classes = fit_classes(sums, universe, total, start=before)
+    classes = fit_classes(sums, universe, total, start=before, severities=SEVERITIES[:2])
     means = total * classes.table(range(len(universe.shape)))
     return np.log(np.maximum(means, LEAST_MEAN)), classes
 
@@ -273,6 +277,14 @@ def _fit(
     `total_of_all` is the public number of all records, if there is one.
     """
     seen = _Seen.of(measurements, universe, possible, None if before is None else before.classes)
+    if seen.classes is not None:
+        steps.append(
+            {
+                "step": "start from the latent classes of the noisy sums",
+                "classes": int(seen.classes.shares.size),
+                "severity": seen.classes.severity.reported,
+            }
+        )
     few = seen.interactions.size <= 2 * MODEST_SIZE
     discounts = DISCOUNTS if few else DISCOUNTS[:1]
     if seen.noisy_sums is None or seen.main_effects is not None:
@@ -342,8 +354,20 @@ def _attempt(
             tilted, step = tilt(seen.sums, values, uncertainty, weigh=False)
         values = tilted
         steps.append(step)
+    if seen.noisy_sums is None and _has_plain_columns(seen.interactions):
+        values = rake_one_way(values, np.exp(seen.base), seen.interactions.shape)
+        steps.append({"step": "rake single columns to those of the latent classes"})
     misfit = 0.0 if seen.noisy_sums is None else seen.noisy_sums.misfit(values)
     return _Attempt(values, model, fit, discount, misfit)
+
+
+def _has_plain_columns(interactions: Interactions) -> bool:
+    """Whether there are several columns, none in groups: sums of others know single ones less well.
+
+    The classes have what is likely of every level, empty ones and neighbours.
+    """
+    several = sum(size > 1 for size in interactions.shape) > 1
+    return several and all(basis.depth <= 1 for basis in interactions.axes)
 
 
 def _contradicts(noisy_sums: NoisySums, tilted: Floats, values: Floats) -> bool:
