@@ -46,7 +46,7 @@ from synth import progress
 from synth.domain import Attribute, Universe
 from synth.estimate.blocks.products import one_thread_each
 from synth.estimate.listed.classes import PLAIN, Classes, Severity
-from synth.estimate.listed.fission import SEVERITIES, best_severity, halves
+from synth.estimate.listed.fission import SEVERITIES, TRIALS, best_severity, halves
 from synth.estimate.listed.reproducible import exp, log, total, whole
 from synth.estimate.listed.tables import OneWay, SumTable, View, combined, groups_of, one_way
 
@@ -134,14 +134,20 @@ def fit_classes(
         normal = generator.standard_normal((logs.size, classes))
         logits = logs[:, None] + _SPREAD * np.rint(normal / _GRID) * _GRID
         prior = np.zeros(classes)
+    told = _Told(steps)
     with one_thread_each(), ThreadPoolExecutor(_THREADS) as pool:
         if start is not None:
             objective.severity = start.severity
         elif not quick and objective.has_all_pairs:
             begin = logits.copy(), prior.copy()
-            misfit, number = _misfit_by_fission(tables, columns, universe, records, begin, pool)
+            ahead = TRIALS * len(severities) * _FEWEST_STEPS
+            told = _Told(ahead + steps)
+            misfit, number = _misfit_by_fission(
+                tables, columns, universe, records, begin, told, pool
+            )
             objective.severity = best_severity(misfit, number, severities)
-        model = _descend(objective, logits, prior, steps, rate, pool)
+            told.done = ahead
+        model = _descend(objective, logits, prior, steps, rate, told, pool)
     laws = [model.laws[rows].T for rows in objective.rows]
     return Classes.of(model.shares, laws, records, objective.severity)
 
@@ -152,6 +158,7 @@ def _misfit_by_fission(
     universe: Universe,
     records: float,
     begin: tuple[Floats, Floats],
+    told: _Told,
     pool: Executor,
 ) -> tuple[Callable[[Severity, int], float], int]:
     """What fits of one half of what the tables tell are off by in the other; see `best_severity`.
@@ -170,9 +177,22 @@ def _misfit_by_fission(
         fitted, judge = objectives(trial)
         fitted.severity = severity
         logits, prior = (point.copy() for point in begin)
-        return judge.misfit(_descend(fitted, logits, prior, _FEWEST_STEPS, _RATE, pool))
+        return judge.misfit(_descend(fitted, logits, prior, _FEWEST_STEPS, _RATE, told, pool))
 
     return misfit, objectives(0)[1].degrees_of_freedom
+
+
+@dataclass(eq=False)
+class _Told:
+    """How many of how many steps of all fits are done, as whoever waits is told."""
+
+    total: int
+    done: int = 0
+
+    def step(self) -> None:
+        """One more is begun."""
+        progress.advance(self.done, self.total, "iterations")
+        self.done += 1
 
 
 class _Model(NamedTuple):
@@ -184,14 +204,20 @@ class _Model(NamedTuple):
 
 
 def _descend(
-    objective: _Objective, logits: Floats, prior: Floats, steps: int, rate: float, pool: Executor
+    objective: _Objective,
+    logits: Floats,
+    prior: Floats,
+    steps: int,
+    rate: float,
+    told: _Told,
+    pool: Executor,
 ) -> _Model:
     """The classes after so many steps."""
     points = (logits, prior)
     moments = [(np.zeros_like(point), np.zeros_like(point)) for point in points]
     fading = [1.0, 1.0]
     for step in range(steps):
-        progress.advance(step, steps, "iterations")
+        told.step()
         slopes = objective.slopes(objective.at(logits, prior), pool)
         late = max(0.0, 2.0 * (step + 1) / steps - 1.0)
         fading = [left * moment for left, moment in zip(fading, _MOMENTS, strict=True)]
@@ -203,7 +229,7 @@ def _descend(
             root = np.sqrt(square * (1.0 / (1.0 - fading[1])))
             root += _TINY
             point -= size * mean / root
-    progress.advance(steps, steps, "iterations")
+    progress.advance(told.done, told.total, "iterations")
     return objective.at(logits, prior)
 
 
