@@ -430,3 +430,35 @@ def test_where_a_fit_is_off_another_starts_from_the_noisy_sums(
         assert np.array_equal(found.values, best.values)
     starts = [step["step"] for step in found.report["steps"]]
     assert ("start from the noisy sums" in starts) == (True in tried)
+
+
+def test_single_columns_of_pairs_alone_are_those_of_the_classes(
+    make_config: MakeConfig, measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column with many empty levels: they are found out, in spite of the noise of its pairs."""
+    shape = (60, 6, 5)
+    config = make_config(shape, cells=False)
+    universe = config.universe
+    generator = np.random.default_rng(3)
+    filled = generator.choice(60, 8, replace=False)
+    codes = [generator.choice(filled, 5000), *(generator.integers(0, k, 5000) for k in (6, 5))]
+    counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=universe.size)
+    tables = family(universe, counts, PAIRS, measure, epsilon=Fraction(1, 20))
+
+    def off() -> float:
+        found = run(config, *tables).reshape(shape).sum(axis=(1, 2))
+        return float(np.abs(found - counts.reshape(shape).sum(axis=(1, 2))).sum())
+
+    mine = off()
+    monkeypatch.setattr(estimate_module, "_has_plain_columns", lambda _: False)
+    assert mine < 0.7 * off()
+
+
+def test_columns_in_groups_keep_what_their_tables_say(
+    deep: Universe, counts: NDArray[np.int64], config: Config, measure: Measure
+) -> None:
+    tables = family(deep, counts, PAIRS, measure, epsilon=Fraction(1))
+    steps = estimate_whole(Measurements("t", "0" * 64, tuple(tables)), config).report["steps"]
+    names = [step["step"] for step in steps]
+    assert "start from the latent classes of the noisy sums" in names
+    assert "rake single columns to those of the latent classes" not in names
