@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from synth.estimate.listed import class_fit
 from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import ONE, PLAIN
 from synth.estimate.listed.fission import JUDGED_VARIANCE, SEVERITIES, best_severity, halves
@@ -103,7 +104,9 @@ def test_what_columns_tell_for_certain_is_learned_beside_what_is_weak(make):
     assert again.severity == model.severity
 
 
-def test_where_a_pair_was_not_measured_the_plain_severity_stays(make):
+def test_where_a_pair_was_not_measured_or_cells_are_many_the_plain_severity_stays(
+    make, monkeypatch
+):
     sizes = (8, 8, 5)
     generator = np.random.default_rng(6)
     own = generator.integers(0, 8, 20_000)
@@ -117,3 +120,8 @@ def test_where_a_pair_was_not_measured_the_plain_severity_stays(make):
     found = fit_classes(tables[:2], universe, 20_000.0)
     assert found.severity == PLAIN
     assert found.shares.sum() == ONE
+    cells = 64 + 40 + 40
+    monkeypatch.setattr(class_fit, "_MOST_JUDGED", cells)
+    assert fit_classes(tables, universe, 20_000.0).severity != PLAIN
+    monkeypatch.setattr(class_fit, "_MOST_JUDGED", cells - 1)
+    assert fit_classes(tables, universe, 20_000.0).severity == PLAIN
