@@ -22,7 +22,7 @@ from forecasts import configured, held, outcome, table
 
 from synth.config import Config
 from synth.estimate import estimate
-from synth.estimate.listed.classes import PLAIN
+from synth.estimate.listed.penalty import PLAIN
 from synth.measurements import Measurements
 
 CASES = (

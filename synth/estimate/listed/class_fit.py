@@ -21,10 +21,6 @@ Where all pairs were measured `fission` tells which of a few severities is best.
 records. Where the signal of all attributes, n r d / sqrt(S), is below 2, or only single attributes
 were measured, there is one: independent columns.
 
-**Neighbours.** I(class; X) = I(class; G) + I(class; X | G) for groups G of codes: what a class
-knows of the groups costs less than what it knows inside them, so codes of one group borrow from
-each other. Groups are those of the hierarchy, or runs of 2, 4, 8, ... bins of an ordered attribute.
-
 All of it in `reproducible` arithmetic: the same bits on every processor.
 """
 
@@ -43,10 +39,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth import progress
-from synth.domain import Attribute, Universe
+from synth.domain import Universe
 from synth.estimate.blocks.products import one_thread_each
-from synth.estimate.listed.classes import PLAIN, Classes, Severity
+from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.fission import SEVERITIES, TRIALS, best_severity, halves
+from synth.estimate.listed.penalty import PLAIN, Penalty, Severity
 from synth.estimate.listed.reproducible import exp, log, total, whole
 from synth.estimate.listed.tables import OneWay, SumTable, View, combined, groups_of, one_way
 
@@ -260,54 +257,6 @@ class _Grouping:
 
 
 @dataclass(frozen=True, eq=False)
-class _Penalty:
-    """What knowledge of all attributes costs: by code, and more for the groups of every level."""
-
-    own: Floats
-    more: Floats
-    rows: Ints
-    """The codes of the groups, one group after another; a code is in one group of every level."""
-    starts: Ints
-    levels: tuple[tuple[Ints, Ints], ...]
-    """By level: codes, and the group of each."""
-
-    @staticmethod
-    def of(attributes: Sequence[Attribute], starts: Ints) -> _Penalty:
-        """Put the groups of all attributes, whose codes begin at `starts`, into one row."""
-        own, more, rows, ends = [], [], [np.zeros(0, dtype=np.int64)], [0]
-        levels: list[list[tuple[Ints, Ints]]] = []
-        for attribute, start in zip(attributes, starts, strict=True):
-            weight, coarser = _levels(attribute)
-            own.append(np.full(attribute.size, weight))
-            for level, (group_of, extra) in enumerate(coarser):
-                if level == len(levels):
-                    levels.append([])
-                codes = start + np.arange(attribute.size)
-                levels[level].append((codes, len(ends) - 1 + group_of))
-                sizes = np.bincount(group_of)
-                rows.append(start + np.argsort(group_of, kind="stable"))
-                ends.extend((ends[-1] + np.cumsum(sizes)).tolist())
-                more.append(np.full(sizes.size, extra))
-        joined = tuple(
-            (np.concatenate([codes for codes, _ in level]), np.concatenate([g for _, g in level]))
-            for level in levels
-        )
-        extra_of_all = np.concatenate([np.zeros(0), *more])
-        return _Penalty(
-            np.concatenate(own), extra_of_all, np.concatenate(rows), np.array(ends[:-1]), joined
-        )
-
-    def sums(self, values: Floats) -> Floats:
-        """Over the codes of every group, along the first axis."""
-        return np.asarray(np.add.reduceat(values[self.rows], self.starts, axis=0))
-
-    def spread(self, groups: Floats, codes: Floats) -> None:
-        """Add to every code what its group of every level has."""
-        for rows, group_of in self.levels:
-            codes[rows] += groups[group_of]
-
-
-@dataclass(frozen=True, eq=False)
 class _Strip:
     """The pairs of one view with others: `sums` has its codes as rows, theirs as columns."""
 
@@ -379,7 +328,7 @@ class _Objective:
         self._of_a_step = _of_a_step([triple.sums.size for triple in self._triples])
         self._order = np.random.Generator(np.random.Philox(_SEED + 1))
         self._waiting: list[int] = []
-        self._penalty = _Penalty.of(universe.attributes, self._starts)
+        self._penalty = Penalty.of(universe.attributes, self._starts)
         free = [prod(part.stop - part.start - 1 for part in each.parts) for each in self._triples]
         self.degrees_of_freedom = self._entries + sum(free)
         """What all pairs tell, and triples besides, in numbers that noise moves independently."""
@@ -671,45 +620,3 @@ def _slices(sizes: Sequence[int]) -> Iterator[slice]:
     for size in sizes:
         yield slice(start, start + size)
         start += size
-
-
-def _levels(attribute: Attribute) -> tuple[float, list[tuple[Ints, float]]]:
-    """What knowledge of an attribute costs: a weight of I(class; X), and more for its groups.
-
-    What a class knows inside the groups of a level of g groups, of which there are as many, costs
-    w = max(1, (log2 g - 1) / 1.5) of what it knows of a few: the finer, the more noise there is to
-    be taken for knowledge. Over levels l, the finest first, the sum of w_l I(class; X_l | X_l+1) is
-    that of (w_l - w_l-1) I(class; X_l), the first one w_0 I(class; X_0).
-    """
-    if not attribute.hierarchy and not attribute.is_ordered:
-        return 1.0, []
-    own = before = _weight(attribute.size)
-    levels = []
-    for groups in _coarser(attribute):
-        size = int(groups.max()) + 1
-        weight = _weight(size)
-        if weight < before:
-            levels.append((groups, weight - before))
-        before = weight
-        if size == 1 or weight == 1.0:
-            break
-    return own, levels
-
-
-def _coarser(attribute: Attribute) -> Iterator[Ints]:
-    """The groups of every code, level by level, the finest first; missing values stay apart."""
-    if attribute.hierarchy:
-        for step in range(1, attribute.depth):
-            yield np.asarray(attribute.groups(step), dtype=np.int64)
-        return
-    width = 2
-    while width < attribute.bin_count:
-        groups = np.arange(attribute.size) // width
-        if attribute.missing_code is not None:
-            groups[attribute.missing_code] = (attribute.bin_count - 1) // width + 1
-        yield groups
-        width *= 2
-
-
-def _weight(groups: int) -> float:
-    return max(1.0, round((math.log2(groups) - 1.0) / 1.5 / _GRID) * _GRID)

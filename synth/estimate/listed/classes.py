@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, prod
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from synth.estimate.listed.penalty import PLAIN, Severity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,25 +26,6 @@ ONE = 1 << ONE_BITS
 """A share of one, in the whole numbers that hold shares."""
 _BLOCK_CELLS = 1 << 22
 """Cells times classes that are looked at together."""
-
-
-class Severity(NamedTuple):
-    """How a fit holds classes back: what they know of an attribute costs them.
-
-    Knowledge I costs weight * bend * log(1 + I / bend): about weight * I where it is little, and
-    hardly more where it is much. With an infinite bend it is weight * I.
-    """
-
-    weight: float
-    bend: float
-
-    @property
-    def reported(self) -> dict[str, float | None]:
-        """As in the report of an estimate; no number is infinite there."""
-        return {"weight": self.weight, "bend": self.bend if isfinite(self.bend) else None}
-
-
-PLAIN = Severity(1.0, inf)
 
 
 @dataclass(frozen=True, eq=False)

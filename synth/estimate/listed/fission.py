@@ -16,7 +16,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.estimate.listed.classes import PLAIN, Severity
+from synth.estimate.listed.penalty import PLAIN, Severity
 from synth.estimate.listed.tables import SumTable
 
 SEVERITIES = (PLAIN, Severity(3.0, 0.1), Severity(1.0, 0.3))

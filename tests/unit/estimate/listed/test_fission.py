@@ -7,8 +7,9 @@ import pytest
 
 from synth.estimate.listed import class_fit
 from synth.estimate.listed.class_fit import fit_classes
-from synth.estimate.listed.classes import ONE, PLAIN
+from synth.estimate.listed.classes import ONE
 from synth.estimate.listed.fission import JUDGED_VARIANCE, SEVERITIES, best_severity, halves
+from synth.estimate.listed.penalty import PLAIN
 from synth.estimate.listed.tables import SumTable
 
 STRICT, LENIENT = SEVERITIES[1:]
