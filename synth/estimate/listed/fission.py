@@ -22,7 +22,6 @@ from synth.estimate.listed.tables import SumTable
 SEVERITIES = (PLAIN, Severity(3.0, 0.1), Severity(1.0, 0.3))
 """From the strictest to the most lenient: the second holds back what is weak and lets classes know
 more where records depend on each other strongly; the third lets them know more everywhere."""
-TRIALS = 2
 _PART = 0.5
 """Of the standard deviation of the noise, what is added to the tables that are fitted."""
 JUDGED_VARIANCE = 1.0 + 1.0 / _PART**2
@@ -34,9 +33,9 @@ _SEED = 0xF155
 _GRID = 2.0**-20
 
 
-def halves(tables: Sequence[SumTable], trial: int) -> tuple[list[SumTable], list[SumTable]]:
+def halves(tables: Sequence[SumTable]) -> tuple[list[SumTable], list[SumTable]]:
     """The tables to fit, and those to judge by. Ensures: the same for the same input."""
-    generator = np.random.Generator(np.random.Philox(_SEED + trial))
+    generator = np.random.Generator(np.random.Philox(_SEED))
     to_fit, to_judge = [], []
     for table in tables:
         normal = np.rint(generator.standard_normal(table.values.shape) / _GRID) * _GRID
@@ -49,25 +48,22 @@ def halves(tables: Sequence[SumTable], trial: int) -> tuple[list[SumTable], list
 
 
 def best_severity(
-    misfit: Callable[[Severity, int], float], number: int, severities: Sequence[Severity]
+    misfit: Callable[[Severity], float], number: int, severities: Sequence[Severity]
 ) -> Severity:
     """Which of these, the plain one first, makes the fit that is nearest to the truth.
 
     A more lenient one only if it clearly is.
 
-    `misfit(severity, trial)` is the mean square of what the fit of one half is off by in the other
-    one, by its noise, over so many degrees of freedom (`number`). Where the plain fit is off by no
-    more than noise there is nothing to gain, and no other is tried.
+    `misfit(severity)` is the mean square of what the fit of one half is off by in the other one, by
+    its noise, over so many degrees of freedom (`number`). Where the plain fit is off by no more
+    than noise there is nothing to gain, and no other is tried.
     """
     chance = _DEVIATIONS * sqrt(2.0 / number)
-    found = np.zeros(len(severities))
-    for trial in range(TRIALS):
-        found[0] += misfit(PLAIN, trial)
-        if JUDGED_VARIANCE * (found[0] / (trial + 1) - 1.0 + chance) < _WORTH:
-            return PLAIN
-        found[1:] += [misfit(severity, trial) for severity in severities[1:]]
-    best = 0
-    for other in range(1, len(severities)):
-        if JUDGED_VARIANCE * (found[best] - found[other]) > _WORTH * TRIALS:
-            best = other
-    return severities[best]
+    best, found = PLAIN, misfit(PLAIN)
+    if JUDGED_VARIANCE * (found - 1.0 + chance) < _WORTH:
+        return PLAIN
+    for severity in severities[1:]:
+        other = misfit(severity)
+        if JUDGED_VARIANCE * (found - other) > _WORTH:
+            best, found = severity, other
+    return best
