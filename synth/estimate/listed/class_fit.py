@@ -138,7 +138,7 @@ def fit_classes(
     with one_thread_each(), ThreadPoolExecutor(_THREADS) as pool:
         if start is not None:
             objective.severity = start.severity
-        elif not quick and objective.is_judged:
+        elif not quick and len(severities) > 1 and objective.is_judged:
             begin = logits.copy(), prior.copy()
             ahead = len(severities) * _FEWEST_STEPS
             told = _Told(ahead + steps)

@@ -10,6 +10,7 @@ import pytest
 from synth.domain import Attribute, HierarchyLevel, Universe
 from synth.estimate.listed.class_fit import MOST_CLASSES, USUAL_CLASSES, fit_classes
 from synth.estimate.listed.classes import ONE, Classes, whole_shares
+from synth.estimate.listed.penalty import PLAIN
 from synth.estimate.listed.tables import SumTable
 
 
@@ -183,7 +184,7 @@ def test_many_triples_are_looked_at_in_turn(make):
     sizes = (3, 4, 2, 3, 4, 2)
     universe, columns = make.universe(*sizes), mixed(sizes, 20_000, 6)
     tables = of(universe, *(make.sums(universe, columns, a, epsilon="1/2") for a in every(6, 3)))
-    model = fit_classes(tables, universe, 20_000.0)
+    model = fit_classes(tables, universe, 20_000.0, severities=(PLAIN,))
     triples = [distance(joint(model, a), empirical(columns, sizes, a)) for a in every(6, 3)]
     assert np.mean(triples) < 0.01
 
@@ -199,7 +200,7 @@ def test_tables_of_several_columns_tell_their_pairs_as_well_as_tables_of_pairs_d
     off = {}
     for name, tables in (("pairs", every(24, 2)), ("joined", joined)):
         sums = of(universe, *(make.sums(universe, columns, axes) for axes in tables))
-        model = fit_classes(sums, universe, 20_000.0)
+        model = fit_classes(sums, universe, 20_000.0, severities=(PLAIN,))
         truth = (empirical(columns, (2,) * 24, axes) for axes in every(24, 2))
         found = (model.table(axes).reshape(2, 2) for axes in every(24, 2))
         off[name] = np.mean([distance(*two) for two in zip(found, truth, strict=True)])
@@ -247,7 +248,7 @@ def test_neighbouring_bins_borrow_from_each_other(make):
     tables = [make.sums(plain, columns, a, epsilon="1/20") for a in every(4, 1, 2)]
     errors = []
     for universe in (plain, ordered):
-        model = fit_classes(of(universe, *tables), universe, 20_000.0)
+        model = fit_classes(of(universe, *tables), universe, 20_000.0, severities=(PLAIN,))
         errors.append(
             np.mean(
                 [distance(joint(model, a), empirical(columns, [32] * 4, a)) for a in every(4, 2)]
