@@ -30,7 +30,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
 from math import prod
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ from synth import progress
 from synth.domain import Universe
 from synth.estimate.blocks.products import one_thread_each
 from synth.estimate.listed.classes import Classes
-from synth.estimate.listed.fission import SEVERITIES, best_severity, halves
+from synth.estimate.listed.fission import SEVERITIES, best_severity, halves, trials
 from synth.estimate.listed.penalty import PLAIN, Penalty, Severity
 from synth.estimate.listed.reproducible import exp, log, total, whole
 from synth.estimate.listed.tables import OneWay, SumTable, View, combined, groups_of, one_way
@@ -140,11 +140,10 @@ def fit_classes(
             objective.severity = start.severity
         elif not quick and len(severities) > 1 and objective.is_judged:
             begin = logits.copy(), prior.copy()
-            ahead = len(severities) * _FEWEST_STEPS
+            number = objective.degrees_of_freedom
+            ahead = trials(number) * len(severities) * _FEWEST_STEPS
             told = _Told(ahead + steps)
-            misfit, number = _misfit_by_fission(
-                tables, columns, universe, records, begin, told, pool
-            )
+            misfit = _misfit_by_fission(tables, columns, universe, records, begin, told, pool)
             objective.severity = best_severity(misfit, number, severities)
             told.done = ahead
         model = _descend(objective, logits, prior, steps, rate, told, pool)
@@ -160,19 +159,20 @@ def _misfit_by_fission(
     begin: tuple[Floats, Floats],
     told: _Told,
     pool: Executor,
-) -> tuple[Callable[[Severity], float], int]:
-    """What fits of one half of what the tables tell are off by in the other; see `best_severity`.
+) -> Callable[[Severity, int], float]:
+    """What fits of one half of the tables are off by in the other one; see `best_severity`."""
 
-    And by how many degrees of freedom.
-    """
-    fitted, judge = (_Objective(half, columns, universe, records) for half in halves(tables))
+    @lru_cache(maxsize=1)
+    def objectives(trial: int) -> list[_Objective]:
+        return [_Objective(half, columns, universe, records) for half in halves(tables, trial)]
 
-    def misfit(severity: Severity) -> float:
+    def misfit(severity: Severity, trial: int) -> float:
+        fitted, judge = objectives(trial)
         fitted.severity = severity
         logits, prior = (point.copy() for point in begin)
         return judge.misfit(_descend(fitted, logits, prior, _FEWEST_STEPS, _RATE, told, pool))
 
-    return misfit, judge.degrees_of_freedom
+    return misfit
 
 
 @dataclass(eq=False)

@@ -29,13 +29,20 @@ _WORTH = 0.04
 """What a more lenient one must gain, as a part of the variance of the noise of a cell. Less means
 little for the total variation: in large tables it is a few records in cells of many."""
 _DEVIATIONS = 2.0
+_CLEAR = 4_000
+"""With fewer degrees of freedom the noise of one trial says too much, and a second is made."""
 _SEED = 0xF155
 _GRID = 2.0**-20
 
 
-def halves(tables: Sequence[SumTable]) -> tuple[list[SumTable], list[SumTable]]:
+def trials(number: int) -> int:
+    """How often tables of so many degrees of freedom are cut in two."""
+    return 1 if number >= _CLEAR else 2
+
+
+def halves(tables: Sequence[SumTable], trial: int) -> tuple[list[SumTable], list[SumTable]]:
     """The tables to fit, and those to judge by. Ensures: the same for the same input."""
-    generator = np.random.Generator(np.random.Philox(_SEED))
+    generator = np.random.Generator(np.random.Philox(_SEED + trial))
     to_fit, to_judge = [], []
     for table in tables:
         normal = np.rint(generator.standard_normal(table.values.shape) / _GRID) * _GRID
@@ -48,22 +55,25 @@ def halves(tables: Sequence[SumTable]) -> tuple[list[SumTable], list[SumTable]]:
 
 
 def best_severity(
-    misfit: Callable[[Severity], float], number: int, severities: Sequence[Severity]
+    misfit: Callable[[Severity, int], float], number: int, severities: Sequence[Severity]
 ) -> Severity:
     """Which of these, the plain one first, makes the fit that is nearest to the truth.
 
     A more lenient one only if it clearly is.
 
-    `misfit(severity)` is the mean square of what the fit of one half is off by in the other one, by
-    its noise, over so many degrees of freedom (`number`). Where the plain fit is off by no more
-    than noise there is nothing to gain, and no other is tried.
+    `misfit(severity, trial)` is the mean square of what the fit of one half is off by in the other
+    one, by its noise, over so many degrees of freedom (`number`). Where the plain fit is off by no
+    more than noise there is nothing to gain, and no other is tried.
     """
     chance = _DEVIATIONS * sqrt(2.0 / number)
-    best, found = PLAIN, misfit(PLAIN)
-    if JUDGED_VARIANCE * (found - 1.0 + chance) < _WORTH:
-        return PLAIN
-    for severity in severities[1:]:
-        other = misfit(severity)
-        if JUDGED_VARIANCE * (found - other) > _WORTH:
-            best, found = severity, other
-    return best
+    found = np.zeros(len(severities))
+    for trial in range(trials(number)):
+        found[0] += misfit(PLAIN, trial)
+        if JUDGED_VARIANCE * (found[0] / (trial + 1) - 1.0 + chance) < _WORTH:
+            return PLAIN
+        found[1:] += [misfit(severity, trial) for severity in severities[1:]]
+    best = 0
+    for other in range(1, len(severities)):
+        if JUDGED_VARIANCE * (found[best] - found[other]) > _WORTH * trials(number):
+            best = other
+    return severities[best]

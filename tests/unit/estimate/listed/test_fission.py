@@ -19,7 +19,7 @@ def test_both_halves_hold_the_table_and_their_noise_has_nothing_in_common(make):
     universe = make.universe(60, 50)
     truth = [np.repeat(np.arange(60), 50), np.tile(np.arange(50), 60)]
     table = SumTable.of(make.sums(universe, truth, (0, 1), epsilon="1/20"), universe)
-    (one,), (other,) = halves([table])
+    (one,), (other,) = halves([table], 0)
     assert (4 * one.values + other.values) / 5 == pytest.approx(table.values)
     assert one.variance == pytest.approx(1.25 * table.variance)
     assert other.variance == pytest.approx(JUDGED_VARIANCE * table.variance)
@@ -28,8 +28,10 @@ def test_both_halves_hold_the_table_and_their_noise_has_nothing_in_common(make):
     assert np.mean(more**2) == pytest.approx(other.variance, rel=0.15)
     common = np.mean(noise * more) / np.sqrt(one.variance * other.variance)
     assert abs(common) < 4 / np.sqrt(3000)
-    (again,), _ = halves([table])
+    (again,), _ = halves([table], 0)
     assert (again.values == one.values).all()
+    (another,), _ = halves([table], 1)
+    assert (another.values != one.values).any()
 
 
 @pytest.mark.parametrize(
@@ -43,21 +45,28 @@ def test_both_halves_hold_the_table_and_their_noise_has_nothing_in_common(make):
     ],
 )
 def test_a_more_lenient_severity_has_to_be_clearly_better(off, best):
-    assert best_severity(off.__getitem__, 10_000, SEVERITIES) == best
+    assert best_severity(lambda severity, _: off[severity], 10_000, SEVERITIES) == best
     if best == LENIENT:
-        found = best_severity(off.__getitem__, 10_000, SEVERITIES[:2])
+        found = best_severity(lambda severity, _: off[severity], 10_000, SEVERITIES[:2])
         assert found == (STRICT if off[STRICT] < off[PLAIN] else PLAIN)
 
 
 def test_nothing_else_is_tried_where_there_is_nothing_to_gain():
     tried = []
 
-    def misfit(severity):
+    def misfit(severity, _):
         tried.append(severity)
         return 0.97
 
     assert best_severity(misfit, 100_000, SEVERITIES) == PLAIN
     assert tried == [PLAIN]
+
+
+def test_one_trial_decides_only_where_it_has_much_to_tell():
+    off = {(PLAIN, 0): 1.2, (PLAIN, 1): 1.0, (STRICT, 0): 1.3, (STRICT, 1): 1.3}
+    off |= {(LENIENT, 0): 1.1, (LENIENT, 1): 1.12}
+    assert best_severity(lambda *both: off[both], 100, SEVERITIES) == PLAIN
+    assert best_severity(lambda *both: off[both], 10_000, SEVERITIES) == LENIENT
 
 
 def distance_of_pair(model, columns, sizes, axes):
