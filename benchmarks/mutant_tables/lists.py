@@ -190,13 +190,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "pairs as if the 1-way tables got nothing",
-            "first + _by_columns(chosen, 1 - part)",
-            "first + _by_columns(chosen, 1.0)",
+            "first + _alike(chosen, 1 - part)",
+            "first + _alike(chosen, 1.0)",
         ),
         (
             "triples as if the pairs got nothing",
-            "_by_columns(pairs, 1 - part - of_triples)",
-            "_by_columns(pairs, 1 - part)",
+            "_alike(pairs, 1 - part - of_triples)",
+            "_alike(pairs, 1 - part)",
         ),
         (
             "the largest pairs first",

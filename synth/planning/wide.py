@@ -16,8 +16,7 @@ The families, and what part of their budget, an epsilon or a rho, their tables g
 * 1-way: one table of every column, epsilon in proportion to N^(1/2) for N codes, rho to N^(2/3).
 * joined columns: one table for several columns of few codes, likewise (`covering`).
 * 1-way and all pairs: `ONE_WAY_PARTS` for the 1-way tables, split as above; the pairs alike.
-* 1-way, or nothing (`COVERING_PARTS`), and fewer tables that cover the pairs (`covering`); each in
-  proportion to its number of columns.
+* 1-way, or nothing, and fewer tables that cover the pairs (`covering`): `COVERING_PARTS`; alike.
 * 1-way and the pairs inside tables and ranges of the workload, if these are not all: the same.
 * 1-way, all pairs and the triples of the workload that are small enough (`CELLS_PER_RECORD`):
   `BESIDE_TRIPLES` for the 1-way tables, `TRIPLE_PARTS` for the triples; Gaussian noise only.
@@ -225,7 +224,7 @@ def _first(
     margins = list(ones)
     for more, part_of_more in others:
         margins += more
-        shares += _by_columns(more, part_of_more)
+        shares += _alike(more, part_of_more)
     return purse.events(problem, [problem.full, *margins], [1 - sum(shares), *shares])[1:]
 
 
@@ -301,18 +300,18 @@ def _families(
                 first = [part * share for share in alone] if part else []
                 grouped = _grouped(within, purse, tables, 1 - part, records)
                 name = f"{ONE_WAY} + {COVERING}" if part else COVERING
-                yield name, ones[: len(first)] + grouped, first + _by_columns(tables, 1 - part)
+                yield name, ones[: len(first)] + grouped, first + _alike(tables, 1 - part)
     for part in ONE_WAY_PARTS[1:2] if beside else ONE_WAY_PARTS:
         first = [part * share for share in alone]
         for name, chosen in (("1-way + all pairs", pairs), ("1-way + pairs asked for", asked)):
             if chosen:
                 grouped = _grouped(within, purse, chosen, 1 - part, records)
-                yield name, ones + grouped, first + _by_columns(chosen, 1 - part)
+                yield name, ones + grouped, first + _alike(chosen, 1 - part)
     part = BESIDE_TRIPLES
     few = purse.noise == "gaussian" and not beside
     for of_triples in TRIPLE_PARTS if triples and few else ():
         shares = [part * share for share in alone]
-        shares += _by_columns(pairs, 1 - part - of_triples) + _by_columns(triples, of_triples)
+        shares += _alike(pairs, 1 - part - of_triples) + _alike(triples, of_triples)
         grouped = _grouped(within, purse, pairs, 1 - part - of_triples, records)
         yield "1-way + all pairs + triples", ones + grouped + triples, shares
 
@@ -396,10 +395,6 @@ def _asked_for(problem: Problem, order: int) -> set[tuple[str, ...]]:
     return found
 
 
-def _by_columns(margins: Sequence[Margin], part: float) -> list[float]:
-    """`part` in all, each in proportion to its number of columns: larger ones tell of more pairs.
-
-    Tables of one order get noise alike, however many cells they have.
-    """
-    columns = [len(margin.names) for margin in margins]
-    return [part * number / sum(columns) for number in columns]
+def _alike(margins: Sequence[Margin], part: float) -> list[float]:
+    """The same share for each of these, `part` in all."""
+    return [part / len(margins)] * len(margins)

@@ -82,18 +82,6 @@ def test_all_pairs_get_noise_alike(configure):
         assert budgets[1] / budgets[0] == pytest.approx((12 / 5) ** power, rel=0.01)
 
 
-def test_a_covering_table_has_its_part_by_its_number_of_columns(configure):
-    sizes = (2, 3, 2, 3, 2, 9, 11, 12, 13, 9, 10, 11, 12, 13)
-    settings = {"strategy": "auto", "cells": False, "total": 100_000, "order": 2}
-    problem = problem_of(configure(sizes, **settings))
-    ways = [way for way in wide_ways(problem) if way.tables == "covering tables"]
-    assert ways
-    for way in ways:
-        by_columns = {float(event.epsilon / len(event.table)) for event in way.events}
-        assert len({len(event.table) for event in way.events}) > 1
-        assert max(by_columns) == pytest.approx(min(by_columns), rel=0.01)
-
-
 @pytest.mark.parametrize("epsilon", ["1/10", "7/3"])
 @pytest.mark.parametrize("strategy", ["auto", "sparse"])
 @pytest.mark.parametrize("unit", ["record", PersonUnit("id", 4)])
