@@ -16,7 +16,7 @@ The families, and what part of their budget, an epsilon or a rho, their tables g
 * 1-way: one table of every column, epsilon in proportion to N^(1/2) for N codes, rho to N^(2/3).
 * joined columns: one table for several columns of few codes, likewise (`covering`).
 * 1-way and all pairs: `ONE_WAY_PARTS` for the 1-way tables, split as above; the pairs alike.
-* 1-way, or nothing, and fewer tables that cover the pairs (`covering`): `COVERING_PARTS`; alike.
+* 1-way, or nothing (`COVERING_PARTS`), and fewer tables that cover pairs (`covering`), likewise.
 * 1-way and the pairs inside tables and ranges of the workload, if these are not all: the same.
 * 1-way, all pairs and the triples of the workload that are small enough (`CELLS_PER_RECORD`):
   `BESIDE_TRIPLES` for the 1-way tables, `TRIPLE_PARTS` for the triples; Gaussian noise only.
@@ -300,7 +300,9 @@ def _families(
                 first = [part * share for share in alone] if part else []
                 grouped = _grouped(within, purse, tables, 1 - part, records)
                 name = f"{ONE_WAY} + {COVERING}" if part else COVERING
-                yield name, ones[: len(first)] + grouped, first + _alike(tables, 1 - part)
+                shares = one_way_shares(problem, tables, purse)
+                shares = [(1 - part) * share / sum(shares) for share in shares]
+                yield name, ones[: len(first)] + grouped, first + shares
     for part in ONE_WAY_PARTS[1:2] if beside else ONE_WAY_PARTS:
         first = [part * share for share in alone]
         for name, chosen in (("1-way + all pairs", pairs), ("1-way + pairs asked for", asked)):

@@ -5,13 +5,15 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from synth.config import PersonUnit, WeightedMarginal
-from synth.domain import Universe
+from synth.domain import Margin, Universe
 from synth.domain.attribute import with_halves
 from synth.planning import plan_events, wide
 from synth.planning.listed import LISTED_SHARES
+from synth.planning.margins import errors_of_columns
 from synth.planning.problem import problem_of
 from synth.planning.weighing import choose
 from synth.planning.wide import (
@@ -80,6 +82,24 @@ def test_all_pairs_get_noise_alike(configure):
         first, last = ones["column-0",], ones["column-7",]
         budgets = [float(event.rho or event.epsilon) for event in (first, last)]
         assert budgets[1] / budgets[0] == pytest.approx((12 / 5) ** power, rel=0.01)
+
+
+@pytest.mark.parametrize(("noise", "power"), [("laplace", 1 / 2), ("gaussian", 2 / 3)])
+def test_covering_tables_get_the_more_budget_the_more_columns_and_cells_they_have(
+    configure, noise, power
+):
+    sizes = (2, 3, 2, 3, 2, 9, 11, 12, 13, 9, 10, 11, 12, 13)
+    settings = {"strategy": "auto", "cells": False, "total": 100_000, "order": 2}
+    problem = problem_of(configure(sizes, delta="1e-9", **settings))
+    ways = [way for way in wide_ways(problem) if way.tables == "covering tables"]
+    ways = [way for way in ways if way.noise == noise]
+    assert ways
+    for way in ways:
+        margins = [Margin(event.table, event.coarsening) for event in way.events]
+        assert len({len(margin.names) for margin in margins}) > 1
+        expected = np.array(errors_of_columns(problem, margins)) ** power
+        shares = np.array([float(event.rho or event.epsilon) for event in way.events])
+        assert shares / shares.sum() == pytest.approx(expected / expected.sum(), rel=0.01)
 
 
 @pytest.mark.parametrize("epsilon", ["1/10", "7/3"])
