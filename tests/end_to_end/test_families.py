@@ -163,13 +163,18 @@ def configured(place, size, unit, relation, delta):
     return load_config(path)
 
 
-def taken(family: str):
-    """The planner's choice, but of one family; its own where that is not weighed."""
+def taken(family: str, *, with_total: bool = False):
+    """The planner's choice, but of one family; its own where that is not weighed.
+
+    With a table of the number of records where that is asked for.
+    """
     choose = weighing.choose
 
     def chosen(problem):
         found = choose(problem)
         fit = [each for each in found.weighed if each.spending.tables == family]
+        if with_total:
+            fit = [each for each in fit if any(not event.table for event in each.spending.events)]
         return weighing.Choice(next(iter(fit), found.chosen), found.weighed)
 
     return chosen
@@ -201,7 +206,7 @@ def any_that_cover(monkeypatch):
 @pytest.mark.usefixtures("any_that_cover")
 def test_rows_are_chosen_where_the_total_is_a_table_of_its_own(tmp_path, log, monkeypatch):
     config = configured(tmp_path, "wide", *PERSON)
-    monkeypatch.setattr(weighing, "choose", taken("covering tables"))
+    monkeypatch.setattr(weighing, "choose", taken("covering tables", with_total=True))
     pipeline.measure(config, log=log, stream=NoiseStream(key=bytes(range(32))))
     measured = read_measurements(run_directory(config) / "measurements.parquet", config.universe)
     assert not measured.tables[-1].event.table
