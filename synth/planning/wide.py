@@ -300,7 +300,7 @@ def _families(
                 first = [part * share for share in alone] if part else []
                 grouped = _grouped(within, purse, tables, 1 - part, records)
                 name = f"{ONE_WAY} + {COVERING}" if part else COVERING
-                shares = one_way_shares(problem, tables, purse)
+                shares = one_way_shares(problem, grouped, purse)
                 shares = [(1 - part) * share / sum(shares) for share in shares]
                 yield name, ones[: len(first)] + grouped, first + shares
     for part in ONE_WAY_PARTS[1:2] if beside else ONE_WAY_PARTS:

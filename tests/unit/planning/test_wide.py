@@ -85,20 +85,31 @@ def test_all_pairs_get_noise_alike(configure):
 
 
 @pytest.mark.parametrize(("noise", "power"), [("laplace", 1 / 2), ("gaussian", 2 / 3)])
+@pytest.mark.parametrize("is_grouped", [False, True])
 def test_covering_tables_get_the_more_budget_the_more_columns_and_cells_they_have(
-    configure, noise, power
+    configure, noise, power, is_grouped
 ):
-    sizes = (2, 3, 2, 3, 2, 9, 11, 12, 13, 9, 10, 11, 12, 13)
-    settings = {"strategy": "auto", "cells": False, "total": 100_000, "order": 2}
-    problem = problem_of(configure(sizes, delta="1e-9", **settings))
+    """The cells that are measured: of an amount in groups, those of its groups."""
+    sizes = (2, 3, 2, 3, 2, 9, 11, 12, 13, 9, 10, 11, 12, 64)
+    settings = {"strategy": "auto", "cells": False, "total": 2**12, "order": 2}
+    config = configure(sizes, delta="1e-9", **settings)
+    if is_grouped:
+        *rest, last = config.universe.attributes
+        edges = tuple(map(Fraction, range(65)))
+        amount = with_halves(replace(last, kind="integer", levels=(), edges=edges))
+        config = replace(config, universe=Universe((*rest, amount)))
+        config = replace(config, public_totals=config.public_totals[1:])
+    problem = problem_of(config)
     ways = [way for way in wide_ways(problem) if way.tables == "covering tables"]
     ways = [way for way in ways if way.noise == noise]
     assert ways
     for way in ways:
-        margins = [Margin(event.table, event.coarsening) for event in way.events]
+        events = [event for event in way.events if event.table]
+        assert any(any(event.coarsening) for event in events) == is_grouped
+        margins = [Margin(event.table, event.coarsening) for event in events]
         assert len({len(margin.names) for margin in margins}) > 1
         expected = np.array(errors_of_columns(problem, margins)) ** power
-        shares = np.array([float(event.rho or event.epsilon) for event in way.events])
+        shares = np.array([float(event.rho or event.epsilon) for event in events])
         assert shares / shares.sum() == pytest.approx(expected / expected.sum(), rel=0.01)
 
 
