@@ -154,7 +154,8 @@ def lines_of(
     first = as_a_run(config, held(universe, rows), draw)
     problem = problem_to_plan(config, first.look.noisy_counts if first.look else None)
     chosen = choose(problem).chosen
-    done |= {line["plan"] for line in here if line["seconds"] > LONGEST and not line["is_chosen"]}
+    slow = {line["plan"] for line in here if line["seconds"] > LONGEST and not line["is_chosen"]}
+    done |= slow - {chosen.spending.tables}
     weighed = best_of_kinds(problem) if families else {chosen.spending.tables: chosen}
     for plan, each in ((plan, weighed[plan]) for plan in weighed if plan not in done):
         start, measured = time.perf_counter(), first
