@@ -205,9 +205,10 @@ def plan_look(config: Config) -> Look | None:
 def is_modelled(problem: Problem) -> bool:
     """Whether small tables are planned for one model of all columns, as above the dense limit.
 
-    It is where noise hides most records: a look tells, or in a universe too large to be held so
-    many cells for every record that it is thin. Not for three columns of several codes or fewer, of
-    which the forecast knows nothing, nor for ranges in a universe that is held.
+    It is where noise hides most records: a look tells. Where noise hid them from the look, too, and
+    in universes too large to be held, it is where there are so many cells for every record that the
+    universe is thin. Not for three columns of several codes or fewer, of which the forecast knows
+    nothing, nor for ranges in a universe that is held.
 
     Privacy: a function of the public problem and of noisy counts.
     """
@@ -216,7 +217,9 @@ def is_modelled(problem: Problem) -> bool:
         return False
     if seen is not None and seen.visible is not None:
         return is_drowned(problem)
-    return not is_held(universe) and universe.size > THIN * problem.records
+    hidden_from_look = seen is not None and seen.likely is not None
+    may_be_thin = hidden_from_look or not is_held(universe)
+    return may_be_thin and universe.size > THIN * problem.records
 
 
 def is_drowned(problem: Problem) -> bool:

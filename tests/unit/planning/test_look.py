@@ -322,7 +322,9 @@ def test_without_a_look_nothing_is_said_of_one(configure):
     [
         (HELD, Seen(500, 0.0, 900), True),
         (HELD, Seen(500, 0.9, 900), False),
-        (HELD, Seen(500, None, 900), False),
+        (HELD, Seen(None, None, 900, likely=500), True),
+        (HELD, Seen(None, None, 9000, likely=8000), False),
+        (HELD, Seen(None, None, 900), False),
         (HELD, None, False),
         (HELD[:3], Seen(500, 0.0, 900), False),
         ((100, 100, 100), Seen(500, 0.0, 900), False),
