@@ -159,23 +159,24 @@ def hidden_records(problem: Problem) -> int:
     return min(math.ceil(Fraction(7, 10) * digits * _scale(problem)), MOST_RECORDS)
 
 
-def seen_by(look: Look, noisy_counts: Sequence[int], declared: int | None = None) -> Seen:
+def seen_by(problem: Problem, look: Look, noisy_counts: Sequence[int]) -> Seen:
     """What the noisy counts of a look tell; total: whatever numbers they are.
 
-    The number of records, the `declared` one if there is one, decides if it is `SURE` standard
+    The number of records, the declared one if there is one, decides if it is `SURE` standard
     deviations or more; then so does the share of records that noise cannot hide, and how far pairs
     depend on each other. Otherwise only about how many there are is known, and the most that there
-    can be.
+    can be; and if noise may hide so many in their cells, it is taken to hide them all.
 
     Privacy: a function of the configuration and of noisy counts.
     """
     law, classes = noise_law(look.event), noisy_counts[: len(look.event.firsts)]
     deviation = math.sqrt(law.variance * len(classes))
-    found = sum(classes) if declared is None else declared
+    found = sum(classes) if problem.total is None else problem.total
     records = min(max(found, 0), MOST_RECORDS)
     most = max(1, min(math.ceil(records + SURE * deviation), MOST_RECORDS))
     if records < max(SURE * deviation, 1):
-        return Seen(None, None, most, max(records, min(math.ceil(deviation), ASSUMED_RECORDS)))
+        likely = max(records, min(math.ceil(deviation), ASSUMED_RECORDS))
+        return Seen(None, 0.0 if may_be_hidden(problem, likely) else None, most, likely)
     visible = min(max(classes[-1] / records, 0.0), 1.0)
     if not look.event.pairs:
         return Seen(records, visible, most)
@@ -189,8 +190,8 @@ def after_look(problem: Problem, look: Look, noisy_counts: Sequence[int] | None)
     Without noisy counts, nothing was seen yet: the plan of a guess, which serves to forecast.
     """
     privacy = replace(problem.privacy, epsilon=look.after.epsilon, delta=look.after.delta)
-    unseen, total = Seen(None, None, MOST_RECORDS), problem.total
-    seen = unseen if noisy_counts is None else seen_by(look, noisy_counts, total)
+    unseen = Seen(None, None, MOST_RECORDS)
+    seen = unseen if noisy_counts is None else seen_by(problem, look, noisy_counts)
     return replace(problem, privacy=privacy, seen=seen)
 
 
@@ -205,10 +206,9 @@ def plan_look(config: Config) -> Look | None:
 def is_modelled(problem: Problem) -> bool:
     """Whether small tables are planned for one model of all columns, as above the dense limit.
 
-    It is where noise hides most records: a look tells. Where noise hid them from the look, too, and
-    in universes too large to be held, it is where there are so many cells for every record that the
-    universe is thin. Not for three columns of several codes or fewer, of which the forecast knows
-    nothing, nor for ranges in a universe that is held.
+    It is where noise hides most records: a look tells, or in a universe too large to be held so
+    many cells for every record that it is thin. Not for three columns of several codes or fewer, of
+    which the forecast knows nothing, nor for ranges in a universe that is held.
 
     Privacy: a function of the public problem and of noisy counts.
     """
@@ -217,9 +217,7 @@ def is_modelled(problem: Problem) -> bool:
         return False
     if seen is not None and seen.visible is not None:
         return is_drowned(problem)
-    hidden_from_look = seen is not None and seen.likely is not None
-    may_be_thin = hidden_from_look or not is_held(universe)
-    return may_be_thin and universe.size > THIN * problem.records
+    return not is_held(universe) and universe.size > THIN * problem.records
 
 
 def is_drowned(problem: Problem) -> bool:

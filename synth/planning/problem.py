@@ -35,7 +35,7 @@ class Seen:
     records: int | None
     """The noisy number of records; None if its noise is too large to go by."""
     visible: float | None
-    """The share of records in places that noise cannot hide; None likewise."""
+    """The share of records in places that noise cannot hide; None if it is not known."""
     most: int
     """The most records that there can be."""
     likely: int | None = None

@@ -31,6 +31,7 @@ from synth.planning.look import (
     is_modelled,
     look_of,
     seen_by,
+    suitable,
     seen_pairs,
 )
 from synth.planning.printed import render
@@ -165,7 +166,7 @@ def test_a_number_decides_if_it_stands_out_of_its_noise(configure, asks, tail):
     low, high = round(SURE * deviation) - 10, round(SURE * deviation) + 10
 
     def seen(*classes):
-        return seen_by(look, (*classes, *tail))
+        return seen_by(problem, look, (*classes, *tail))
 
     assert seen(low, 0).records is None
     assert seen(low, 0).apart is None
@@ -174,7 +175,7 @@ def test_a_number_decides_if_it_stands_out_of_its_noise(configure, asks, tail):
     assert seen(-3_000, 9_000).visible == 1.0
     assert seen(9_000, -3_000).visible == 0.0
     nobody = seen(-9_000, -3_000)
-    assert nobody == Seen(None, None, round(SURE * deviation), round(deviation))
+    assert nobody == Seen(None, 0.0, round(SURE * deviation), round(deviation))
     unsure = after_look(problem, look, (low, 0, *tail))
     assert unsure.records == 700, "the hint, if it may be right"
     assert unsure.considered_records == (unsure.seen.most,)
@@ -322,8 +323,6 @@ def test_without_a_look_nothing_is_said_of_one(configure):
     [
         (HELD, Seen(500, 0.0, 900), True),
         (HELD, Seen(500, 0.9, 900), False),
-        (HELD, Seen(None, None, 900, likely=500), True),
-        (HELD, Seen(None, None, 9000, likely=8000), False),
         (HELD, Seen(None, None, 900), False),
         (HELD, None, False),
         (HELD[:3], Seen(500, 0.0, 900), False),
@@ -486,20 +485,37 @@ def test_a_public_number_of_records_stands_and_the_look_tells_how_they_gather(co
     noisy = configure(THIN, strategy="auto", order=2, total=900, epsilon="1/100")
     unseen = after_look(problem_of(noisy), plan_look(noisy), (700, 350, 90))
     assert unseen.records == 900
-    assert unseen.seen.visible is None, "900 records do not stand out from the noise of a look"
+    assert unseen.seen.records is None, "900 records do not stand out from the noise of a look"
+    assert unseen.seen.visible == 0.0, "nor out of that of their cells"
 
 
 def test_the_last_count_is_half_of_what_is_apart(configure):
     """A share of the records, with noise of twice the deviation, and not beyond what it can be."""
-    look = plan_look(configure(THIN, **TWOS))
+    problem = problem_of(configure(THIN, **TWOS))
+    look = look_of(problem)
     one = (2 * 50**2) ** 0.5  # the deviation of one count
     for apart, share in ((0, 0), (250, 0.05), (2_500, 0.5), (-250, -0.05), (-(10**9), -1)):
         for sign in (1, -1):
-            seen = seen_by(look, (9_000, 1_000, sign * apart))
+            seen = seen_by(problem, look, (9_000, 1_000, sign * apart))
             assert (seen.records, seen.visible) == (10_000, 0.1)
             deviation = pytest.approx(2 * one / 10_000, rel=1e-3)
             assert seen.apart == (pytest.approx(sign * share), deviation)
-    assert seen_by(plan_look(configure(THIN, **ONES)), (9_000, 1_000)).apart is None
+    alone = problem_of(configure(THIN, **ONES))
+    assert seen_by(alone, look_of(alone), (9_000, 1_000)).apart is None
+
+
+@pytest.mark.parametrize(("seen", "visible"), [(100, 0.0), (300, None)])
+def test_what_noise_hides_from_a_look_it_hides_in_the_cells_if_these_are_many(
+    configure, seen, visible
+):
+    """1,500 cells at epsilon 1: their noise is 15 scales for each of 100 records, 5 of 300."""
+    problem = problem_of(configure((5, 5, 6, 10), strategy="auto"))
+    after = after_look(problem, look_of(problem), (seen, 0, 0))
+    assert after.seen.records is None
+    assert after.seen.visible == visible
+    ways = suitable(after, list(ways_to_spend(after)))
+    full = {len(way.events[0].table) == 4 for way in ways}
+    assert full == ({False} if visible == 0.0 else {True, False})
 
 
 def dependence_seen(problem, *apart):
