@@ -31,8 +31,8 @@ from synth.planning.look import (
     is_modelled,
     look_of,
     seen_by,
-    suitable,
     seen_pairs,
+    suitable,
 )
 from synth.planning.printed import render
 from synth.planning.problem import (
