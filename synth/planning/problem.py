@@ -100,8 +100,8 @@ class Problem:
     def considered_records(self) -> tuple[int, ...]:
         """The numbers of records that a plan may not be bad for: what is known, alone.
 
-        Where a look tells only the most that there can be, that is one of them: where there are
-        fewer, noise may hide so much that no plan is better than another.
+        Where noise hides them from a look and in their cells, the likely number stands for all. In
+        fewer cells it may be far off, and the most that there can be is one of them.
         """
         if self.total is not None:
             return (max(1, self.total),)
@@ -109,6 +109,8 @@ class Problem:
             return CONSIDERED_RECORDS
         if self.seen.records is not None:
             return (self.seen.records,)
+        if self.seen.likely is not None and self.seen.visible is not None:
+            return (self.seen.likely,)
         most = min(self.seen.most, max(CONSIDERED_RECORDS))
         return (*(each for each in CONSIDERED_RECORDS if each < most), most)
 
