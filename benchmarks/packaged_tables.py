@@ -11,7 +11,8 @@ width from their 1st to their 99th percentile, what lies beyond is clamped, and 
 are halved as a configuration has it; all other columns are levels; missing is a level of its own.
 That the bins follow the data is for a benchmark, not for a release.
 
-`SEEN` may be looked at while a forecast is made. `ASIDE` are looked at once, when it is done.
+`SEEN` may be looked at while a forecast is made. `ASIDE` are looked at once, when it is done, and
+`FRESH` when all else is.
 `GROUPED` have a hierarchy, in fewer cells than are listed.
 """
 
@@ -118,11 +119,42 @@ ASIDE = {
     # pneumonia of young children
     "pneumonia": Packaged("KMsurv", "pneumon", drop="rownames wmonth sfmonth agepn hospital"),
 }
+FRESH = {
+    # pupils, and how far college is
+    "college": Packaged("AER", "CollegeDistance", drop="rownames"),
+    # General Social Survey 1974 to 2002: women and their children
+    "children": Packaged("AER", "GSS7402", drop="rownames", most_bins=24),
+    # men and their wages, Current Population Survey 1988
+    "wages": Packaged("AER", "CPS1988", drop="rownames", most_bins=24),
+    # visits to a doctor in two weeks, Australia
+    "visits": Packaged("AER", "DoctorVisits", drop="rownames"),
+    # visits to doctors and hospitals, Germany 1984 to 1988
+    "doctors": Packaged(
+        "COUNT",
+        "rwm5yr",
+        drop="rownames id edlevel1 edlevel2 edlevel3 edlevel4",
+        most_bins=20,
+    ),
+    # arrests for small amounts of marijuana
+    "arrests": Packaged("carData", "Arrests", drop="rownames", most_bins=30),
+    # intentions to vote in a plebiscite
+    "chile": Packaged("carData", "Chile", drop="rownames", most_bins=16),
+    # visits to pharmacies, Viet Nam
+    "vietnam": Packaged("Ecdat", "VietNamI", drop="rownames", most_bins=20),
+    # people whom the police stopped
+    "stops": Packaged("carData", "MplsStops", drop="rownames idNum date lat long", most_bins=20),
+    # workers who lost their jobs
+    "benefits": Packaged("Ecdat", "Benefits", drop="rownames", most_bins=16),
+    # men and their wages, Mid-Atlantic region
+    "atlantic": Packaged("ISLR", "Wage", drop="rownames logwage", most_bins=30),
+    # smokers and a ban at work
+    "smokeban": Packaged("AER", "SmokeBan", drop="rownames", most_bins=30),
+}
 GROUPED = {
     # General Social Survey 1978 to 2016: words that were known; age is halved, of 15 million cells
     "vocab": Packaged("carData", "GSSvocab", drop="rownames", most_bins=20),
 }
-PACKAGED = SEEN | ASIDE | GROUPED
+PACKAGED = SEEN | ASIDE | FRESH | GROUPED
 
 
 def columns_of(name: str) -> tuple[tuple[Attribute, ...], Ints]:
@@ -178,7 +210,8 @@ def main() -> None:
         sizes = [each.size for each in attributes]
         if not (rows.min() >= 0 and (rows.max(axis=0) < sizes).all()):
             raise SystemExit(f"{name} has codes outside its columns")
-        group = "seen" if name in SEEN else "aside" if name in ASIDE else "grouped"
+        groups = {"seen": SEEN, "aside": ASIDE, "fresh": FRESH, "grouped": GROUPED}
+        group = next(group for group, tables in groups.items() if name in tables)
         codes = " ".join(f"{each.name} {each.size}" for each in attributes)
         print(f"| {name} | {group} | {len(sizes)} | {prod(sizes):.2g} | {len(rows):,} | {codes} |")
 

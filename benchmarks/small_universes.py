@@ -1,9 +1,11 @@
 """What a look gains in small universes: random parts of real tables.
 
     python benchmarks/small_universes.py --tables aside --parts 80
+    python benchmarks/small_universes.py --tables aside --few
 
 A part is 500 to 50,000 records and two to four columns of a table of
-`benchmarks/packaged_tables.py`, 60 to 20,000 cells, drawn by a seed; nothing else is told. All is
+`benchmarks/packaged_tables.py`, 60 to 20,000 cells, or of `--few` records 150 to 4,000 and two to
+eight columns, 300 to 500,000 cells, drawn by a seed; nothing else is told. All is
 done as in a run, once as `auto` does and once without a look. Printed are, by how many scales of
 noise all cells together have for 1,000 records, the figure that plans are compared by as a multiple
 of the figure without (geometric mean, extremes, how often it is more than a tenth worse), and how
@@ -37,7 +39,8 @@ from synth.planning.weighing import choose, figure_of
 from synth.release.derivation import derive
 
 RECORDS = (500, 2_000, 10_000, 50_000)
-CELLS = (60, 20_000)
+CELLS, COLUMNS = (60, 20_000), (2, 4)
+FEW_RECORDS, CELLS_OF_FEW, COLUMNS_OF_FEW = (150, 4_000), (300, 500_000), (2, 8)
 LOADS = (0.0, 0.2, 1.0, 5.0, 20.0)
 Rows = NDArray[np.int64]
 
@@ -50,18 +53,23 @@ class Outcome:
     ratios: tuple[float, ...]
 
 
-def part_of(names: Sequence[str], seed: int) -> tuple[str, Universe, Rows]:
-    """A random part of one of these tables."""
+def part_of(names: Sequence[str], seed: int, *, few: bool) -> tuple[str, Universe, Rows]:
+    """A random part of one of these tables, of few records or not."""
+    (least, most), cells = (COLUMNS_OF_FEW, CELLS_OF_FEW) if few else (COLUMNS, CELLS)
     generator = np.random.default_rng(seed)
     while True:
         name = names[generator.integers(len(names))]
         universe, rows = table(name)
-        number, records = int(generator.integers(2, 5)), int(generator.choice(RECORDS))
+        number = int(generator.integers(least, most + 1))
+        if few:
+            records = int(np.exp(generator.uniform(*np.log(FEW_RECORDS))))
+        else:
+            records = int(generator.choice(RECORDS))
         if len(universe.shape) < number or records > 2 * len(rows):
             continue
         axes = sorted(generator.choice(len(universe.shape), number, replace=False))
         sizes = [universe.shape[axis] for axis in axes]
-        if min(sizes) > 1 and CELLS[0] <= prod(sizes) <= CELLS[1]:
+        if min(sizes) > 1 and cells[0] <= prod(sizes) <= cells[1]:
             chosen = generator.choice(len(rows), min(records, len(rows)), replace=False)
             part = Universe(tuple(universe.attributes[axis] for axis in axes))
             return name, part, rows[chosen][:, axes]
@@ -109,11 +117,12 @@ def main() -> None:
     parser.add_argument("--epsilons", default="0.1,0.3,1,3")
     parser.add_argument("--parts", type=int, default=80)
     parser.add_argument("--first", type=int, default=200, help="the seed of the first part")
+    parser.add_argument("--few", action="store_true", help="few records, in more cells")
     options = parser.parse_args()
     names = [each for name in options.tables.split(",") for each in GROUPS.get(name, (name,))]
     found: dict[str, list[tuple[Outcome, Outcome]]] = {}
     for seed in range(options.first, options.first + options.parts):
-        name, universe, rows = part_of(names, seed)
+        name, universe, rows = part_of(names, seed, few=options.few)
         for epsilon in options.epsilons.split(","):
             one, other = pair = both(universe, rows, epsilon, seed)
             load = universe.size / float(epsilon) / 1_000

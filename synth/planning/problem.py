@@ -100,8 +100,9 @@ class Problem:
     def considered_records(self) -> tuple[int, ...]:
         """The numbers of records that a plan may not be bad for: what is known, alone.
 
-        Where noise hides them from a look and in their cells, the likely number stands for all. In
-        fewer cells it may be far off, and the most that there can be is one of them.
+        Where noise hides them from a look and in their cells, it is about how many there are, and a
+        standard deviation more. In fewer cells the noisy number may be far off, and the most that
+        there can be is one of them.
         """
         if self.total is not None:
             return (max(1, self.total),)
@@ -110,7 +111,7 @@ class Problem:
         if self.seen.records is not None:
             return (self.seen.records,)
         if self.seen.likely is not None and self.seen.visible is not None:
-            return (self.seen.likely,)
+            return self.seen.likely, self.seen.likely + (self.seen.most - self.seen.likely) // 5
         most = min(self.seen.most, max(CONSIDERED_RECORDS))
         return (*(each for each in CONSIDERED_RECORDS if each < most), most)
 

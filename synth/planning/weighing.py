@@ -218,8 +218,8 @@ def is_thin(problem: Problem) -> bool:
 
 
 def _has_few_records(problem: Problem) -> bool:
-    """Whether it is known that there are few records for so many cells."""
-    seen = None if problem.seen is None else problem.seen.records
+    """Whether it is known, or likely, that there are few records for so many cells."""
+    seen = None if problem.seen is None else problem.seen.records or problem.seen.likely
     known = seen if problem.total is None else problem.total
     return known is not None and problem.universe.size > THIN * max(1, known)
 
