@@ -46,8 +46,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a noisy number in place of the public one",
-            "found = sum(classes) if declared is None else declared",
+            "found = sum(classes) if problem.total is None else problem.total",
             "found = sum(classes)",
+        ),
+        (
+            "every cell of records that noise hides from a look, too",
+            "0.0 if may_be_hidden(problem, likely) else None",
+            "None",
         ),
         (
             "a number decides whatever its noise",
