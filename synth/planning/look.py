@@ -26,7 +26,14 @@ from synth.config import Config
 from synth.noise import noise_law
 from synth.planning.after_nonnegativity import THIN
 from synth.planning.costs import FEWEST_MODELLED, is_held
-from synth.planning.problem import ASSUMED_RECORDS, CONSIDERED_RECORDS, Problem, Seen, problem_of
+from synth.planning.problem import (
+    ASSUMED_RECORDS,
+    CONSIDERED_RECORDS,
+    SURE,
+    Problem,
+    Seen,
+    problem_of,
+)
 from synth.planning.spending import ADAPTIVE, Spending
 from synth.privacy import (
     AfterLookEvent,
@@ -46,8 +53,6 @@ with more cells: chance alone makes them differ. The only pair that there is sta
 DROWNED = 10
 """Where the noise of all cells together is more than so many for every record, it may hide them.
 Where nothing is told of how many there are, a look pays from the fewest considered on."""
-SURE = 5.0
-"""A noisy number decides if it is at least so many standard deviations of its noise."""
 MOST_RECORDS = 1 << 40
 """No more records are planned for, whatever the noise says."""
 ALONE = 0.1

@@ -24,6 +24,10 @@ MEAN_DEPENDENCE, ITS_SPREAD = 0.075, 0.8
 DEPENDENCES = tuple(0.002 * 2 ** (step / 8) for step in range(72))
 """What it may be, on a logarithmic scale up to nearly 1."""
 
+SURE = 5
+"""A noisy number decides if it is at least so many standard deviations of its noise; the most that
+there can be is as far above it."""
+
 CONSIDERED_RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 """No plan may be bad for one of these, unless the number of records is declared."""
 
@@ -111,7 +115,8 @@ class Problem:
         if self.seen.records is not None:
             return (self.seen.records,)
         if self.seen.likely is not None and self.seen.visible is not None:
-            return self.seen.likely, self.seen.likely + (self.seen.most - self.seen.likely) // 5
+            likely, most = self.seen.likely, self.seen.most
+            return likely, likely + (most - likely) // SURE
         most = min(self.seen.most, max(CONSIDERED_RECORDS))
         return (*(each for each in CONSIDERED_RECORDS if each < most), most)
 

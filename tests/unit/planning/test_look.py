@@ -23,7 +23,6 @@ from synth.planning.look import (
     LOOK_SHARE,
     MOST_RECORDS,
     MOST_SEEN_PAIRS,
-    SURE,
     TOGETHER,
     after_look,
     hidden_records,
@@ -40,6 +39,7 @@ from synth.planning.problem import (
     DEPENDENCES,
     ITS_SPREAD,
     MEAN_DEPENDENCE,
+    SURE,
     Seen,
     problem_of,
 )
