@@ -9,7 +9,6 @@ from synth.config import load_config
 from synth.estimate import any_size
 from synth.job import pipeline
 from synth.noise import NoiseStream
-from synth.release import verify_release
 from tests.end_to_end.test_whole_runs import UNITS, published_and_stands
 
 pytestmark = pytest.mark.usefixtures("laws_are_tabulated_once")
@@ -72,7 +71,6 @@ def test_a_release_of_two_columns_stands(project, log, monkeypatch, case):
         monkeypatch.setattr(any_size, "is_held", lambda _: False)
     pipeline.measure(config, log=log, stream=NoiseStream(key=bytes(range(32))))
     folder = published_and_stands(config, log)
-    assert verify_release(folder).release_id == config.release.id
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     steps = manifest["post_processing"]["steps"]
     learned = [step for step in steps if step["description"].startswith("learn how far")]

@@ -190,46 +190,46 @@ def digest_of_estimates() -> str:
     return digest.hexdigest()
 
 
-@pytest.fixture(name="make_config")
+@pytest.fixture(name="make_config", scope="session")
 def _make_config() -> Callable[..., Config]:
     return make_config
 
 
-@pytest.fixture(name="make_measurements")
+@pytest.fixture(name="make_measurements", scope="session")
 def _make_measurements() -> Callable[..., Measurements]:
     return make_measurements
 
 
-@pytest.fixture(name="draw_noise")
+@pytest.fixture(name="draw_noise", scope="session")
 def _draw_noise() -> Callable[..., NDArray[np.int64]]:
     return draw_noise
 
 
-@pytest.fixture(name="draw_table")
+@pytest.fixture(name="draw_table", scope="session")
 def _draw_table() -> Callable[..., NDArray[np.int64]]:
     return draw_table
 
 
-@pytest.fixture(name="make_universe")
+@pytest.fixture(name="make_universe", scope="session")
 def _make_universe() -> Callable[..., Any]:
     return make_universe
 
 
-@pytest.fixture(name="make_deep_universe")
+@pytest.fixture(name="make_deep_universe", scope="session")
 def _make_deep_universe() -> Callable[..., Universe]:
     return make_deep_universe
 
 
-@pytest.fixture(name="explicit_axis")
+@pytest.fixture(name="explicit_axis", scope="session")
 def _explicit_axis() -> Callable[..., tuple[NDArray[np.float64], list[int]]]:
     return explicit_axis
 
 
-@pytest.fixture(name="measure")
+@pytest.fixture(name="measure", scope="session")
 def _measure() -> Callable[..., MeasuredTable]:
     return measure
 
 
-@pytest.fixture(name="digest_of_estimates")
+@pytest.fixture(name="digest_of_estimates", scope="session")
 def _digest_of_estimates() -> Callable[[], str]:
     return digest_of_estimates

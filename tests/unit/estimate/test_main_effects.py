@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from synth.domain import Universe
-from synth.estimate.blocks.estimate import estimate_blocks
+from synth.estimate.blocks.estimate import BlocksEstimate, estimate_blocks
 from synth.estimate.main_effects import main_effects, suffice
 from synth.estimate.whole import estimate as whole
-from synth.estimate.whole.estimate import estimate_whole
+from synth.estimate.whole.estimate import WholeEstimate, estimate_whole
 from synth.measurements import MeasuredTable, Measurements
 
 Make = Callable[..., Any]
@@ -72,7 +72,7 @@ def test_empty_codes_do_not_take_the_records_of_others(
 SIZE, RECORDS = 40, 10_000
 
 
-@pytest.fixture(name="truth")
+@pytest.fixture(name="truth", scope="module")
 def _truth() -> NDArray[np.int64]:
     generator = np.random.default_rng(5)
     first = np.minimum(generator.geometric(0.15, RECORDS) - 1, SIZE - 1)
@@ -81,7 +81,7 @@ def _truth() -> NDArray[np.int64]:
     return np.bincount(first * SIZE + second, minlength=SIZE * SIZE)
 
 
-@pytest.fixture(name="measured_with")
+@pytest.fixture(name="measured_with", scope="module")
 def _measured_with(
     make_universe: Make, make_config: Make, measure: Measure, truth: NDArray[np.int64]
 ) -> Make:
@@ -100,22 +100,32 @@ def _measured_with(
     return measured
 
 
-@pytest.fixture(name="measured", params=[Fraction(1), Fraction(1, 20)])
+@pytest.fixture(name="measured", scope="module", params=[Fraction(1), Fraction(1, 20)])
 def _measured(request: pytest.FixtureRequest, measured_with: Make) -> tuple[Any, Measurements]:
     found: tuple[Any, Measurements] = measured_with(request.param, 1)
     return found
+
+
+@pytest.fixture(name="estimates", scope="module")
+def _estimates(measured: tuple[Any, Measurements]) -> tuple[WholeEstimate, BlocksEstimate]:
+    """At once and by blocks."""
+    config, measurements = measured
+    return estimate_whole(measurements, config), estimate_blocks(measurements, config)
+
+
+of_estimates = pytest.mark.xdist_group("estimates by main effects")
+"""They take seconds, and are made once: these tests run in one process."""
 
 
 def distance(values: NDArray[Any], truth: NDArray[np.int64]) -> float:
     return 0.5 * float(np.abs(values / values.sum() - truth / truth.sum()).sum())
 
 
+@of_estimates
 def test_it_is_the_same_in_blocks(
-    measured: tuple[Any, Measurements], truth: NDArray[np.int64]
+    estimates: tuple[WholeEstimate, BlocksEstimate], truth: NDArray[np.int64]
 ) -> None:
-    config, measurements = measured
-    held = estimate_whole(measurements, config)
-    passed = estimate_blocks(measurements, config)
+    held, passed = estimates
     values = np.concatenate([block for _, block in passed.blocks()])
     error = distance(held.values, truth)
     assert 0.5 * np.abs(values - held.values).sum() < (0.1 * error + 0.005) * RECORDS
@@ -128,10 +138,10 @@ def test_it_is_the_same_in_blocks(
     assert passed.cells.noisy.posterior.mixture == learned
 
 
-def test_every_stage_of_the_fit_is_done(measured: tuple[Any, Measurements]) -> None:
+@of_estimates
+def test_every_stage_of_the_fit_is_done(estimates: tuple[WholeEstimate, BlocksEstimate]) -> None:
     """Few codes have nearly all records: by contrasts, not by codes, none of them would be."""
-    config, measurements = measured
-    for found in (estimate_whole(measurements, config), estimate_blocks(measurements, config)):
+    for found in estimates:
         stops = [step["stop"] for step in found.report["steps"] if "stop" in step]
         assert len(stops) >= 3
         assert set(stops) == {"promised gain below tolerance"}
@@ -152,9 +162,11 @@ def test_it_tells_as_much_as_an_interaction_of_every_cell(
     assert ours < most * theirs
 
 
-def test_another_fit_keeps_what_was_learned(measured: tuple[Any, Measurements]) -> None:
-    config, measurements = measured
-    held, passed = estimate_whole(measurements, config), estimate_blocks(measurements, config)
+@of_estimates
+def test_another_fit_keeps_what_was_learned(
+    measured: tuple[Any, Measurements], estimates: tuple[WholeEstimate, BlocksEstimate]
+) -> None:
+    (_, measurements), (held, passed) = measured, estimates
     ends = [held.end, held.again(measurements, held.round(1)).end]
     mixtures = [None if end is None else end.fit.mixture for end in ends]
     assert mixtures[0] is not None

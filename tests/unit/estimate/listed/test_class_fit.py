@@ -84,9 +84,9 @@ def test_the_log_probability_of_a_cell_is_that_of_the_mixture(make):
 
 def test_pairs_recover_the_mixture_with_tables_that_nobody_measured(make):
     sizes = (4, 5, 3, 6, 4, 5)
-    universe, columns = make.universe(*sizes), mixed(sizes, 30_000, 1)
-    tables = [make.sums(universe, columns, axes, epsilon="1/2") for axes in every(6, 1, 2)]
-    model = fit_classes(of(universe, *tables), universe, 30_000.0)
+    universe, columns = make.universe(*sizes), mixed(sizes, 6_000, 1)
+    tables = [make.sums(universe, columns, axes, epsilon="5/2") for axes in every(6, 1, 2)]
+    model = fit_classes(of(universe, *tables), universe, 6_000.0)
     assert model.shares.sum() == ONE
     for law, size in zip(model.laws, sizes, strict=True):
         assert law.shape == (model.shares.size, size)
@@ -168,23 +168,23 @@ def test_coarse_tables_are_fitted_at_their_resolution(make):
 def test_a_table_of_three_or_more_brings_what_no_pair_shows(make, axes):
     """The third is the exclusive or of two coins: every pair is independent."""
     generator = np.random.default_rng(5)
-    one, two, four = (generator.integers(0, 2, 20_000) for _ in range(3))
+    one, two, four = (generator.integers(0, 2, 4_000) for _ in range(3))
     columns = [one, two, one ^ two, four]
     universe = make.universe(2, 2, 2, 2)
-    tables = [make.sums(universe, columns, a, epsilon="1/2") for a in every(4, 2)]
+    tables = [make.sums(universe, columns, a, epsilon="5/2") for a in every(4, 2)]
     truth = empirical(columns, (2,) * 4, (0, 1, 2))
-    before = fit_classes(of(universe, *tables), universe, 20_000.0)
+    before = fit_classes(of(universe, *tables), universe, 4_000.0)
     assert distance(joint(before, (0, 1, 2)), truth) > 0.45
-    tables.append(make.sums(universe, columns, axes, epsilon="1/2"))
-    after = fit_classes(of(universe, *tables), universe, 20_000.0)
+    tables.append(make.sums(universe, columns, axes, epsilon="5/2"))
+    after = fit_classes(of(universe, *tables), universe, 4_000.0)
     assert distance(joint(after, (0, 1, 2)), truth) < 0.02
 
 
 def test_many_triples_are_looked_at_in_turn(make):
     sizes = (3, 4, 2, 3, 4, 2)
-    universe, columns = make.universe(*sizes), mixed(sizes, 20_000, 6)
-    tables = of(universe, *(make.sums(universe, columns, a, epsilon="1/2") for a in every(6, 3)))
-    model = fit_classes(tables, universe, 20_000.0, severities=(PLAIN,))
+    universe, columns = make.universe(*sizes), mixed(sizes, 4_000, 6)
+    tables = of(universe, *(make.sums(universe, columns, a, epsilon="5/2") for a in every(6, 3)))
+    model = fit_classes(tables, universe, 4_000.0, severities=(PLAIN,))
     triples = [distance(joint(model, a), empirical(columns, sizes, a)) for a in every(6, 3)]
     assert np.mean(triples) < 0.01
 
@@ -192,7 +192,7 @@ def test_many_triples_are_looked_at_in_turn(make):
 def test_tables_of_several_columns_tell_their_pairs_as_well_as_tables_of_pairs_do(make):
     """With hardly any noise; all pairs are in tables of six columns, which have 560 triples."""
     generator = np.random.default_rng(9)
-    hidden = np.cumsum(generator.normal(size=(20_000, 24)), axis=1)
+    hidden = np.cumsum(generator.normal(size=(4_000, 24)), axis=1)
     columns = list((hidden > generator.normal(size=24)).astype(np.int64).T)
     universe = make.universe(*[2] * 24)
     groups = np.arange(24).reshape(8, 3)
@@ -200,7 +200,7 @@ def test_tables_of_several_columns_tell_their_pairs_as_well_as_tables_of_pairs_d
     off = {}
     for name, tables in (("pairs", every(24, 2)), ("joined", joined)):
         sums = of(universe, *(make.sums(universe, columns, axes) for axes in tables))
-        model = fit_classes(sums, universe, 20_000.0, severities=(PLAIN,))
+        model = fit_classes(sums, universe, 4_000.0, severities=(PLAIN,))
         truth = (empirical(columns, (2,) * 24, axes) for axes in every(24, 2))
         found = (model.table(axes).reshape(2, 2) for axes in every(24, 2))
         off[name] = np.mean([distance(*two) for two in zip(found, truth, strict=True)])
@@ -245,7 +245,7 @@ def test_neighbouring_bins_borrow_from_each_other(make):
     plain = make.universe(*[32] * 4)
     edges = tuple(map(Fraction, range(33)))
     ordered = Universe(tuple(Attribute(name, "number", edges=edges) for name in plain.names))
-    tables = [make.sums(plain, columns, a, epsilon="1/20") for a in every(4, 1, 2)]
+    tables = [make.sums(plain, columns, a, epsilon="1/40") for a in every(4, 1, 2)]
     errors = []
     for universe in (plain, ordered):
         model = fit_classes(of(universe, *tables), universe, 20_000.0, severities=(PLAIN,))

@@ -147,9 +147,9 @@ universe = Universe(tuple(Attribute(str(i), "categorical", tuple("abcdef")) for 
 tables = []
 for axes in [*combinations(range(6), 2), (0, 1, 2), (2, 3, 5)]:
     margin = Margin(tuple(str(axis) for axis in axes), (0,) * len(axes))
-    values = generator.integers(0, 40_000 // 6 ** len(axes), (6,) * len(axes)).astype(float)
+    values = generator.integers(0, 8_000 // 6 ** len(axes), (6,) * len(axes)).astype(float)
     tables.append(SumTable(margin, axes, values, 9.0))
-model = fit_classes(tables, universe, 20_000.0)
+model = fit_classes(tables, universe, 4_000.0)
 none = [np.zeros(0, dtype=np.int64)] * 6
 by = tables_to_choose_by(universe.shape, [(0, 1, 2)], 90)
 assert len(by) == 22
