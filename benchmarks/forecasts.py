@@ -5,9 +5,9 @@
     python benchmarks/forecasts.py --report
 
 The four shipped tables, `adult-wide` of `benchmarks/wide.py`, made-up ones of `benchmarks/look.py`
-and those of `benchmarks/packaged_tables.py` (ASIDE and FRESH only if named). Nothing is told but
-the columns, of tables `...-told` the number of records, too; of those `...-in-groups` the longest
-column has a hierarchy. Asked for are all tables of up to three (of two where there are more than
+and those of `benchmarks/packaged_tables.py` (ASIDE, FRESH and FINE only if named). Nothing is told
+but the columns, of tables `...-told` the number of records, too; of those `...-in-groups` the
+longest column has a hierarchy. Asked for are all tables of up to three (of two where there are more than
 20), and single cells up to the dense limit. All is done as in a run: look, plan, noise, choices,
 estimate, whole counts, gate. Printed are, by number of columns and of the cells, mean total
 variations: forecast after the look, outcome, ratio. `--families` measures the best split of all
@@ -38,7 +38,7 @@ import numpy as np
 from accuracy import as_a_run, budgeted, noise_of
 from look import MADE, best_of_kinds, rows_of
 from numpy.typing import NDArray
-from packaged_tables import ASIDE, FRESH, GROUPED, PACKAGED, SEEN, columns_of
+from packaged_tables import ASIDE, FINE, FRESH, GROUPED, PACKAGED, SEEN, columns_of
 from tables import ROOT, real
 from thin import counted
 from wide import adult, levels
@@ -60,7 +60,7 @@ Line = dict[str, Any]
 RESULTS = Path(__file__).parent / "forecast_results.jsonl"
 GROUPS = {"shipped": ("adult", "nltcs", "diamonds", "flights", "adult-wide")}
 GROUPS |= {"made-up": tuple(MADE), "seen": tuple(SEEN), "aside": tuple(ASIDE)}
-GROUPS |= {"fresh": tuple(FRESH)}
+GROUPS |= {"fresh": tuple(FRESH), "fine": tuple(FINE)}
 TOLD, IN_GROUPS = "-told", "-in-groups"
 GROUPS |= {"grouped": (*GROUPED, "classes-in-groups"), "told": ("classes-told", "uniform-told")}
 WORST, LONGEST = 15, 20.0

@@ -12,7 +12,7 @@ are halved as a configuration has it; all other columns are levels; missing is a
 That the bins follow the data is for a benchmark, not for a release.
 
 `SEEN` may be looked at while a forecast is made. `ASIDE` are looked at once, when it is done, and
-`FRESH` when all else is.
+`FRESH` when all else is. `FINE` have columns of many bins.
 `GROUPED` have a hierarchy, in fewer cells than are listed.
 """
 
@@ -154,7 +154,29 @@ GROUPED = {
     # General Social Survey 1978 to 2016: words that were known; age is halved, of 15 million cells
     "vocab": Packaged("carData", "GSSvocab", drop="rownames", most_bins=20),
 }
-PACKAGED = SEEN | ASIDE | FRESH | GROUPED
+FINE = {
+    # wages of a panel, 1976 to 1982
+    "panel-wages": Packaged("Ecdat", "Wages", "exp wks ed lwage bluecol sex", most_bins=64),
+    # wives: hours of work and income
+    "hours": Packaged(
+        "Ecdat", "Workinghours", "hours income age education child5 nonwhite", most_bins=64
+    ),
+    # mortgages that were asked for
+    "mortgages": Packaged("Ecdat", "Hdma", "dir hir lvr ccs mcs", most_bins=48),
+    # what Spanish households spend on food
+    "food": Packaged("Ecdat", "BudgetFood", "wfood totexp age size town", most_bins=64),
+    # schools of California: tests and what they spend
+    "schools": Packaged(
+        "Ecdat", "Caschool", "testscr expnstu avginc elpct readscr mathscr mealpct", most_bins=48
+    ),
+    # the four after the law was set: wages in Ontario, computers, shares by week, wages
+    "ontario": Packaged("carData", "SLID", "wages education age sex language", most_bins=64),
+    "computers": Packaged("Ecdat", "Computers", drop="rownames", most_bins=48),
+    "shares": Packaged("ISLR", "Weekly", "Lag1 Lag2 Lag3 Volume Direction", most_bins=64),
+    "young": Packaged("Ecdat", "Wages1", "exper school wage sex", most_bins=64),
+}
+"""Columns of many bins, of few records each."""
+PACKAGED = SEEN | ASIDE | FRESH | GROUPED | FINE
 
 
 def columns_of(name: str) -> tuple[tuple[Attribute, ...], Ints]:
@@ -210,7 +232,7 @@ def main() -> None:
         sizes = [each.size for each in attributes]
         if not (rows.min() >= 0 and (rows.max(axis=0) < sizes).all()):
             raise SystemExit(f"{name} has codes outside its columns")
-        groups = {"seen": SEEN, "aside": ASIDE, "fresh": FRESH, "grouped": GROUPED}
+        groups = {"seen": SEEN, "aside": ASIDE, "fresh": FRESH, "grouped": GROUPED, "fine": FINE}
         group = next(group for group, tables in groups.items() if name in tables)
         codes = " ".join(f"{each.name} {each.size}" for each in attributes)
         print(f"| {name} | {group} | {len(sizes)} | {prod(sizes):.2g} | {len(rows):,} | {codes} |")

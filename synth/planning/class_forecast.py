@@ -13,13 +13,15 @@ and a k-way table of the rows is off, in total variation, by about 1 / (1 / seen
     lost   1 - (1 - T)^t + c times the mean 1-way error of its columns   (no dependence is left)
 
 and by at most 1 - 2^-k. T is how far a pair of columns is from the product of both, the mean over
-pairs (`Problem.dependence`): a look sees it. Of q^2 the part `OWN` is that
-of the table's own pairs. Of a pair that no table holds, the model sees as much as the part of all
-pairs that is measured, and the rest is lost; of a pair at coarser levels log groups / log codes of
-it is measured; a part p that is chosen by how much its columns depend on each other stands for
-1 - (1-p)^3.5 of them, with P as if all had p^(1/2) of the variance; of at most 8 columns with P as
-it is. A 1-way table is off by the noise that all tables leave in it, less what its
-posterior means take away, and by a small part of what pairs are off by.
+pairs (`Problem.dependence`): a look sees it, with what is due to chance, which is taken off. Of
+what is left of a table with r cells for every record, chance moves 1 - 1 / (1 + r `CHANCE`): where
+columns have many bins of few records each, no model foresees which of them are filled. Of q^2 the
+part `OWN` is that of the table's own pairs. Of a pair that no table holds, the model sees as much
+as the part of all pairs that is measured, and the rest is lost; of a pair at coarser levels log
+groups / log codes of it is measured; a part p that is chosen by how much its columns depend on each
+other stands for 1 - (1-p)^3.5 of them, with P as if all had p^(1/2) of the variance; of at most 8
+columns with P as it is. A 1-way table is off by the noise that all tables leave in it, less what
+its posterior means take away, and by a small part of what pairs are off by.
 Beyond triples, -log(1 - error) grows with the power `BEYOND_TRIPLES` of the number of columns.
 
 The letters are regressions, one set for pairs and one for triples, on the errors of 27 real and
@@ -80,6 +82,9 @@ quarter, whatever is measured."""
 SHARED, BY_CELLS = 6.5, 0.55
 """With r cells for every record, a model that is right puts the part 6.5 r^-0.55 of the records
 where others lie, about, or all; of tables of real records. The rest is chance."""
+CHANCE, LEAST_APART = 0.1, 0.25
+"""How far chance goes with the cells that a table has for every record; and the part of what a look
+saw of the dependence of pairs that is never taken to be chance."""
 KEPT_COLUMNS = 128
 """Of no more columns what tables tell about every pair is kept for further numbers of records."""
 OF_RANGES = 1 / 3
@@ -123,6 +128,11 @@ LAWS = {
     2: Law(seen=(2.8, 1.0), floor=(0.00014, 2.0), lost=(1.0, 1.2)),
     3: Law(seen=(2.8, 1.44), floor=(0.0009, 2.0), lost=(2.3, 1.5)),
 }
+
+
+def by_chance(cells: Floats, records: int) -> Floats:
+    """What a model that is right is off by in tables of so many cells, for records are few."""
+    return np.asarray(1 - 1 / (1 + CHANCE * cells / records))
 
 
 def shared(cells: int, records: int) -> float:
@@ -237,17 +247,26 @@ class ErrorsOfClasses:
         """The error of single cells: what the model gets right, or a list, if records fill them."""
         together = shared(self._cells, records)
         every = np.arange(len(self._sizes))[None, :]
-        modelled = float(self._of_order(len(self._sizes), every, ones, records)[0])
+        modelled = float(self._modelled(len(self._sizes), every, ones, records)[0])
         listed = [unlisted_share(event, records) for event in self._lists]
         return 1 - together * (1 - min([modelled, *listed]))
 
     def _of_order(self, order: int, places: Ints, ones: Floats, records: int) -> Floats:
         """The errors of tables of so many columns each: one row of `places` for every table."""
+        modelled = self._modelled(order, places, ones, records)
+        if order < 2:
+            return modelled
+        chance = by_chance(self._sizes[places].prod(axis=1), records)
+        return np.asarray(1 - (1 - modelled) * (1 - chance))
+
+    def _modelled(self, order: int, places: Ints, ones: Floats, records: int) -> Floats:
+        """The same without what is due to chance."""
         if not order:
             return np.zeros(len(places))
         if order == 1:
             signal = np.array([records * math.sqrt(self._pool / self._codes)])
-            pairs = self._mixed(2, signal, np.array([self._share]), np.array([ones.mean()]))
+            share = np.array([self._share])
+            pairs = self._mixed(2, signal, share, np.array([ones.mean()]), records)
             misfit = MISFIT * float(pairs[0]) if self._pool else 0.0
             return np.asarray(np.hypot(ones[places[:, 0]], misfit))
         first, second = np.triu_indices(order, 1)
@@ -257,20 +276,28 @@ class ErrorsOfClasses:
         signal = records * np.sqrt((OWN * own + (1 - OWN) * self._pool) / self._codes)
         mean = ones[places].mean(axis=1)
         if order <= max(LAWS):
-            return self._mixed(order, signal, seen, mean)
-        lost = -np.log1p(-self._mixed(3, signal, seen, mean))
+            return self._mixed(order, signal, seen, mean, records)
+        lost = -np.log1p(-self._mixed(3, signal, seen, mean, records))
         wrong = -np.expm1(-lost * (order / 3) ** BEYOND_TRIPLES)
         return np.asarray(np.minimum(wrong, 1 - math.ldexp(1.0, -order)))
 
-    def _mixed(self, order: int, signal: Floats, seen: Floats, ones: Floats) -> Floats:
+    def _mixed(
+        self, order: int, signal: Floats, seen: Floats, ones: Floats, records: int
+    ) -> Floats:
         """The error where the part `seen` of what pairs would tell is measured."""
         levels = min(MOST_LEVELS, math.exp(float(np.log(self._sizes).mean())))
         triples = self._triples if order > 2 else 0.0
         best, none = LAWS[order].with_all_pairs(
-            self._dependence, levels, len(self._sizes), signal, ones, triples
+            self._apart(records), levels, len(self._sizes), signal, ones, triples
         )
         found = seen * best + (1 - seen) * none
         return np.asarray(np.minimum(found, 1 - math.ldexp(1.0, -order)))
+
+    def _apart(self, records: int) -> float:
+        """How far pairs of columns are from the product of both, less what is due to chance."""
+        chance = by_chance(np.outer(self._sizes, self._sizes), records)
+        mean = float(chance.sum() - np.trace(chance)) / 2 / max(1.0, self._pairs)
+        return max(LEAST_APART * self._dependence, 1 - (1 - self._dependence) / (1 - mean))
 
 
 def errors_after_fit(
