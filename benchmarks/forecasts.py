@@ -7,14 +7,14 @@
 The four shipped tables, `adult-wide` of `benchmarks/wide.py`, made-up ones of `benchmarks/look.py`
 and those of `benchmarks/packaged_tables.py` (ASIDE, FRESH and FINE only if named). Nothing is told
 but the columns, of tables `...-told` the number of records, too; of those `...-in-groups` the
-longest column has a hierarchy. Asked for are all tables of up to three (of two where there are more than
-20), and single cells up to the dense limit. All is done as in a run: look, plan, noise, choices,
-estimate, whole counts, gate. Printed are, by number of columns and of the cells, mean total
-variations: forecast after the look, outcome, ratio. `--families` measures the best split of all
-other families, too. Everything is appended to a file, by which a run is resumed; the report has the
-shares within factors of 1.5 and 2.5, what was furthest off, and where another family was better by
-more than 10 % of the figure that plans are compared by, the mean over all draws: `auto` whatever it
-chose, of a family all splits.
+longest column has a hierarchy. Asked for are all tables of up to three (of two where there are more
+than 20), and single cells up to the dense limit. All is done as in a run: look, plan, noise,
+choices, estimate, whole counts, gate. Printed are, by number of columns and of the cells, mean
+total variations: forecast after the look, outcome, ratio. `--families` measures the best split of
+all other families, too. Everything is appended to a file, by which a run is resumed; the report has
+the shares within factors of 1.5 and 2.5, what was furthest off, and where another family was better
+by more than 10 % of the figure that plans are compared by, the mean over all draws: `auto` whatever
+it chose, of a family all splits.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
