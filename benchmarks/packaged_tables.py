@@ -169,9 +169,8 @@ FINE = {
     "schools": Packaged(
         "Ecdat", "Caschool", "testscr expnstu avginc elpct readscr mathscr mealpct", most_bins=48
     ),
-    # the four after the law was set: wages in Ontario, computers, shares by week, wages
+    # the three after the law was set: wages in Ontario, shares by week, wages
     "ontario": Packaged("carData", "SLID", "wages education age sex language", most_bins=64),
-    "computers": Packaged("Ecdat", "Computers", drop="rownames", most_bins=48),
     "shares": Packaged("ISLR", "Weekly", "Lag1 Lag2 Lag3 Volume Direction", most_bins=64),
     "young": Packaged("Ecdat", "Wages1", "exper school wage sex", most_bins=64),
 }
