@@ -20,9 +20,13 @@ from synth.curator.counting.selection import period_attribute, select_records
 from synth.curator.engine import Engine, Records, open_engine
 from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
-from synth.domain.counts import code_type, margin_cells
+from synth.domain.counts import Counts, code_type, margin_cells
 from synth.errors import BugError
 from synth.privacy import TableEvent
+
+MOSTLY_EMPTY = 16
+"""Of a universe with so many cells for each that is filled, tables are added up from those alone:
+hundreds of passes over all cells take minutes."""
 
 
 @dataclass(frozen=True)
@@ -222,12 +226,18 @@ def margin_counts(
 
     Privacy: exact counts; secret. A record adds 1 to one cell of the universe, and that cell
     belongs to one cell of every margin: so it adds 1 to exactly one cell of each.
-    Ensures: the full table comes last, so that the counts are never held twice for its sake.
+    Ensures: the full table comes last, so that the counts are never held twice for its sake. The
+    same counts whether all cells are passed over or, if most are empty, those that are filled.
     Shapes and units: int64, flat in C order over the margin, in records.
     """
     counts = sensitive_counts.consume()
     full = Margin(universe.names, (0,) * len(universe.names))
     order = sorted(range(len(margins)), key=lambda number: margins[number] == full)
+    if np.count_nonzero(counts) * MOSTLY_EMPTY < counts.size:
+        filled = Counts.of_all(counts, universe.shape)
+        cells = FilledCells(filled.columns, filled.values)
+        yield from margin_counts_of_cells(cells, margins, universe)
+        order = [number for number in order if margins[number] == full]
     for position, number in enumerate(order):
         if margins[number] != full:
             yield number, Sensitive(margins[number].sums(universe, counts))
