@@ -32,6 +32,10 @@ hypothesis.settings.load_profile("project")
 # Hundreds of processes are started: each would compile the whole package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# There is a process for every processor: further threads of each would wait for each other.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 << 30
 
