@@ -46,6 +46,7 @@ of `benchmarks/thin.py`, whose errors docs/benchmarks.md sums up.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -55,7 +56,7 @@ from numpy.typing import NDArray
 from synth.domain import Margin
 from synth.planning.linear_theory import Axis, Components, Question, components_of, point_of
 from synth.planning.listed import unlisted_share
-from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variance
+from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variances
 from synth.planning.problem import ASSUMED_DEPENDENCE
 from synth.privacy import TableEvent
 
@@ -124,7 +125,13 @@ class ErrorsAfterFit:
         points = [point_of(axes, Margin(event.table, event.coarsening)) for event in dense]
         universe = tuple(axis.depth for axis in axes)
         self._cells = math.prod(axis.groups[-1] for axis in axes)
-        self._noise = [(event.cells, noise_variance(event)) for event in dense]
+        noise = noise_variances(dense)
+        self._noise = [(event.cells, of_cell) for event, of_cell in zip(dense, noise, strict=True)]
+        self._single_cells = [
+            number
+            for number, question in enumerate(questions)
+            if question.is_table and question.queries == self._cells
+        ]
         self._wrong, self._few = _wrong_cells(self._cells, self._noise)
         self._unaveraged = _unaveraged(points, universe)
         smaller = [number for number, point in enumerate(points) if point != universe]
@@ -146,26 +153,21 @@ class ErrorsAfterFit:
             1 / (factor * left[alike])
             for factor, alike in zip(self._unaveraged, self._noise, strict=True)
         ]
-        found = [1.0] * len(self._questions)
+        found = np.ones(len(self._questions))
         for tables, fit in self._fits:
             errors = fit.errors([precisions[i] for i in tables], records, self._scattered)
             if self._few and len(tables) == len(precisions):
                 errors = self._of_few_wrong(errors, records)
-            found = [min(pair) for pair in zip(found, errors, strict=True)]
+            found = np.minimum(found, errors)
         listed = [unlisted_share(event, records) for event in self._lists]
-        return [
-            min([self._of_cells(error, records), *listed]) if self._is_of_cells(question) else error
-            for question, error in zip(self._questions, found, strict=True)
-        ]
+        for number in self._single_cells:
+            found[number] = min([self._of_cells(float(found[number]), records), *listed])
+        return found.tolist()
 
     def _thin(self, cells: int, records: int) -> float:
         """How far a table is thin; the universe is in part where a look saw records scattered."""
         of_look = HIDES if self._hidden is not None and cells == self._cells else 0.0
         return self._scattered * max(of_look, thinness(cells, records))
-
-    def _is_of_cells(self, question: Question) -> bool:
-        """Whether these are single cells, or a table as large as the universe."""
-        return question.is_table and question.queries == self._cells
 
     def _of_cells(self, error: float, records: float) -> float:
         """The error of single cells, after a look half way from this one to what it saw hidden.
@@ -326,9 +328,7 @@ def _table_noise(
 
     And one that is expected to be empty by `rare`.
     """
-    counts, cells = _expected_counts(size, records)
-    each = np.where(counts < 1, rare, absolute)
-    filled = float(cells @ np.minimum(each, 2 * counts)) / (2 * records)
+    filled = _ranks(size).sum_of_least(absolute, rare, records) / (2 * records)
     spread_out = min(rare * size / (2 * records), 1.0)
     found = _between(filled, spread_out, scattered * thinness(size, records))
     return min(found, share_of_pure_noise(order, size))
@@ -376,9 +376,46 @@ def _resolution(components: Components) -> Floats:
     return found
 
 
-@lru_cache(maxsize=1024)
 def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
     """Expected counts from the largest down, and how many cells have about each."""
+    ranks = _ranks(cells)
+    return records * ranks.shares, ranks.cells
+
+
+class _Ranks:
+    """The shares of the records that the cells of a table are expected to hold, largest first.
+
+    Shapes: one entry for as many `cells` as have about the same share.
+    """
+
+    def __init__(self, shares: Floats, cells: Floats) -> None:
+        self.shares, self.cells = shares, cells
+        self._ascending: list[float] = (-shares).tolist()
+        self._cells_before: list[float] = [0.0, *np.cumsum(cells).tolist()]
+        self._share_after: list[float] = [*np.cumsum((cells * shares)[::-1])[::-1].tolist(), 0.0]
+
+    def sum_of_least(self, absolute: float, rare: float, records: float) -> float:
+        """The sum over the cells of min(a, 2 m), m the expected count.
+
+        a is `absolute` where at least one record is expected, and `rare` elsewhere. Both are told
+        from sums over the first and the last ranks: thousands of tables are forecast for every way
+        to spend a budget.
+        """
+        one_each = self._at_least(1 / records)
+        above = min(self._at_least(absolute / (2 * records)), one_each)
+        below = max(self._at_least(rare / (2 * records)), one_each)
+        whole = absolute * self._cells_before[above]
+        whole += rare * (self._cells_before[below] - self._cells_before[one_each])
+        after = self._share_after
+        return whole + 2 * records * (after[above] - after[one_each] + after[below])
+
+    def _at_least(self, share: float) -> int:
+        """How many entries have this share or more."""
+        return bisect_right(self._ascending, -share)
+
+
+@lru_cache(maxsize=4096)
+def _ranks(cells: int) -> _Ranks:
     cells = min(cells, MOST_RANKS)
     edges = [float(rank) for rank in range(1, min(cells, EXACT_RANKS) + 2)]
     while edges[-1] < float(cells + 1):
@@ -388,4 +425,4 @@ def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
     middle = np.sqrt(bounds[:-1] * (bounds[1:] - 1 + (width <= 1)))
     middle = np.where(width <= 1, bounds[:-1], middle)
     share = middle**-ZIPF
-    return records * share / float(width @ share), width
+    return _Ranks(share / float(width @ share), width)
