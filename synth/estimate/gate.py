@@ -62,10 +62,10 @@ PAIRS_UP_TO = 20_000_000
 FALSE_KEPT = 0.5
 """Of the cells that noise must have listed in vain, this part may have rows at least: nothing tells
 a cell that one noise listed from one with a record, and where the sums agree no row is invented."""
-BALANCED = (1.0, 0.0), (2.0, 0.25), (4.0, 1.0)
-"""Balanced rounding leaves sums over no, one and two of d columns off by at most 1, 2 + d / 4 and
-4 + d. In all that was tried, up to 120,000 cells, it was 1.6 and 2 of three columns, 3.6 and 14.5
-of fifteen."""
+BALANCED = (1.0, 0.0), (2.5, 0.3), (4.0, 1.0)
+"""Balanced rounding leaves sums over no, one and two of d columns off by at most 1, 5/2 + 3 d / 10
+and 4 + d. In all that was tried, up to 120,000 cells, it was 2.4 and 1 of two columns, 4.1 and 7.9
+of eight, 5.7 and 14.5 of fifteen."""
 LOW_ORDER = 2
 """A table of so many attributes is compared cell by cell; of larger ones, their sums are."""
 

@@ -60,6 +60,21 @@ def test_small_tables_are_nearer_than_chance_would_have_them(seed):
         assert ours < (0.7 if order == 1 else 0.95) * other
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("shape", [(1000,), (400, 3), (150, 40), (70, 5, 4)])
+def test_ranges_of_many_codes_keep_what_they_hold(shape, seed):
+    """A long tail of codes with parts of a record each keeps its records."""
+    falls = [np.exp(-np.arange(size) / (size / 6)) for size in shape]
+    values = 700 * np.prod(np.meshgrid(*falls, indexing="ij"), axis=0).reshape(-1)
+    values /= np.prod([each.sum() for each in falls])
+    columns = np.unravel_index(np.arange(values.size), shape)
+    counts = whole_counts(columns, values, None, seed)
+    assert moved_records(columns, values, None, seed, counts) == 0
+    up_to = np.cumsum(np.bincount(columns[0], weights=counts - values))
+    assert np.abs(up_to).max() < (1 if len(shape) == 1 else 6)
+    assert np.sqrt((up_to**2).mean()) < 3
+
+
 def test_crossing_totals_and_impossible_cells_hold(make_config):
     config = make_config(
         (4, 3, 2),
@@ -184,8 +199,8 @@ def test_last_digits_may_turn_a_part_of_a_record_of_very_many_cells(many_cells, 
 
 
 def test_what_nearly_was_a_tie_may_be_decided_otherwise():
-    """All halves of one column: its gap and that of all are 0 again after every second cell."""
-    columns, seen = [np.zeros(9, dtype=int)], set()
+    """All halves in one place: its gaps and that of all are 0 again after every second cell."""
+    columns, seen = [np.zeros(9, dtype=int)] * 2, set()
     for seed in range(40):
         noise = np.random.default_rng(seed).uniform(-1, 1, 9) * 1e-6
         found = whole_counts(columns, 0.5 + noise, None, 3)
@@ -212,7 +227,7 @@ def test_other_counts_are_not_explained_by_last_digits():
 def test_no_more_ties_are_turned_than_the_most(ties):
     """Every second cell is a tie, and a unit more in it turns it; the next cell has a unit less."""
     keys = np.random.Generator(np.random.Philox(3)).random(1 + 2 * ties)[1:]
-    values, columns = np.full(2 * ties, 0.5), [np.zeros(2 * ties, dtype=int)]
+    values, columns = np.full(2 * ties, 0.5), [np.zeros(2 * ties, dtype=int)] * 2
     values[np.argsort(keys)] += np.tile([1.0, -1.0], ties) * 2.0**-20
     found = whole_counts(columns, values, None, 3)
     moved = moved_records(columns, np.full(2 * ties, 0.5), None, 3, found)
