@@ -91,8 +91,9 @@ LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
 LIST_MEMORY_BYTES_PER_CELL = 60
 LIST_MEMORY_BYTES_PER_VALUE = 5
 """Where rows are drawn: codes of filled or listed cells, and of the cells of the estimate."""
-COUNTED_BYTES_PER_CELL = 8
-"""Up to the dense limit every cell is counted, whatever is measured of them."""
+COUNTED_BYTES_PER_CELL = 9
+"""Up to the dense limit every cell is counted, whatever is measured of them; where most are empty,
+the codes of those that are filled take a byte a cell at most."""
 DISK_BASE_BYTES = 250_000
 """Manifest, its schema and the data card."""
 DISK_BYTES_PER_CELL = 1.0

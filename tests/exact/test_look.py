@@ -18,7 +18,7 @@ import pytest
 from synth import curator
 from synth.config.source_files import source_files
 from synth.curator import boundary, measuring
-from synth.curator.counting import look
+from synth.curator.counting import look, tabulate
 from synth.curator.counting.tabulate import FilledCells
 from synth.domain import Attribute, Universe
 from synth.errors import BugError
@@ -389,7 +389,7 @@ def counted_distance(table, pairs) -> int:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_record_changes_how_far_pairs_depend_by_less_than_stated(seed, monkeypatch):
     """Any counts, any pairs, any record: the slow sum moves by less than 4, its quarter by 1."""
-    monkeypatch.setattr(look, "_BLOCK", 7)
+    monkeypatch.setattr(tabulate, "CELLS_AT_ONCE", 7)
     random = np.random.default_rng(seed)
     pairs = EVERY_PAIR[: int(random.integers(1, 4))]
     table = random.poisson(random.choice([0.05, 0.3, 2]), THREE.shape).astype(np.int64)

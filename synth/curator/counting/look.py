@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.curator.counting.tabulate import FilledCells
+from synth.curator.counting.tabulate import CELLS_AT_ONCE, FilledCells, filled_blocks
 from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
-from synth.domain.counts import code_type, margin_cells
+from synth.domain.counts import margin_cells
 from synth.privacy import LookEvent
 
 Ints = NDArray[np.int64]
 Counted = Sensitive[FilledCells] | Sensitive[Ints] | Sensitive[FilledCells | Ints]
 """The records by cell: of filled cells only, or of the whole universe."""
-_BLOCK = 1 << 18
-"""So many cells are looked at in one step."""
 _EXACT_IN_64_BITS = 1 << 31
 """Of fewer records twice their square is below 2^63; of more, whole numbers have any size."""
 
@@ -54,8 +52,8 @@ def gathered(counts: Ints, firsts: Sequence[int]) -> Ints:
     Shapes and units: int64, one number of records per class.
     """
     from_each = [np.zeros(1, dtype=np.int64) for _ in firsts]
-    for start in range(0, len(counts), _BLOCK):
-        block = counts[start : start + _BLOCK]
+    for start in range(0, len(counts), CELLS_AT_ONCE):
+        block = counts[start : start + CELLS_AT_ONCE]
         for total, first in zip(from_each, firsts, strict=True):
             total += np.maximum(block - (first - 1), 0).sum()
     later = [*from_each[1:], np.zeros(1, dtype=np.int64)]
@@ -104,12 +102,5 @@ def _filled(held: FilledCells | Ints, universe: Universe) -> Iterator[FilledCell
     """The cells that hold records, some at a time."""
     if isinstance(held, FilledCells):
         yield held
-        return
-    kind = code_type(universe.shape)
-    for start in range(0, len(held), _BLOCK):
-        places = np.flatnonzero(held[start : start + _BLOCK]) + start
-        columns, left = [], places
-        for size in reversed(universe.shape):
-            left, codes = np.divmod(left, size)
-            columns.append(codes.astype(kind))
-        yield FilledCells(tuple(reversed(columns)), held[places])
+    else:
+        yield from filled_blocks(held, universe)

@@ -20,13 +20,15 @@ from synth.curator.counting.selection import period_attribute, select_records
 from synth.curator.engine import Engine, Records, open_engine
 from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
-from synth.domain.counts import Counts, code_type, margin_cells
+from synth.domain.counts import code_type, margin_cells
 from synth.errors import BugError
 from synth.privacy import TableEvent
 
-MOSTLY_EMPTY = 16
+MOSTLY_EMPTY = 32
 """Of a universe with so many cells for each that is filled, tables are added up from those alone:
-hundreds of passes over all cells take minutes."""
+hundreds of passes over all cells take minutes. Their codes and counts take a byte a cell, about."""
+CELLS_AT_ONCE = 1 << 18
+"""So many are looked at together, that nothing else has the size of the universe."""
 
 
 @dataclass(frozen=True)
@@ -197,8 +199,36 @@ def margin_counts_of_cells(
     for number, margin in enumerate(margins):
         if margin != full:
             sums = np.zeros(margin.cells(universe), dtype=np.int64)
-            np.add.at(sums, margin_cells(cells.columns, universe, margin), cells.counts)
+            for start in range(0, len(cells.counts), CELLS_AT_ONCE):
+                some = slice(start, start + CELLS_AT_ONCE)
+                places = margin_cells([each[some] for each in cells.columns], universe, margin)
+                np.add.at(sums, places, cells.counts[some])
             yield number, Sensitive(sums)
+
+
+def filled_blocks(counts: NDArray[np.int64], universe: Universe) -> Iterator[FilledCells]:
+    """The cells that hold records, of `CELLS_AT_ONCE` cells at a time. Secret."""
+    kind = code_type(universe.shape)
+    for start in range(0, len(counts), CELLS_AT_ONCE):
+        places = np.flatnonzero(counts[start : start + CELLS_AT_ONCE]) + start
+        columns, left = [], places
+        for size in reversed(universe.shape):
+            left, codes = np.divmod(left, size)
+            columns.append(codes.astype(kind))
+        yield FilledCells(tuple(reversed(columns)), counts[places])
+
+
+def _all_filled(counts: NDArray[np.int64], universe: Universe, number: int) -> FilledCells:
+    """The same together; there are so many."""
+    kind = code_type(universe.shape)
+    columns = tuple(np.empty(number, kind) for _ in universe.shape)
+    values, end = np.empty(number, dtype=np.int64), 0
+    for block in filled_blocks(counts, universe):
+        here = slice(end, end + len(block.counts))
+        for column, codes in zip(columns, block.columns, strict=True):
+            column[here] = codes
+        values[here], end = block.counts, here.stop
+    return FilledCells(columns, values)
 
 
 def margins_of(events: Sequence[TableEvent], universe: Universe) -> tuple[Margin, ...]:
@@ -233,11 +263,13 @@ def margin_counts(
     counts = sensitive_counts.consume()
     full = Margin(universe.names, (0,) * len(universe.names))
     order = sorted(range(len(margins)), key=lambda number: margins[number] == full)
-    if np.count_nonzero(counts) * MOSTLY_EMPTY < counts.size:
-        filled = Counts.of_all(counts, universe.shape)
-        cells = FilledCells(filled.columns, filled.values)
-        yield from margin_counts_of_cells(cells, margins, universe)
+    filled = int(np.count_nonzero(counts))
+    if filled * MOSTLY_EMPTY < counts.size:
+        cells = _all_filled(counts, universe, filled)
         order = [number for number in order if margins[number] == full]
+        if not order:
+            counts = counts[:0].copy()  # nothing else needs them
+        yield from margin_counts_of_cells(cells, margins, universe)
     for position, number in enumerate(order):
         if margins[number] != full:
             yield number, Sensitive(margins[number].sums(universe, counts))

@@ -100,7 +100,8 @@ def _with_total(values: Floats, variances: Floats, total: float) -> Floats:
     """max(0, value + t variance) for the one t that gives the sum."""
     if total <= 0.0:
         return np.zeros(values.size)
-    weights = np.maximum(variances, 1e-9 * float(variances.max()))
+    largest = float(variances.max())
+    weights = np.maximum(variances, 1e-9 * largest) if largest > 0.0 else np.ones(values.size)
     empty_at = -values / weights
     order = np.argsort(empty_at, kind="stable")
     power = (total - np.cumsum(values[order])) / np.cumsum(weights[order])

@@ -173,3 +173,11 @@ def test_a_total_that_is_lost_in_rounding_leaves_next_to_nothing(total):
     ):
         assert (found >= 0).all()
         assert found.sum() < 1e-6
+
+
+def test_levels_that_are_known_for_certain_keep_the_total():
+    """Of so many records no variance is left that a float could tell."""
+    noisy = np.array([5e8, 5e8])
+    found = posterior_of_levels(noisy, 2.0, 1e9, ordered=False)
+    assert not found.variance.any()
+    assert found.mean.tolist() == noisy.tolist()
