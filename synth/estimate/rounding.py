@@ -191,13 +191,24 @@ def rake(values: Floats, atoms: Atoms, fallback: Floats) -> tuple[Floats, NDArra
     return raked, whole
 
 
-def rake_one_way(values: Floats, aim: Floats, shape: tuple[int, ...]) -> Floats:
-    """Scale the values so that their one-way tables are nearly those of `aim`."""
-    table, wanted = values.reshape(shape).copy(), aim.reshape(shape)
+def rake_one_way(
+    values: Floats, aim: Floats, shape: tuple[int, ...], atoms: Atoms | None = None
+) -> Floats:
+    """Scale the values so that their one-way tables are nearly those of `aim`.
+
+    With `atoms` the sum of each is that of `aim`, to floating point.
+    """
+    raked, wanted = values.copy(), aim.reshape(shape)
+    table = raked.reshape(shape)
     for _ in range(_SWEEPS):
         for axis in range(len(shape)):
             rest = tuple(other for other in range(len(shape)) if other != axis)
             now = table.sum(axis=rest, keepdims=True)
             sums = wanted.sum(axis=rest, keepdims=True)
             table *= np.divide(sums, now, out=np.ones(now.shape), where=now > 0.0)
-    return table.reshape(-1)
+        if atoms is not None:
+            now, sums = atom_sums(atoms, raked), atom_sums(atoms, aim)
+            factor = np.divide(sums, now, out=np.ones(now.shape), where=now > 0.0)
+            inside = atoms.atom_of >= 0
+            raked[inside] *= factor[atoms.atom_of[inside]]
+    return raked

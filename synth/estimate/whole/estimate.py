@@ -142,7 +142,7 @@ def estimate_whole(
             }
         )
     if config.workload.cells:
-        values = _sharpen(values, atoms, universe.shape, keep_sums=len(measurements.tables) > 1)
+        values = _sharpen(values, atoms, universe.shape)
         steps.append(
             {"step": SHARPENING, "strength": STRENGTH, "block_records": BLOCK_RECORDS},
         )
@@ -379,25 +379,17 @@ def _contradicts(noisy_sums: NoisySums, tilted: Floats, values: Floats) -> bool:
     return misfit > noisy_sums.misfit_limit() and misfit > noisy_sums.misfit(values)
 
 
-def _sharpen(
-    values: Floats, atoms: Atoms | None, shape: tuple[int, ...], *, keep_sums: bool
-) -> Floats:
-    """Sharpen in cell order, inside every atom of the required totals.
+def _sharpen(values: Floats, atoms: Atoms | None, shape: tuple[int, ...]) -> Floats:
+    """Sharpen in cell order, inside every atom of the required totals, and keep one-way tables.
 
-    With `keep_sums` the one-way tables are then made what they were, unless totals are required:
-    by what cells have above their whole numbers, since a cell that has most of a row and of a
-    column cannot make up for both.
+    These are made what they were by what cells have above their whole numbers, since a cell that
+    has most of a row and of a column cannot make up for both.
     """
-    if atoms is None:
-        sharper = sharpen(values)
-        if not keep_sums:
-            return sharper
-        whole = np.floor(values)
-        return whole + rake_one_way(sharper - whole, values - whole, shape)
     sharper = np.zeros(values.size)
-    for cells in atoms.cells():
+    for cells in [slice(None)] if atoms is None else atoms.cells():
         sharper[cells] = sharpen(values[cells])
-    return sharper
+    whole = np.floor(values)
+    return whole + rake_one_way(sharper - whole, values - whole, shape, atoms)
 
 
 def require_sizes(measurements: Measurements, universe: Universe) -> None:

@@ -1,8 +1,13 @@
 """Sharpening keeps floors, ceilings and block sums, and gathers fractions."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from synth.config import Config
+from synth.estimate import required_atoms
+from synth.estimate.rounding import atom_sums
 from synth.estimate.whole.estimate import BLOCK_RECORDS, STRENGTH, _sharpen, sharpen
 
 
@@ -41,8 +46,22 @@ def test_one_way_tables_are_kept_where_one_cell_has_most_of_a_row_and_of_a_colum
     values = np.random.default_rng(3).random(shape) * 0.3
     for code in range(20):
         values[code, code] += 5_000.0 * (code + 1)
-    kept = _sharpen(values.reshape(-1), None, shape, keep_sums=True).reshape(shape)
+    kept = _sharpen(values.reshape(-1), None, shape).reshape(shape)
     assert np.abs(kept - values).max() < 1.0
     for axis in (0, 1):
         assert np.abs(kept.sum(axis=axis) - values.sum(axis=axis)).max() < 0.05
     assert np.abs(kept - values).mean() > 0.02
+
+
+def test_required_totals_and_one_way_tables_are_kept(make_config: Callable[..., Config]) -> None:
+    """A long tail of small counts keeps its records, inside what is required as without."""
+    falling = np.exp(-np.arange(60) / 10.0)
+    values = (np.outer(np.ones(6), falling) * 400 / falling.sum() / 6).reshape(-1)
+    for totals in ([({}, 400)], [({}, 400), ({"a0": (0, 1, 2)}, 200)]):
+        atoms = required_atoms(make_config((6, 60), totals=totals))
+        assert atoms is not None
+        kept = _sharpen(values, atoms, (6, 60))
+        assert np.abs(kept - values).mean() > 0.01
+        assert atom_sums(atoms, kept) == pytest.approx(atom_sums(atoms, values), rel=1e-12)
+        up_to = np.cumsum((kept - values).reshape(6, 60).sum(axis=0))
+        assert np.abs(up_to).max() < 0.2
