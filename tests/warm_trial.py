@@ -29,10 +29,10 @@ def warm_process() -> str:
     """The socket of the process, which is started at the first trial and ended with this one."""
     place = tempfile.TemporaryDirectory(prefix="trials-")
     path = str(Path(place.name) / "socket")
-    environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}
+    by_system = {"MALLOC_ARENA_MAX": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
     started = subprocess.Popen(
         [sys.executable, "-P", __file__, path],
-        env=environment | {"JE_ARROW_MALLOC_CONF": "background_thread:false"},
+        env={**os.environ, **by_system, "JE_ARROW_MALLOC_CONF": "background_thread:false"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

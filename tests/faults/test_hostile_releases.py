@@ -313,6 +313,16 @@ def test_every_reader_takes_one_row_group_after_another_as_the_trial_does(releas
 
 
 @pytest.mark.usefixtures("trials_are_executed")
+def test_no_allocator_takes_all_the_memory_that_a_trial_may_have(tmp_path):
+    """One that sets 1 GB aside, where that is just allowed, left nothing to read a row with."""
+    limits = Limits(1, 1 << 20, 1 << 20, 16)
+    assert limits.memory_bytes == 1 << 30
+    pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "x.parquet")
+    with (tmp_path / "x.parquet").open("rb") as file:
+        require_readable(file, limits)
+
+
+@pytest.mark.usefixtures("trials_are_executed")
 def test_what_takes_too_long_is_ended(tmp_path, monkeypatch):
     path = tmp_path / "x.parquet"
     path.write_bytes(hostile_parquet(["a"], rows=HUNDREDS_OF_MILLIONS))

@@ -71,8 +71,9 @@ def require_readable(file: IO[bytes], limits: Limits) -> None:
     # started as a file, so that nothing of the package is imported; -P: nor what lies about
     most = map(str, (limits.memory_bytes, limits.seconds))
     command = [sys.executable, "-P", __file__, json.dumps(asdict(limits)), *most]
-    # as one arena: how many the allocator sets aside, of 64 MB each, depends on how threads meet
-    environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}
+    # as one arena: how many the allocator sets aside, of 64 MB each, depends on how threads meet;
+    # and by none but that of the system: another sets 1 GB aside, if that is just allowed
+    by_system = {"MALLOC_ARENA_MAX": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
     try:
         done = subprocess.run(
             command,
@@ -80,7 +81,7 @@ def require_readable(file: IO[bytes], limits: Limits) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=WALL_FACTOR * limits.seconds,
-            env=environment,
+            env={**os.environ, **by_system},
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -103,7 +104,6 @@ def _ending(code: int, limits: Limits) -> str:
 
 def _trial(limits: Limits, memory_bytes: int, seconds: int) -> str:
     """What is wrong with the file that is the standard input; empty if nothing is."""
-    pa.set_memory_pool(pa.system_memory_pool())
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     _limit(memory_bytes, seconds)
