@@ -35,8 +35,6 @@ n and the shapes of the tables:
   other part is off as if k were 1. A table that was measured is never worse than this model of it.
   In a thin universe a model misses besides what a sample of the records would, as an independent
   error: the total variation of Poisson counts of mean n / N.
-* **Sums.** The total variation of a table is at least that of every table that is summed from it,
-  because what cancels in a sum only makes it smaller: a forecast below one of those is raised.
 
 The numbers 5 and 0.4 are fits to 200 errors of 14 tables at epsilon 10 (`benchmarks/forecasts.py`):
 78 % are within a factor of 1.5, 99 % within 2.5. 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits
@@ -63,7 +61,6 @@ from synth.planning.problem import ASSUMED_DEPENDENCE
 from synth.privacy import TableEvent
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 1 / 3
 UNAVERAGED = 1.7
@@ -165,8 +162,6 @@ class ErrorsAfterFit:
         listed = [unlisted_share(event, records) for event in self._lists]
         for number in self._single_cells:
             found[number] = min([self._of_cells(float(found[number]), records), *listed])
-        for numbers, sums in _summed_tables(self._questions):
-            found[numbers] = np.maximum(found[numbers], found[sums].max(axis=1))
         return found.tolist()
 
     def _thin(self, cells: int, records: int) -> float:
@@ -196,31 +191,6 @@ class ErrorsAfterFit:
             _between(error, of_size[question.queries], self._few) if question.is_table else error
             for question, error in zip(self._questions, errors, strict=True)
         ]
-
-
-@lru_cache(maxsize=16)
-def _summed_tables(questions: tuple[Question, ...]) -> list[tuple[Ints, Ints]]:
-    """Tables of as many columns each, fewer first, and those that lose one column of each.
-
-    One row for every table; of single cells all other tables are sums.
-    """
-    tables = {
-        frozenset(q.attributes): number
-        for number, q in enumerate(questions)
-        if q.kind == "marginal"
-    }
-    found: dict[tuple[int, int], tuple[list[int], list[list[int]]]] = {}
-    for columns, number in tables.items():
-        sums = [tables[columns - {lost}] for lost in columns if columns - {lost} in tables]
-        if sums:
-            numbers, rows = found.setdefault((len(columns), len(sums)), ([], []))
-            numbers.append(number)
-            rows.append(sums)
-    cells = [number for number, q in enumerate(questions) if q.kind == "cells"]
-    levels = [found[key] for key in sorted(found)]
-    if tables:
-        levels += [([number], [list(tables.values())]) for number in cells]
-    return [(np.array(numbers), np.array(sums)) for numbers, sums in levels]
 
 
 class _Fit:

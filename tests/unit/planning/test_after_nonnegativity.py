@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -223,23 +223,11 @@ def test_what_no_table_holds_is_what_there_is_of_it():
     assert unknown[1] == 1, "of a column that no table holds nothing is known, whatever depends"
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10, 100])
-@pytest.mark.parametrize("records", [300, 3_000, 10**6])
-def test_no_table_is_better_than_one_that_is_summed_from_it(epsilon, records):
-    questions = (*QUESTIONS, *(marginal(names, AXES) for names in combinations(UNIVERSE.names, 3)))
-    events = [table(*UNIVERSE.names, epsilon=epsilon), *ones("1/20")]
-    for dependence in (LEAST, ASSUMED_DEPENDENCE, 1.0):
-        found = ErrorsAfterFit(AXES, events, questions, dependence=dependence).at(records)
-        error = {q.attributes: each for q, each in zip(questions, found, strict=True)}
-        for (names, one), (others, other) in permutations(error.items(), 2):
-            assert one <= other or not set(names) < set(others)
-
-
 def test_cells_borrow_from_others_where_columns_are_independent():
     """Where noise is small beside every count, errors of several columns go by a power."""
     universe = table(*UNIVERSE.names, epsilon=3)
     base = errors(universe, records=10**11)
-    for dependence in (0.03, 0.3, 1.0):
+    for dependence in (LEAST, 0.01, 1.0):
         found = errors(universe, records=10**11, dependence=dependence)
         power = (dependence / ASSUMED_DEPENDENCE) ** BY_DEPENDENCE
         ratios = [error / other for error, other in zip(found, base, strict=True)]
