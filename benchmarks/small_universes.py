@@ -2,6 +2,7 @@
 
     python benchmarks/small_universes.py --tables aside --parts 80
     python benchmarks/small_universes.py --tables aside --few
+    python benchmarks/small_universes.py --tables aside --beside 0.05,0.2,0.6 --parts 14
 
 A part is 500 to 50,000 records and two to four columns of a table of
 `benchmarks/packaged_tables.py`, 60 to 20,000 cells, or of `--few` records 150 to 4,000 and two to
@@ -10,6 +11,10 @@ done as in a run, once as `auto` does and once without a look. Printed are, by h
 noise all cells together have for 1,000 records, the figure that plans are compared by as a multiple
 of the figure without (geometric mean, extremes, how often it is more than a tenth worse), and how
 many forecasts for the true number of records are within factors of 1.5 and 2.5 of the outcome.
+
+`--beside` shows what tables of single columns do beside the cells, without a look: the total
+variation of 1-way and 2-way tables and of cells where single columns get such a part of epsilon, as
+multiples of those of the universe alone (geometric mean over the parts, extremes), DRAWS each.
 
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
@@ -23,9 +28,10 @@ from functools import partial
 from math import prod
 
 import numpy as np
-from accuracy import as_a_run, noise_of
+from accuracy import as_a_run, events_of, measure, noise_of
 from forecasts import GROUPS, configured, held, outcome, table
 from numpy.typing import NDArray
+from thin import counted
 
 from synth.config import Config
 from synth.curator.measuring import Measurements, measure_counted
@@ -41,6 +47,7 @@ from synth.release.derivation import derive
 RECORDS = (500, 2_000, 10_000, 50_000)
 CELLS, COLUMNS = (60, 20_000), (2, 4)
 FEW_RECORDS, CELLS_OF_FEW, COLUMNS_OF_FEW = (150, 4_000), (300, 500_000), (2, 8)
+DRAWS = 4
 LOADS = (0.0, 0.2, 1.0, 5.0, 20.0)
 Rows = NDArray[np.int64]
 
@@ -104,6 +111,33 @@ def both(universe: Universe, rows: Rows, epsilon: str, seed: int) -> tuple[Outco
     return looked, came_to(config, second, blind, rows)
 
 
+def mean_errors(config: Config, rows: Rows, way: str, seed: int) -> Rows:
+    """The mean total variation of what is published this way, by number of columns and of cells."""
+    truth = counted(rows, range(len(config.universe.shape)), config.universe.shape)
+    events = events_of(config, config.privacy.epsilon, config.privacy.delta, way)
+    draws = (measure(config, truth, events, 1_000 * seed + draw) for draw in range(DRAWS))
+    found = [outcome(derive(drawn, config).counts, config, rows) for drawn in draws]
+    return np.mean([[each["1"], each["2"], each["cells"]] for each in found], axis=0)
+
+
+def beside(names: Sequence[str], seeds: range, epsilons: Sequence[str], shares: str) -> None:
+    """Print what tables of single columns do beside the cells."""
+    print("| epsilon | single columns | 1-way | 2-way | cells |\n|---|---|---|---|---|")
+    for epsilon in epsilons:
+        logs: dict[str, list[Rows]] = {}
+        for seed in seeds:
+            _, universe, rows = part_of(names, seed, few=False)
+            config = configured(universe, epsilon, "0")
+            alone = mean_errors(config, rows, "identity", seed)
+            for share in shares.split(","):
+                errors = mean_errors(config, rows, f"1-way {share}", seed)
+                logs.setdefault(share, []).append(np.log(errors / alone))
+        for share, each in logs.items():
+            three = np.exp([np.mean(each, 0), np.min(each, 0), np.max(each, 0)]).T
+            row = " | ".join("{:.2f} ({:.2f} to {:.2f})".format(*figures) for figures in three)
+            print(f"| {epsilon} | {share} | {row} |", flush=True)
+
+
 def within(outcomes: Sequence[Outcome]) -> str:
     ratios = np.array([ratio for each in outcomes for ratio in each.ratios])
     near = (np.mean((ratios < most) & (ratios > 1 / most)) for most in (1.5, 2.5))
@@ -118,8 +152,13 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=80)
     parser.add_argument("--first", type=int, default=200, help="the seed of the first part")
     parser.add_argument("--few", action="store_true", help="few records, in more cells")
+    parser.add_argument("--beside", help="parts of epsilon for single columns")
     options = parser.parse_args()
     names = [each for name in options.tables.split(",") for each in GROUPS.get(name, (name,))]
+    if options.beside:
+        seeds = range(options.first, options.first + options.parts)
+        beside(names, seeds, options.epsilons.split(","), options.beside)
+        return
     found: dict[str, list[tuple[Outcome, Outcome]]] = {}
     for seed in range(options.first, options.first + options.parts):
         name, universe, rows = part_of(names, seed, few=options.few)

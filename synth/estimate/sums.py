@@ -27,8 +27,8 @@ _OUTLIER = 4.0
 _DOUBT = 3.0
 """Standard deviations by which differences must be larger than chance explains, before counts are
 taken to be less certain than they say: where noise is far wider than they are, a little chance
-would look like much error. Not with single attributes: a model of cells that noise hides is off
-there."""
+would look like much error. Not with single attributes whose sums are known better than measured
+cells tell them: a model of cells that noise hides is off there."""
 _FEW = 2.0
 """So far above 1 the mean square of a few differences is no chance any more, whatever their law."""
 _LONGEST = 500
@@ -52,6 +52,8 @@ class NoisyCoefficients:
     precision: Floats
     margins: tuple[tuple[int, ...], ...]
     """The resolutions of the margins that no other one contains."""
+    cells_variance: float = math.inf
+    """That of the noise of a coefficient as measured cells tell it, if there are any."""
 
     @cached_property
     def tables(self) -> ComponentTables:
@@ -128,8 +130,9 @@ def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoef
     them as large as expected; k times the precision has the same effect. A component may have a
     single coefficient, whose difference says little about k: each is judged as if it had _SHARED
     coefficients more, off by what all components of as many attributes at the same levels are
-    (the total with one attribute at its first level). With several attributes the differences
-    must be larger than chance explains (`_DOUBT`).
+    (the total with one attribute at its first level). Where the cells themselves tell the sums as
+    well, and with several attributes, the differences must be larger than chance explains
+    (`_DOUBT`): else tables that noise has drowned would be given weight by luck.
     """
     component = sums.interactions.component[sums.places]
     noise = 1.0 / sums.precision
@@ -141,7 +144,8 @@ def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoef
         kinds.setdefault(levels or (1,), []).append(each)
     for levels, members in kinds.items():
         alike = np.isin(component, members)
-        doubt = _DOUBT if len(levels) > 1 else 0.0
+        are_drowned = float(noise[alike].mean()) > sums.cells_variance
+        doubt = _DOUBT if len(levels) > 1 or are_drowned else 0.0
         known = square[alike], variance[alike], noise[alike]
         common = _excess(*known, doubt=doubt, largest=_OUTLIER)
         usual = common * variance + noise
@@ -189,13 +193,18 @@ def _excess(
 
 
 def noisy_coefficients(
-    tables: Sequence[MeasuredTable], interactions: Interactions, universe: Universe
+    tables: Sequence[MeasuredTable],
+    interactions: Interactions,
+    universe: Universe,
+    *,
+    cells_variance: float = math.inf,
 ) -> NoisyCoefficients | None:
     """Combine tables of sums into one estimate for every coefficient that they determine.
 
     A table with independent noise of equal variance in all its cells has independent noise in its
     coefficients (McKenna et al. 2021; Xiao et al. 2023); for hierarchies with unequal groups their
-    small correlations are left out.
+    small correlations are left out. `cells_variance` is that of the noise of the cells, if they
+    were measured too.
     """
     if not tables:
         return None
@@ -218,6 +227,7 @@ def noisy_coefficients(
         weighted[places] / precision[places],
         precision[places],
         tuple(m for m in dict.fromkeys(margins) if not any(_inside(m, other) for other in margins)),
+        cells_variance,
     )
 
 

@@ -105,7 +105,7 @@ def estimate_blocks(
     threads = threads or default_threads()
     cells = Cells(groups, noisy, rules, threads=threads, block_cells=block_cells)
     parts = parts_of(groups)
-    sums = PairSums.of(others, groups, parts) if others else None
+    sums = PairSums.of(others, groups, parts, cells_variance=variance) if others else None
     possible = cells.possible_sums()
     noisy_sums = None if full is None else cells.count_sums(full.noisy_counts)
     total = 0.0 if noisy_sums is None else float(noisy_sums.total())

@@ -39,8 +39,12 @@ class PairSums:
         parts: tuple[PairPart, ...],
         *,
         cells: tuple[MeasuredTable, PairTables] | None = None,
+        cells_variance: float = math.inf,
     ) -> PairSums:
-        """Combine the tables, pair by pair; `cells` is one of all cells, with its sums."""
+        """Combine the tables, pair by pair; `cells` is one of all cells, with its sums.
+
+        `cells_variance` is that of the noise of cells which were measured but are not combined.
+        """
         found = []
         for part in parts:
             universe = groups.pair_universe(part.pair)
@@ -48,7 +52,8 @@ class PairSums:
             if cells is not None:
                 sums_of_pair = np.asarray(cells[1].tables[part.pair]).reshape(-1)
                 inside.append(_moved(cells[0], universe, sums_of_pair))
-            sums = noisy_coefficients(inside, part.interactions, universe)
+            known = cells_variance * (groups.universe.size / universe.size)
+            sums = noisy_coefficients(inside, part.interactions, universe, cells_variance=known)
             found.append(None if sums is None else _only(sums, part.places))
         return cls(groups, parts, tuple(found))
 

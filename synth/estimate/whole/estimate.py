@@ -180,13 +180,13 @@ class _Seen:
         interactions = Interactions.of(universe)
         full = cell_table(measurements, universe)
         others = [table for table in measurements.tables if table is not full]
-        sums = noisy_coefficients(others, interactions, universe)
+        variance = math.inf if full is None else max(full.variance, LEAST_VARIANCE)
+        sums = noisy_coefficients(others, interactions, universe, cells_variance=variance)
         posterior, noisy_sums, group_sums, effects = None, None, None, None
-        variance, total = math.inf, 0.0
+        total = 0.0
         if full is not None:
             noisy = np.asarray(full.noisy_counts, dtype=np.int64)
             seen = np.where(possible, noisy, 0)
-            variance = max(full.variance, LEAST_VARIANCE)
             noisy_sums = NoisySums(interactions, seen.astype(np.float64), possible, variance)
             posterior = CellPosterior(noisy, decay=float(1 / full.event.noise_scale_records))
             total = float(seen.sum())

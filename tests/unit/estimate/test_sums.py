@@ -1,6 +1,7 @@
 """Noisy sums as coefficients, against generalised least squares with explicit matrices."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
@@ -229,6 +230,19 @@ def test_one_coefficient_alone_is_hardly_trusted_more_for_a_difference_that_nois
     uncertain = 0.01 * firm.precision.max()
     assert noise.max() ** 2 > 1.5
     assert uncertain / (uncertain + 1.0) < 0.1
+
+
+def test_single_columns_that_cells_tell_as_well_are_not_trusted_more_by_chance(
+    make_deep_universe: MakeUniverse,
+) -> None:
+    """Noise far wider than the counts are uncertain: a little chance would look like much error."""
+    known = one_way_sums_of(10, make_deep_universe)
+    gap = np.full(known.places.size, 1.1)
+    variance = np.full(known.places.size, 0.01)
+    drowned = trusted(replace(known, cells_variance=0.5), gap, variance)
+    assert np.array_equal(drowned.precision, known.precision)
+    assert np.all(trusted(replace(known, cells_variance=2.0), gap, variance).precision > 10.0)
+    assert np.all(trusted(replace(known, cells_variance=0.5), 9 * gap, variance).precision > 10.0)
 
 
 def test_what_all_components_of_an_order_are_off_by_raises_the_trust_of_each(

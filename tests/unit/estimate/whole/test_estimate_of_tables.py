@@ -391,6 +391,30 @@ def test_columns_that_are_measured_beside_drowned_cells_do_no_harm(
     assert off["with columns"] <= 1.05 * off["alone"]
 
 
+def test_single_columns_are_no_worse_for_tables_of_them_that_noise_drowned(
+    make_config: MakeConfig, measure: Measure, draw_table: Draw
+) -> None:
+    """A small universe whose cells tell single columns far better than those tables do."""
+    shape = (7, 3, 2, 10)
+    config = make_config(shape, cells=False)
+    universe = config.universe
+    off = {"alone": 0.0, "with columns": 0.0}
+    for seed in range(6):
+        counts = draw_table(shape, 500, seed)
+        cells = measure(universe, universe.names, counts, epsilon=Fraction(1), seed=seed)
+        columns = [
+            measure(universe, (name,), counts, epsilon=Fraction(1, 80), seed=seed + 10 * number)
+            for number, name in enumerate(universe.names, start=1)
+        ]
+        for name, tables in {"alone": (cells,), "with columns": (cells, *columns)}.items():
+            found = run(config, *tables)
+            off[name] += sum(
+                float(np.abs(Margin((one,), (0,)).sums(universe, found - counts)).sum())
+                for one in universe.names
+            )
+    assert off["with columns"] <= 1.1 * off["alone"]
+
+
 @pytest.mark.parametrize(
     ("tables", "misfits", "tried"),
     [
