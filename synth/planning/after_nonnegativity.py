@@ -9,19 +9,23 @@ n and the shapes of the tables:
   for every record are thin in part (`thinness`, on a logarithmic scale, between both forecasts),
   and so are tables of records that a look has seen to gather in few cells (`GATHERED`); the
   universe is thin at least in half as far as a look has seen noise hide its records (`HIDES`).
-* **Noise.** A cell with noise variance v and expected count m keeps the variance
-  min(v, m + (3 v^(1/3) m)^2): where next to nothing is expected, the fit takes the noise away, and
-  the less the more noise there is. The mean over the cells is the effective variance of a table,
-  and all tables are combined as in the linear theory. Of the tables
-  with more than one attribute, but less than all, that share one with another such table it is 1.7
-  times as large: the fit ends before it has averaged many tables that overlap. A thin table keeps
-  half of its noise variance: little tells the cells with records from the others.
+* **Noise.** A table keeps of its noise what Bayes' rule would leave of it if nothing told its
+  cells apart (`found_out.py`): next to nothing where noise hides few records, all of it where every
+  count is larger. The mean over the cells is the effective variance of a table, and all tables are
+  combined as in the linear theory. Of the tables with more than one attribute, but less than all,
+  that share one with another such table it is 1.7 times as large: the fit ends before it has
+  averaged many tables that overlap. A thin table keeps half of its noise variance: little tells the
+  cells with records from the others.
+* **Without a look,** if the universe is measured, no table is off by more than all its cells are by
+  that rule, and single cells by just that; of more than four columns, half way to it (`ALIKE`). If
+  cells are off by much, tables are known by their noisy sums, as if nothing were found out about
+  cells (`SEEN`, `UNSEEN`).
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
   its cells of min(a, 2 m) / 2, a = min(0.8 s, 0.4 s^2): of noise that is nearly always 0 the most
   is found out where less than one record is expected. Elsewhere a is at least the mean absolute
   value of discrete Laplace noise, s^2 / sqrt(1 + 2 s^2). In a thin table m is n / N everywhere. Of
   k attributes, it is at most (1 - 2^-k)(1 - 1/N) of the records: where noise drowns everything, a
-  table without negative counts is left.
+  table without negative counts is left. That of a thin table hardly has a record where one is.
 * **Few wrong cells.** Noise of the universe that is nearly always 0 (`RAREST`) puts one record too
   many into A cells, about, half its variance times their number. If that is more than 5, the other
   cells tell most of them: A (5 / A)^0.4 stay, and as many records are missing elsewhere, after all
@@ -37,23 +41,24 @@ n and the shapes of the tables:
   error: the total variation of Poisson counts of mean n / N.
 
 The numbers 5 and 0.4 are fits to 200 errors of 14 tables at epsilon 10 (`benchmarks/forecasts.py`):
-78 % are within a factor of 1.5, 99 % within 2.5. 1.2, 3, 1/3, 1.7, 0.8, 0.63 and 2.8 are rough fits
-to the errors of four tables in docs/benchmarks.md: half of its forecasts are within 30 % of the
-error, one in ten is off by more than a factor 2.2. 8, 20, the half and 2^-k follow the thin tables
-of `benchmarks/thin.py`, whose errors docs/benchmarks.md sums up.
+78 % are within a factor of 1.5, 99 % within 2.5. 1.7, 0.8, 0.63 and 2.8 are rough fits to errors of
+four tables in docs/benchmarks.md, 1.2 is usual for counts. 8, 20, the half and 2^-k follow the thin
+tables of `benchmarks/thin.py`, whose errors docs/benchmarks.md sums up; SEEN, UNSEEN and ALIKE the
+small parts of nine real tables (`benchmarks/small_universes.py`).
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synth.domain import Margin
+from synth.planning.expected_counts import expected_counts, ranks_of
+from synth.planning.found_out import absolute_left, mean_absolute, variance_left
 from synth.planning.linear_theory import Axis, Components, Question, components_of, point_of
 from synth.planning.listed import unlisted_share
 from synth.planning.noise_sums import MEAN_ABSOLUTE, noise_variances
@@ -62,7 +67,6 @@ from synth.privacy import TableEvent
 
 Floats = NDArray[np.float64]
 
-ZIPF, SPREAD, SPREAD_POWER = 1.2, 3.0, 1 / 3
 UNAVERAGED = 1.7
 STRUCTURE, STRUCTURE_PER_ORDER, STRUCTURE_SHARE = 0.8, 0.63, 2.8
 FILLED, THIN, THIN_NOISE = 8.0, 20.0, 0.5
@@ -85,12 +89,16 @@ s the standard deviation of the noise, at most 1. A fiftieth of the records may 
 RARE, RAREST = 0.1, 0.02
 """Noise of a smaller standard deviation than the first is nearly always 0, that of the second so
 rarely that wrong cells are few; between them the forecast goes over, on a logarithmic scale."""
+ALIKE = 4
+"""Cells of more columns are better than Bayes' rule for cells that are all alike: as far as 4 of q
+columns go, single cells are forecast by it."""
+SEEN, UNSEEN = 1 / 6, 1 / 2
+"""If cells are off by no more than the first, all tables are known by what is found out about their
+cells; from the second on by their sums alone."""
+LEAST_LEFT = 1e-12
+"""Stands for a variance of next to nothing, where it is divided by."""
 FEW_WRONG, FOUND_OF_MORE = 5.0, 0.4
 """So many wrong cells nothing tells from right ones; of A more the part (5 / A)^0.4 is left."""
-EXACT_RANKS = 256
-RANKS_PER_OCTAVE = 8
-MOST_RANKS = 10**150
-"""Of more cells the last hold next to nothing; their number and its square are floats."""
 
 
 class ErrorsAfterFit:
@@ -125,6 +133,7 @@ class ErrorsAfterFit:
         points = [point_of(axes, Margin(event.table, event.coarsening)) for event in dense]
         universe = tuple(axis.depth for axis in axes)
         self._cells = math.prod(axis.groups[-1] for axis in axes)
+        self._columns = max(1, sum(axis.groups[-1] > 1 for axis in axes))
         noise = noise_variances(dense)
         self._noise = [(event.cells, of_cell) for event, of_cell in zip(dense, noise, strict=True)]
         self._single_cells = [
@@ -156,15 +165,15 @@ class ErrorsAfterFit:
         found = np.ones(len(self._questions))
         for tables, fit in self._fits:
             errors = fit.errors([precisions[i] for i in tables], records, self._scattered)
-            if self._few and len(tables) == len(precisions):
-                errors = self._of_few_wrong(errors, records)
+            if len(tables) == len(precisions):
+                errors = self._of_few_wrong(self._with_cells(errors, records), records)
             found = np.minimum(found, errors)
         listed = [unlisted_share(event, records) for event in self._lists]
         for number in self._single_cells:
             found[number] = min([self._of_cells(float(found[number]), records), *listed])
         return found.tolist()
 
-    def _thin(self, cells: int, records: int) -> float:
+    def _thin(self, cells: int, records: float) -> float:
         """How far a table is thin; the universe is in part where a look saw records scattered."""
         of_look = HIDES if self._hidden is not None and cells == self._cells else 0.0
         return self._scattered * max(of_look, thinness(cells, records))
@@ -181,8 +190,44 @@ class ErrorsAfterFit:
         hidden = math.sqrt(error * HIDDEN * min(1.0, *noise) * self._hidden)
         return min(1.0, hidden, MEAN_ABSOLUTE * min(noise) * self._cells / (2 * records))
 
+    def _with_cells(self, errors: list[float], records: float) -> list[float]:
+        """These errors, without a look, with what all cells of the universe are off by.
+
+        No table is off by more than they are, and single cells by just that. If they are off by
+        much, a table is known by its noisy sums, whatever is found out about cells.
+        """
+        noise = [variance for cells, variance in self._noise if cells == self._cells]
+        filled = 1.0 - self._thin(self._cells, records)
+        if not noise or not filled:
+            return errors
+        absolute = absolute_left(self._cells, records, min(noise))
+        whole = min(1.0, absolute * self._cells / (2 * records))
+        fit = self._fits[0][1]
+        most = math.pow(whole, filled)
+        unseen = filled * min(max((whole - SEEN) / (UNSEEN - SEEN), 0.0), 1.0)
+        by_sums = fit.of_noise(self._sums, records, self._scattered)
+        found = [
+            min(max(error, _between(error, of_sums, unseen)), most)
+            for error, of_sums in zip(errors, by_sums, strict=True)
+        ]
+        alike = filled * min(1.0, ALIKE / self._columns)
+        for number in self._single_cells if self._hidden is None else ():
+            found[number] = _between(errors[number], min(1.0, whole * fit.borrowed), alike)
+        return found
+
+    @cached_property
+    def _sums(self) -> list[float]:
+        """The noise of every question, as all tables together tell it without a model."""
+        precisions = [
+            1 / (factor * max(noise, LEAST_LEFT))
+            for factor, (_, noise) in zip(self._unaveraged, self._noise, strict=True)
+        ]
+        return self._fits[0][1].variances(precisions)
+
     def _of_few_wrong(self, errors: Sequence[float], records: float) -> list[float]:
         """These errors; of tables and single cells they go over to what a few wrong cells leave."""
+        if not self._few:
+            return list(errors)
         of_size = {
             size: _error_of_few(size, self._wrong, records)
             for size in {q.queries for q in self._questions if q.is_table}
@@ -200,18 +245,31 @@ class _Fit:
         self, components: Components, questions: tuple[Question, ...], dependence: float
     ) -> None:
         self._components, self._questions = components, questions
-        self._dependence = dependence
+        self.borrowed = (dependence / ASSUMED_DEPENDENCE) ** BY_DEPENDENCE
         self._missing: list[float] = _structure(components, questions, dependence).tolist()
         self._shapes = [(len(q.attributes), q.queries, q.is_table) for q in questions]
         self._cells = math.prod(axis.groups[-1] for axis in components.axes)
 
+    def variances(self, precisions: Sequence[float]) -> list[float]:
+        """The noise of one cell of every question, of tables with these precisions."""
+        found: list[float] = self._components.variances(self._questions, precisions).tolist()
+        return found
+
     def errors(self, precisions: Sequence[float], records: float, scattered: float) -> list[float]:
         """For every question: noise in the components that are measured, and missing structure."""
-        borrowed = (self._dependence / ASSUMED_DEPENDENCE) ** BY_DEPENDENCE
-        variances = self._components.variances(self._questions, precisions).tolist()
         thin = scattered * thinness(self._cells, records)
-        alike = list(zip(variances, self._missing, self._shapes, strict=True))
-        errors = {each: _error(*each, thin, records, scattered, borrowed) for each in set(alike)}
+        noise = self.of_noise(self.variances(precisions), records, scattered)
+        return [
+            each + (_with_chance(missing, shape, thin, records) if missing and thin else missing)
+            for each, missing, shape in zip(noise, self._missing, self._shapes, strict=True)
+        ]
+
+    def of_noise(self, variances: Sequence[float], records: float, scattered: float) -> list[float]:
+        """For every question the error by noise of these variances in its cells."""
+        alike = list(zip(variances, self._shapes, strict=True))
+        errors = {
+            each: _error_of_noise(*each, records, scattered, self.borrowed) for each in set(alike)
+        }
         return [errors[each] for each in alike]
 
 
@@ -226,24 +284,28 @@ def _fit_of(
     return _Fit(components_of(axes, points), questions, dependence)
 
 
-def _error(
+def _error_of_noise(
     variance: float,
-    missing: float,
     shape: tuple[int, int, bool],
-    thin: float,
     records: float,
     scattered: float,
     borrowed: float,
 ) -> float:
     order, cells, is_table = shape
     rare = min(MEAN_ABSOLUTE * math.sqrt(variance), FOUND_OUT * variance)
-    absolute = max(rare, variance / math.sqrt(1 + 2 * variance))
+    absolute = max(rare, mean_absolute(variance))
     if not is_table:
-        return absolute / records + missing
-    if missing and thin:
-        missing = math.hypot(missing, thin * _poisson_share(records / cells))
+        return absolute / records
     part = borrowed if order > 1 else 1.0
-    return _table_noise(order, cells, part * absolute, part * rare, records, scattered) + missing
+    return _table_noise(order, cells, part * absolute, part * rare, records, scattered)
+
+
+def _with_chance(
+    missing: float, shape: tuple[int, int, bool], thin: float, records: float
+) -> float:
+    """What a model misses of a table, and in a thin universe what a sample of records would."""
+    _, cells, is_table = shape
+    return math.hypot(missing, thin * _poisson_share(records / cells)) if is_table else missing
 
 
 def _wrong_cells(universe: int, noise: Sequence[tuple[int, float]]) -> tuple[float, float]:
@@ -258,7 +320,7 @@ def _wrong_cells(universe: int, noise: Sequence[tuple[int, float]]) -> tuple[flo
 
 def _error_of_few(size: int, wrong: float, records: float) -> float:
     """Half the L1 error of a table, as a share of the records, where so many cells are wrong."""
-    counts, cells = _expected_counts(size, records)
+    counts, cells = expected_counts(size, records)
     each = wrong / size
     gathered = float(cells @ _poisson_gap(each, wrong / records * counts))
     alike = size * float(_poisson_gap(each, np.array([each]))[0])
@@ -283,7 +345,7 @@ def resampling_total_variation(question: Question, records: float) -> float:
     """
     if not question.is_table:
         return 0.5 / math.sqrt(records)
-    counts, cells = _expected_counts(question.queries, records)
+    counts, cells = expected_counts(question.queries, records)
     return float(cells @ np.minimum(MEAN_ABSOLUTE * np.sqrt(counts), 2 * counts)) / (2 * records)
 
 
@@ -310,10 +372,8 @@ def _between(one: float, other: float, part: float) -> float:
 
 
 def _effective_variance(size: int, noise: float, records: float, thin: float) -> float:
-    counts, cells = _expected_counts(size, records)
-    left = np.minimum(noise, counts + (SPREAD * noise**SPREAD_POWER * counts) ** 2)
-    filled = float(cells @ left) / size
-    return max(_between(filled, THIN_NOISE * noise, thin), 1e-12)
+    filled = variance_left(size, records, noise)
+    return max(_between(filled, THIN_NOISE * noise, thin), LEAST_LEFT)
 
 
 def share_of_pure_noise(order: int, size: int) -> float:
@@ -328,10 +388,12 @@ def _table_noise(
 
     And one that is expected to be empty by `rare`.
     """
-    filled = _ranks(size).sum_of_least(absolute, rare, records) / (2 * records)
+    filled = ranks_of(size).sum_of_least(absolute, rare, records) / (2 * records)
     spread_out = min(rare * size / (2 * records), 1.0)
-    found = _between(filled, spread_out, scattered * thinness(size, records))
-    return min(found, share_of_pure_noise(order, size))
+    thin = scattered * thinness(size, records)
+    found = _between(filled, spread_out, thin)
+    most = share_of_pure_noise(order, size)
+    return min(found, max(most, thin * _poisson_share(records / size)))
 
 
 def _poisson_share(mean: float) -> float:
@@ -374,55 +436,3 @@ def _resolution(components: Components) -> Floats:
         shares[-1] = 1.0 if axis.depth else 0.0
         found[:, place] = np.array(shares)[components.margins[:, place]]
     return found
-
-
-def _expected_counts(cells: int, records: float) -> tuple[Floats, Floats]:
-    """Expected counts from the largest down, and how many cells have about each."""
-    ranks = _ranks(cells)
-    return records * ranks.shares, ranks.cells
-
-
-class _Ranks:
-    """The shares of the records that the cells of a table are expected to hold, largest first.
-
-    Shapes: one entry for as many `cells` as have about the same share.
-    """
-
-    def __init__(self, shares: Floats, cells: Floats) -> None:
-        self.shares, self.cells = shares, cells
-        self._ascending: list[float] = (-shares).tolist()
-        self._cells_before: list[float] = [0.0, *np.cumsum(cells).tolist()]
-        self._share_after: list[float] = [*np.cumsum((cells * shares)[::-1])[::-1].tolist(), 0.0]
-
-    def sum_of_least(self, absolute: float, rare: float, records: float) -> float:
-        """The sum over the cells of min(a, 2 m), m the expected count.
-
-        a is `absolute` where at least one record is expected, and `rare` elsewhere. Both are told
-        from sums over the first and the last ranks: thousands of tables are forecast for every way
-        to spend a budget.
-        """
-        one_each = self._at_least(1 / records)
-        above = min(self._at_least(absolute / (2 * records)), one_each)
-        below = max(self._at_least(rare / (2 * records)), one_each)
-        whole = absolute * self._cells_before[above]
-        whole += rare * (self._cells_before[below] - self._cells_before[one_each])
-        after = self._share_after
-        return whole + 2 * records * (after[above] - after[one_each] + after[below])
-
-    def _at_least(self, share: float) -> int:
-        """How many entries have this share or more."""
-        return bisect_right(self._ascending, -share)
-
-
-@lru_cache(maxsize=4096)
-def _ranks(cells: int) -> _Ranks:
-    cells = min(cells, MOST_RANKS)
-    edges = [float(rank) for rank in range(1, min(cells, EXACT_RANKS) + 2)]
-    while edges[-1] < float(cells + 1):
-        edges.append(min(edges[-1] * 2 ** (1 / RANKS_PER_OCTAVE), float(cells + 1)))
-    bounds = np.array(edges)
-    width = np.diff(bounds)
-    middle = np.sqrt(bounds[:-1] * (bounds[1:] - 1 + (width <= 1)))
-    middle = np.where(width <= 1, bounds[:-1], middle)
-    share = middle**-ZIPF
-    return _Ranks(share / float(width @ share), width)

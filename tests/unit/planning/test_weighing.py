@@ -74,8 +74,8 @@ def test_the_universe_alone_gets_everything(configure):
 
 def test_of_splits_that_hardly_differ_the_one_with_most_for_the_universe_is_taken(configure):
     gave_way = 0
-    for epsilon in ("1/10", "3/10", "2/5", "9/20", "1/2", "11/20", "1"):
-        config = configure((5, 6, 7, 8), epsilon=epsilon, strategy="auto", total=5000)
+    for epsilon in ("3/10", "2/5", "1/2", "3/5", "4/5", "1", "3/2"):
+        config = configure((5, 6, 7, 8, 9), epsilon=epsilon, strategy="auto", total=50_000)
         choice = choose(problem_of(config))
         way = choice.chosen.spending
         best = min(each.score for each in choice.weighed)
