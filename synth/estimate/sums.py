@@ -130,21 +130,22 @@ def trusted(sums: NoisyCoefficients, gap: Floats, variance: Floats) -> NoisyCoef
     them as large as expected; k times the precision has the same effect. A component may have a
     single coefficient, whose difference says little about k: each is judged as if it had _SHARED
     coefficients more, off by what all components of as many attributes at the same levels are
-    (the total with one attribute at its first level). Where the cells themselves tell the sums as
-    well, and with several attributes, the differences must be larger than chance explains
-    (`_DOUBT`): else tables that noise has drowned would be given weight by luck.
+    (the total with one attribute at its first level). With several attributes, and where measured
+    cells tell a component better, the differences must be larger than chance explains (`_DOUBT`):
+    else tables that noise has drowned would be given weight by luck. Such components are judged
+    apart from others.
     """
     component = sums.interactions.component[sums.places]
     noise = 1.0 / sums.precision
     square = gap * gap
     precision = sums.precision.copy()
-    kinds: dict[tuple[int, ...], list[int]] = {}
+    kinds: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for each in np.unique(component).tolist():
         levels = tuple(sorted(level for level in sums.interactions.levels(each) if level))
-        kinds.setdefault(levels or (1,), []).append(each)
-    for levels, members in kinds.items():
+        are_drowned = float(noise[component == each].mean()) > sums.cells_variance
+        kinds.setdefault((levels or (1,), are_drowned), []).append(each)
+    for (levels, are_drowned), members in kinds.items():
         alike = np.isin(component, members)
-        are_drowned = float(noise[alike].mean()) > sums.cells_variance
         doubt = _DOUBT if len(levels) > 1 or are_drowned else 0.0
         known = square[alike], variance[alike], noise[alike]
         common = _excess(*known, doubt=doubt, largest=_OUTLIER)

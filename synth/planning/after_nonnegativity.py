@@ -16,10 +16,10 @@ n and the shapes of the tables:
   that share one with another such table it is 1.7 times as large: the fit ends before it has
   averaged many tables that overlap. A thin table keeps half of its noise variance: little tells the
   cells with records from the others.
-* **Without a look,** if the universe is measured, no table is off by more than all its cells are by
-  that rule, and single cells by just that; of more than four columns, half way to it (`ALIKE`). If
-  cells are off by much, tables are known by their noisy sums, as if nothing were found out about
-  cells (`SEEN`, `UNSEEN`).
+* **All cells.** If the universe is measured, no table is off by more than all its cells are by that
+  rule, and without a look single cells by just that; of more than four columns, a part of the way
+  to it (`ALIKE`). If cells are off by much, tables are known by their noisy sums, as if nothing
+  were found out about cells (`SEEN`, `UNSEEN`).
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
   its cells of min(a, 2 m) / 2, a = min(0.8 s, 0.4 s^2): of noise that is nearly always 0 the most
   is found out where less than one record is expected. Elsewhere a is at least the mean absolute
@@ -94,7 +94,8 @@ ALIKE = 4
 columns go, single cells are forecast by it."""
 SEEN, UNSEEN = 1 / 6, 1 / 2
 """If cells are off by no more than the first, all tables are known by what is found out about their
-cells; from the second on by their sums alone."""
+cells; from the second on by their sums alone. With nothing found out Bayes' rule is off by half of
+the records: its counts are nearly all 0."""
 LEAST_LEFT = 1e-12
 """Stands for a variance of next to nothing, where it is divided by."""
 FEW_WRONG, FOUND_OF_MORE = 5.0, 0.4
@@ -133,7 +134,7 @@ class ErrorsAfterFit:
         points = [point_of(axes, Margin(event.table, event.coarsening)) for event in dense]
         universe = tuple(axis.depth for axis in axes)
         self._cells = math.prod(axis.groups[-1] for axis in axes)
-        self._columns = max(1, sum(axis.groups[-1] > 1 for axis in axes))
+        self._columns = sum(axis.groups[-1] > 1 for axis in axes)
         noise = noise_variances(dense)
         self._noise = [(event.cells, of_cell) for event, of_cell in zip(dense, noise, strict=True)]
         self._single_cells = [
@@ -191,28 +192,33 @@ class ErrorsAfterFit:
         return min(1.0, hidden, MEAN_ABSOLUTE * min(noise) * self._cells / (2 * records))
 
     def _with_cells(self, errors: list[float], records: float) -> list[float]:
-        """These errors, without a look, with what all cells of the universe are off by.
+        """These errors, as far as the universe is not thin, with what all its cells are off by.
 
-        No table is off by more than they are, and single cells by just that. If they are off by
-        much, a table is known by its noisy sums, whatever is found out about cells.
+        No table is off by more than they are by Bayes' rule, and without a look single cells by
+        just that. If they are off by much, a table is known by its noisy sums, whatever is found
+        out about cells; its error is then bounded by what pure noise would be off by alone.
         """
         noise = [variance for cells, variance in self._noise if cells == self._cells]
         filled = 1.0 - self._thin(self._cells, records)
-        if not noise or not filled:
+        if not noise or not filled or not self._columns:
             return errors
         absolute = absolute_left(self._cells, records, min(noise))
         whole = min(1.0, absolute * self._cells / (2 * records))
-        fit = self._fits[0][1]
-        most = math.pow(whole, filled)
         unseen = filled * min(max((whole - SEEN) / (UNSEEN - SEEN), 0.0), 1.0)
+        most = _between(math.pow(whole, filled), 1.0, unseen)
+        fit = self._fits[0][1]
         by_sums = fit.of_noise(self._sums, records, self._scattered)
         found = [
             min(max(error, _between(error, of_sums, unseen)), most)
             for error, of_sums in zip(errors, by_sums, strict=True)
         ]
+        if self._hidden is not None:
+            return found
         alike = filled * min(1.0, ALIKE / self._columns)
-        for number in self._single_cells if self._hidden is None else ():
-            found[number] = _between(errors[number], min(1.0, whole * fit.borrowed), alike)
+        bayes = min(1.0, whole * fit.borrowed)
+        for number in self._single_cells:
+            own = _between(errors[number], bayes, alike)
+            found[number] = max(own, _between(own, by_sums[number], unseen))
         return found
 
     @cached_property

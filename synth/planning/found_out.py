@@ -34,6 +34,8 @@ FINEST = 4.0
 """Noisy counts are told apart by this part of a standard deviation, or by single records."""
 FARTHEST = 6.0
 """Noise of more standard deviations is left out (probability 2e-4)."""
+ROUNDING = 1e-12
+"""A smaller part of the cells is none."""
 LARGEST_DEVIATION = 1e12
 """Noise of more is taken to be of this: of fewer records than that nothing is left to find out."""
 
@@ -50,7 +52,7 @@ def variance_left(size: int, records: float, variance: float) -> float:
     means = (masses * counts) @ likelihood
     seen = total > 0.0
     left = masses @ counts**2 - float((means[seen] ** 2 / total[seen]).sum())
-    return clear * variance + min(max(float(left), 0.0), variance)
+    return min(clear * variance + max(float(left), 0.0), variance)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -63,7 +65,8 @@ def absolute_left(size: int, records: float, variance: float) -> float:
     total = below[-1]
     at = (below < 0.5 * total).sum(axis=0), np.arange(total.size)
     left = counts[at[0]] * (2 * below[at] - total) + sums[-1] - 2 * sums[at]
-    return clear * mean_absolute(variance) + float(left.sum())
+    noise = mean_absolute(variance)
+    return min(clear * noise + float(left.sum()), noise)
 
 
 def mean_absolute(variance: float) -> float:
@@ -99,10 +102,17 @@ def _law_of_counts(size: int, records: float) -> Floats:
     """The probability that a cell, whichever it is, has a count at each of the places."""
     means, cells = expected_counts(size, records)
     counts = np.arange(WHOLE + 1.0)[:, None]
-    small = np.exp(counts * np.log(means) - means - gammaln(counts + 1)) @ cells / size
+    small = np.exp(counts * np.log(means) - means - gammaln(counts + 1)) @ (cells / cells.sum())
     larger = np.clip((means[0] / _edges(HIGHEST * means[0])) ** (1 / ZIPF) - 0.5, 0.0, size)
     larger[-1] = 0.0
-    return np.concatenate([small, -np.diff(larger) / size])
+    large = -np.diff(larger)
+    rest = 1.0 - float(small.sum())
+    if rest < ROUNDING:
+        return small
+    if not large.any():
+        small[-1] += rest
+        return small
+    return np.concatenate([small, large * (rest / large.sum())])
 
 
 def _masses(size: int, records: float, places: int) -> tuple[Floats, float]:

@@ -245,6 +245,20 @@ def test_single_columns_that_cells_tell_as_well_are_not_trusted_more_by_chance(
     assert np.all(trusted(replace(known, cells_variance=0.5), 9 * gap, variance).precision > 10.0)
 
 
+def test_a_drowned_column_takes_no_trust_from_one_that_is_known_well(
+    make_deep_universe: MakeUniverse,
+) -> None:
+    known = one_way_sums_of(10, make_deep_universe)
+    precision = np.where(np.arange(known.places.size) % 2 == 0, 10.0, 0.1)
+    known = replace(known, precision=precision, cells_variance=2.0)
+    variance = np.full(known.places.size, 0.1)
+    gap = np.sqrt(2.0 * (variance + 1.0 / precision))
+    firm = trusted(known, gap, variance)
+    drowned = precision < 1.0
+    assert np.array_equal(firm.precision[drowned], precision[drowned])
+    assert np.all(firm.precision[~drowned] > 1.5 * precision[~drowned])
+
+
 def test_what_all_components_of_an_order_are_off_by_raises_the_trust_of_each(
     make_deep_universe: MakeUniverse,
 ) -> None:

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from synth.domain import Attribute, HierarchyLevel, Universe
-from synth.planning.after_nonnegativity import BY_DEPENDENCE, ErrorsAfterFit, _poisson_gap
+from synth.planning.after_nonnegativity import (
+    BY_DEPENDENCE,
+    ErrorsAfterFit,
+    _poisson_gap,
+    share_of_pure_noise,
+)
 from synth.planning.linear_theory import axes_of, cells_of, marginal
 from synth.planning.problem import ASSUMED_DEPENDENCE, DEPENDENCES
 from synth.privacy import TableEvent
@@ -101,6 +106,23 @@ def test_the_measured_errors_of_adult_are_met_within_a_factor_of_two():
     assert sum(found[:7]) / 7 == pytest.approx(0.0023, rel=1)
     assert sum(found[7:28]) / 21 == pytest.approx(0.0051, rel=1)
     assert found[-1] == pytest.approx(0.0518, rel=1)
+
+
+@pytest.mark.parametrize("records", [UNIVERSE.size // 4, UNIVERSE.size, 10**7])
+def test_noise_that_drowns_everything_leaves_what_pure_noise_would(records):
+    """Bayes' rule alone would say that half of the records are in the right cells."""
+    universe = table(*UNIVERSE.names, epsilon="1/1000000000")
+    found = errors(universe, records=records)
+    for error, question in zip(found, QUESTIONS, strict=True):
+        pure = share_of_pure_noise(len(question.attributes), question.queries)
+        assert 0.9 * pure <= error <= 1.0
+
+
+def test_a_universe_of_one_cell_is_never_off():
+    axes = axes_of(Universe((Attribute("one", "categorical", ("only",)),)))
+    event = TableEvent(("one",), 1, 1, Fraction(1, 100))
+    found = ErrorsAfterFit(axes, [event], (marginal(("one",), axes),)).at(1_000)
+    assert found == [0.0]
 
 
 def test_a_table_is_not_thin_whose_records_were_seen_to_gather():

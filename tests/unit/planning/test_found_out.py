@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synth.planning.found_out import absolute_left, mean_absolute, variance_left
+from synth.planning.found_out import (
+    _law_of_counts,
+    _likelihoods,
+    absolute_left,
+    mean_absolute,
+    variance_left,
+)
 
 ZIPF = 1.2
 MOST = 1500
@@ -67,6 +73,20 @@ def test_no_noise_adds_to_what_is_left_and_more_noise_never_takes_from_it(size, 
     for errors in (squared, absolute):
         for less, more in pairwise(errors):
             assert less <= more * 1.05 + 1e-12
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 100, 10**6])
+@pytest.mark.parametrize("records", [1, 30, 40, 60, 1_000, 10**9])
+def test_the_law_of_counts_is_one_and_has_about_the_records(size, records):
+    law, places = _law_of_counts(size, records), _places(size, records)
+    assert law.sum() == pytest.approx(1.0)
+    assert (law * places).sum() * size == pytest.approx(records, rel=0.2)
+
+
+def _places(size, records):
+    """The counts whose probabilities the law has."""
+    places, _ = _likelihoods(float(max(records, 100)) ** 2)
+    return places[: _law_of_counts(size, records).size]
 
 
 def test_noise_that_hides_everything_leaves_what_the_law_of_counts_says():
