@@ -102,7 +102,8 @@ def _law_of_counts(size: int, records: float) -> Floats:
     """The probability that a cell, whichever it is, has a count at each of the places."""
     means, cells = expected_counts(size, records)
     counts = np.arange(WHOLE + 1.0)[:, None]
-    small = np.exp(counts * np.log(means) - means - gammaln(counts + 1)) @ (cells / cells.sum())
+    each = np.exp(counts * np.log(means) - means - gammaln(counts + 1))
+    small: Floats = each @ (cells / cells.sum())
     larger = np.clip((means[0] / _edges(HIGHEST * means[0])) ** (1 / ZIPF) - 0.5, 0.0, size)
     larger[-1] = 0.0
     large = -np.diff(larger)
