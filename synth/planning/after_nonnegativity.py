@@ -11,15 +11,15 @@ n and the shapes of the tables:
   universe is thin at least in half as far as a look has seen noise hide its records (`HIDES`).
 * **Noise.** A table keeps of its noise what Bayes' rule would leave of it if nothing told its
   cells apart (`found_out.py`): next to nothing where noise hides few records, all of it where every
-  count is larger. The mean over the cells is the effective variance of a table, and all tables are
-  combined as in the linear theory. Of the tables with more than one attribute, but less than all,
-  that share one with another such table it is 1.7 times as large: the fit ends before it has
-  averaged many tables that overlap. A thin table keeps half of its noise variance: little tells the
-  cells with records from the others.
-* **All cells.** If the universe is measured, no table is off by more than all its cells are by that
-  rule, and without a look single cells by just that; of more than four columns, a part of the way
-  to it (`ALIKE`). If cells are off by much, tables are known by their noisy sums, as if nothing
-  were found out about cells (`SEEN`, `UNSEEN`).
+  count is larger. If that rule leaves cells off by much, the table is known by its noisy sums, as
+  if nothing were found out about cells, and keeps all (`SEEN`, `UNSEEN`). The mean over the cells
+  is the effective variance of a table, and all tables are combined as in the linear theory. Of the
+  tables with more than one attribute, but less than all, that share one with another such table it
+  is 1.7 times as large: the fit ends before it has averaged many tables that overlap. A thin table
+  keeps half of its noise variance: little tells the cells with records from the others.
+* **All cells.** If the universe is measured and not known by its sums alone, no table is off by
+  more than all its cells are by that rule, and without a look single cells by just that; of more
+  than four columns, a part of the way to it (`ALIKE`).
 * **Tables.** Half the L1 error of a table with N cells and effective variance s^2 is the sum over
   its cells of min(a, 2 m) / 2, a = min(0.8 s, 0.4 s^2): of noise that is nearly always 0 the most
   is found out where less than one record is expected. Elsewhere a is at least the mean absolute
@@ -51,7 +51,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,8 +93,8 @@ ALIKE = 4
 """Cells of more columns are better than Bayes' rule for cells that are all alike: as far as 4 of q
 columns go, single cells are forecast by it."""
 SEEN, UNSEEN = 1 / 6, 1 / 2
-"""If cells are off by no more than the first, all tables are known by what is found out about their
-cells; from the second on by their sums alone. With nothing found out Bayes' rule is off by half of
+"""If the cells of a table are off by no more than the first, it is known by what is found out about
+them; from the second on by their sums alone. With nothing found out Bayes' rule is off by half of
 the records: its counts are nearly all 0."""
 LEAST_LEFT = 1e-12
 """Stands for a variance of next to nothing, where it is divided by."""
@@ -195,40 +195,23 @@ class ErrorsAfterFit:
         """These errors, as far as the universe is not thin, with what all its cells are off by.
 
         No table is off by more than they are by Bayes' rule, and without a look single cells by
-        just that. If they are off by much, a table is known by its noisy sums, whatever is found
-        out about cells; its error is then bounded by what pure noise would be off by alone.
+        just that: neither where the universe is known by its noisy sums alone.
         """
         noise = [variance for cells, variance in self._noise if cells == self._cells]
         filled = 1.0 - self._thin(self._cells, records)
         if not noise or not filled or not self._columns:
             return errors
-        absolute = absolute_left(self._cells, records, min(noise))
-        whole = min(1.0, absolute * self._cells / (2 * records))
-        unseen = filled * min(max((whole - SEEN) / (UNSEEN - SEEN), 0.0), 1.0)
+        whole = _share_left(self._cells, min(noise), records)
+        unseen = filled * _unseen(self._cells, min(noise), records)
         most = _between(math.pow(whole, filled), 1.0, unseen)
-        fit = self._fits[0][1]
-        by_sums = fit.of_noise(self._sums, records, self._scattered)
-        found = [
-            min(max(error, _between(error, of_sums, unseen)), most)
-            for error, of_sums in zip(errors, by_sums, strict=True)
-        ]
+        found = [min(error, most) for error in errors]
         if self._hidden is not None:
             return found
-        alike = filled * min(1.0, ALIKE / self._columns)
-        bayes = min(1.0, whole * fit.borrowed)
+        alike = (1.0 - unseen) * filled * min(1.0, ALIKE / self._columns)
+        bayes = min(1.0, whole * self._fits[0][1].borrowed)
         for number in self._single_cells:
-            own = _between(errors[number], bayes, alike)
-            found[number] = max(own, _between(own, by_sums[number], unseen))
+            found[number] = _between(errors[number], bayes, alike)
         return found
-
-    @cached_property
-    def _sums(self) -> list[float]:
-        """The noise of every question, as all tables together tell it without a model."""
-        precisions = [
-            1 / (factor * max(noise, LEAST_LEFT))
-            for factor, (_, noise) in zip(self._unaveraged, self._noise, strict=True)
-        ]
-        return self._fits[0][1].variances(precisions)
 
     def _of_few_wrong(self, errors: Sequence[float], records: float) -> list[float]:
         """These errors; of tables and single cells they go over to what a few wrong cells leave."""
@@ -256,27 +239,18 @@ class _Fit:
         self._shapes = [(len(q.attributes), q.queries, q.is_table) for q in questions]
         self._cells = math.prod(axis.groups[-1] for axis in components.axes)
 
-    def variances(self, precisions: Sequence[float]) -> list[float]:
-        """The noise of one cell of every question, of tables with these precisions."""
-        found: list[float] = self._components.variances(self._questions, precisions).tolist()
-        return found
-
     def errors(self, precisions: Sequence[float], records: float, scattered: float) -> list[float]:
         """For every question: noise in the components that are measured, and missing structure."""
         thin = scattered * thinness(self._cells, records)
-        noise = self.of_noise(self.variances(precisions), records, scattered)
-        return [
-            each + (_with_chance(missing, shape, thin, records) if missing and thin else missing)
-            for each, missing, shape in zip(noise, self._missing, self._shapes, strict=True)
-        ]
-
-    def of_noise(self, variances: Sequence[float], records: float, scattered: float) -> list[float]:
-        """For every question the error by noise of these variances in its cells."""
-        alike = list(zip(variances, self._shapes, strict=True))
-        errors = {
+        variances = self._components.variances(self._questions, precisions)
+        alike = list(zip(variances.tolist(), self._shapes, strict=True))
+        noise = {
             each: _error_of_noise(*each, records, scattered, self.borrowed) for each in set(alike)
         }
-        return [errors[each] for each in alike]
+        return [
+            noise[each] + (_with_chance(missing, each[1], thin, records) if missing else 0.0)
+            for each, missing in zip(alike, self._missing, strict=True)
+        ]
 
 
 @lru_cache(maxsize=16)
@@ -377,8 +351,22 @@ def _between(one: float, other: float, part: float) -> float:
     return math.exp((1 - part) * math.log(one) + part * math.log(other))
 
 
+def _share_left(size: int, noise: float, records: float) -> float:
+    """The share of the records that all cells of a table are off by, as Bayes' rule leaves them."""
+    return min(1.0, absolute_left(size, records, noise) * size / (2 * records))
+
+
+def _unseen(size: int, noise: float, records: float) -> float:
+    """How far a table is known by its noisy sums alone."""
+    if mean_absolute(noise) * size <= 2 * records * SEEN:  # no more than that is left
+        return 0.0
+    part = (_share_left(size, noise, records) - SEEN) / (UNSEEN - SEEN)
+    return min(max(part, 0.0), 1.0)
+
+
 def _effective_variance(size: int, noise: float, records: float, thin: float) -> float:
-    filled = variance_left(size, records, noise)
+    left = max(variance_left(size, records, noise), LEAST_LEFT)
+    filled = _between(left, noise, _unseen(size, noise, records))
     return max(_between(filled, THIN_NOISE * noise, thin), LEAST_LEFT)
 
 
