@@ -118,6 +118,16 @@ def test_noise_that_drowns_everything_leaves_what_pure_noise_would(records):
         assert 0.9 * pure <= error <= 1.0
 
 
+def test_tables_that_noise_drowns_are_known_by_their_sums_alone():
+    """Whatever Bayes' rule finds out about their cells, single columns keep all of the noise."""
+    names, records = UNIVERSE.names[5:], 250
+    pair = table(*names, epsilon="1/10")
+    assert pair.cells < 8 * records, "that is not a thin table"
+    deviation = math.sqrt(2 * 10**2 * pair.cells / 16)
+    assert 16 * 0.8 * deviation > 2 * records, "the noise of a column is more than its records"
+    assert errors(pair, records=records)[5] > 0.9 * share_of_pure_noise(1, 16)
+
+
 def test_a_universe_of_one_cell_is_never_off():
     axes = axes_of(Universe((Attribute("one", "categorical", ("only",)),)))
     event = TableEvent(("one",), 1, 1, Fraction(1, 100))
