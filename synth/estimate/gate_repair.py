@@ -20,6 +20,7 @@ from synth.estimate.gate import Sums, Verdict, constraints_contradict, judge
 from synth.estimate.listed.estimate import ListedEstimate, estimate_from_list
 from synth.estimate.listed.support import Support, with_atoms
 from synth.estimate.listed.tables import sums_of
+from synth.estimate.number import number_of_records
 from synth.estimate.rounding import rake, required_totals
 from synth.estimate.sums import cell_table
 from synth.measurements import MeasuredTable, Measurements
@@ -295,7 +296,8 @@ def _rebuild(
         if table.codes is None
         for each in sums_of(table, universe)
     ]
-    estimate = estimate_from_list(listing, tables, config, seed=seeds.drawn)
+    records = number_of_records(measurements, config).value
+    estimate = estimate_from_list(listing, tables, config, records=records, seed=seeds.drawn)
     mended = estimate.round(seeds.rounding)
     found = judge(mended, measurements, config)
     if not found.passes:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from synth.domain import Margin, Universe
+from synth.estimate.number import mean_if_positive
 from synth.estimate.sums import OneWay
 from synth.measurements import MeasuredTable
 
@@ -86,27 +86,17 @@ def _with_total(sums: Floats, deviation: float, total: float) -> Floats:
     all sums. Without it thousands of empty codes would take most records from the others.
     """
     low, high = 0.0, deviation
-    if _positive(sums, deviation).sum() <= total or deviation <= 0.0:
-        return _positive(sums, deviation)
-    while _positive(sums - high, deviation).sum() > total and high < _FARTHEST * deviation:
+    if mean_if_positive(sums, deviation).sum() <= total or deviation <= 0.0:
+        return mean_if_positive(sums, deviation)
+    while mean_if_positive(sums - high, deviation).sum() > total and high < _FARTHEST * deviation:
         high *= 2.0
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        if _positive(sums - middle, deviation).sum() > total:
+        if mean_if_positive(sums - middle, deviation).sum() > total:
             low = middle
         else:
             high = middle
-    return _positive(sums - high, deviation)
+    return mean_if_positive(sums - high, deviation)
 
 
 _FARTHEST, _HALVINGS = 1e4, 40
-
-
-def _positive(sums: Floats, deviation: float) -> Floats:
-    """The mean of a normal law around each sum, cut off at 0."""
-    if deviation <= 0.0:
-        return np.maximum(sums, 1e-9)
-    place = sums / deviation
-    log_density = -0.5 * place * place - 0.5 * math.log(2.0 * math.pi)
-    mean = sums + deviation * np.exp(log_density - log_ndtr(place))
-    return np.asarray(np.maximum(mean, 1e-3 * deviation), dtype=np.float64)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from synth.domain import Margin, Universe
 from synth.estimate.listed.class_fit import fit_classes
-from synth.estimate.listed.tables import SumTable, noisy_total, one_way
+from synth.estimate.listed.tables import SumTable, one_way
+from synth.estimate.number import noisy_number
 from synth.measurements import Measurements
 from synth.planning.costs import HELD_CELLS
 from synth.privacy import TableEvent
@@ -45,7 +46,8 @@ def quick_guess(measurements: Measurements, universe: Universe) -> Callable[[Mar
         cells = maximum_entropy(measurements, universe)
         return lambda margin: margin.sums(universe, cells)
     tables = [SumTable.of(table, universe) for table in measurements.tables]
-    records = max(noisy_total(tables) or 0.0, 0.0)
+    noisy = noisy_number(measurements)
+    records = 0.0 if noisy is None else max(noisy[0], 0.0)
     if several:
         classes = fit_classes(tables, universe, records, quick=True)
         return lambda margin: records * classes.table(universe.axes(margin.names))

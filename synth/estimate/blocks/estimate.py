@@ -21,6 +21,7 @@ from synth.estimate.blocks.scores import NoisyCells, Term, on_grid
 from synth.estimate.blocks.sums import PairSums, parts_of
 from synth.estimate.blocks.towards_sums import anchor, one_way, one_way_function, tilt
 from synth.estimate.main_effects import main_effects, suffice
+from synth.estimate.number import number_of_records
 from synth.estimate.rounding import required_totals, whole_totals_near
 from synth.estimate.sums import LEAST_VARIANCE, cell_table
 from synth.estimate.whole.estimate import require_sizes
@@ -108,18 +109,22 @@ def estimate_blocks(
     sums = PairSums.of(others, groups, parts, cells_variance=variance) if others else None
     possible = cells.possible_sums()
     noisy_sums = None if full is None else cells.count_sums(full.noisy_counts)
-    total = 0.0 if noisy_sums is None else float(noisy_sums.total())
-    if sums is not None:
-        total = sums.total() or total
-    base = math.log(max(total, 1.0) / max(1.0, possible.total()))
+    of_cells = None
+    if noisy_sums is not None:
+        of_cells = float(noisy_sums.total()), variance * float(possible.total())
+    number = number_of_records(measurements, config, of_cells)
+    records = number.value
+    base = math.log(max(records, 1.0) / max(1.0, possible.total()))
     tables = others if full is None else [full, *others]
     own = None if noisy_sums is None else partial(one_way, groups, noisy_sums)
-    effects = main_effects(config.universe, tables, total, partial(one_way, groups, possible), own)
+    effects = main_effects(
+        config.universe, tables, records, partial(one_way, groups, possible), own
+    )
     # the constant is that of the first pair alone, whichever pair an attribute is in
     means = {axis: float(effect.mean()) for axis, effect in effects.items()}
     centred = {axis: effect - means[axis] for axis, effect in effects.items()}
     start = one_way_function(groups, centred).shifted(sum(means.values()))
-    by_cells = noisy is not None and noisy.clear_records >= _LEAST_CLEAR_SHARE * total
+    by_cells = noisy is not None and noisy.clear_records >= _LEAST_CLEAR_SHARE * records
     if before is not None:
         by_cells = before.by_cells
     if full is not None:
@@ -161,10 +166,13 @@ def estimate_blocks(
             term,
             model.variances(fit.discounted),
             noise_variance=None if full is None else variance,
+            number=number,
         )
         steps.append(report)
     elif noisy_sums is not None:
-        term, report = anchor(cells, term, noisy_sums, possible, noise_variance=variance)
+        term, report = anchor(
+            cells, term, noisy_sums, possible, noise_variance=variance, number=number
+        )
         steps.append(report)
     return BlocksEstimate(cells, term, {"steps": steps}, config, End(fit, by_cells))
 

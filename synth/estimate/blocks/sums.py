@@ -62,13 +62,6 @@ class PairSums:
         """Whether any table says anything."""
         return any(each is not None for each in self.coefficients)
 
-    def total(self) -> float | None:
-        """The number of records as these tables tell it."""
-        for each in self.coefficients:
-            if each is not None and each.places.size and each.places[0] == 0:
-                return float(each.values[0]) * math.sqrt(each.interactions.size)
-        return None
-
     def components(self, number: int) -> set[int]:
         """The components that part `number` can learn from these tables."""
         each = self.coefficients[number]

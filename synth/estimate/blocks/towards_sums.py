@@ -15,11 +15,11 @@ from synth.estimate.blocks.groups import PAIRS, Groups, PairTables
 from synth.estimate.blocks.scores import STEP, Score, Term, Tilt
 from synth.estimate.blocks.sums import PairSums, joined
 from synth.estimate.loglinear import SHAPE
+from synth.estimate.number import Number
 from synth.estimate.solver import REFRESH, Map, divided_by, solve
 from synth.estimate.sums import sandwich
 from synth.estimate.whole.towards_sums import (
-    FALSE_ALARM_TABLES,
-    FALSE_ALARM_TOTAL,
+    FALSE_ALARM,
     share_of,
 )
 
@@ -29,21 +29,23 @@ _SWEEPS = 4
 
 
 def anchor(
-    cells: Cells, term: Term, noisy: PairTables, possible: PairTables, *, noise_variance: float
+    cells: Cells,
+    term: Term,
+    noisy: PairTables,
+    possible: PairTables,
+    *,
+    noise_variance: float,
+    number: Number,
 ) -> tuple[Term, dict[str, Any]]:
-    """Rake to the total and the one-way sums that the expected counts contradict.
+    """Rake to the number of records, and to the one-way sums that the expected counts contradict.
 
-    The rule is that of `anchoring.NoisySums.anchor`; `noisy` and `possible` hold the sums of the
-    noisy counts and the numbers of possible cells. All tables are raked at once, a few times.
+    The rule is that of `NoisySums.anchor`; `noisy` and `possible` hold the sums of the noisy counts
+    and the numbers of possible cells. All tables are raked at once, a few times.
     """
     groups = cells.groups
     now = cells.sums([term])
-    total, noisy_total = now.total(), noisy.total()
-    noise = math.sqrt(noise_variance * max(1.0, possible.total()))
-    gap = (noisy_total - total) / noise
-    share = share_of(np.array([gap]), FALSE_ALARM_TOTAL)
-    wanted_total = max(0.0, total + share * gap * noise)
-    scale = wanted_total / total if total > 0.0 else 1.0
+    wanted = number.for_fit(now.total(), noise_variance)
+    scale = _scale(now.total(), wanted)
     aims: dict[int, Floats] = {}
     shares: dict[str, float] = {}
     for axis, size in enumerate(groups.universe.shape):
@@ -54,10 +56,10 @@ def anchor(
         deviation = np.sqrt(noise_variance * np.maximum(count, 1.0))
         gaps = (one_way(groups, noisy, axis) - fitted) / deviation
         gaps[count == 0.0] = 0.0
-        part = share_of(gaps, FALSE_ALARM_TABLES / len(groups.universe.shape))
+        part = share_of(gaps, FALSE_ALARM / len(groups.universe.shape))
         aim = np.maximum(fitted + part * gaps * deviation, 0.0)
         if part > 0.0 and aim.sum() > 0.0:
-            aims[axis] = aim * (wanted_total / float(aim.sum()))
+            aims[axis] = aim * (wanted / float(aim.sum()))
             shares[str(axis)] = part
     logs = {axis: np.zeros(aim.size) for axis, aim in aims.items()}
     raked = _raked(groups, term, logs, scale)
@@ -65,7 +67,7 @@ def anchor(
     steps = logs
     for sweep in range(_SWEEPS + 1 if aims else 0):
         reached = cells.sums([raked])
-        scale *= wanted_total / reached.total() if reached.total() > 0.0 else 1.0
+        scale *= _scale(reached.total(), wanted)
         raked = _raked(groups, term, logs, scale)
         left = {axis: _log_ratio(aim, one_way(groups, reached, axis)) for axis, aim in aims.items()}
         worst = max(float(np.abs(gap).max()) for gap in left.values())
@@ -79,11 +81,14 @@ def anchor(
     raked = kept[1]
     report = {
         "step": "anchor to noisy sums that the fit contradicts",
-        "total_factor": scale,
-        "total_share": share,
         "one_way_shares": shares,
     }
     return raked, report
+
+
+def _scale(total: float, wanted: float) -> float:
+    """The factor from one to the other; 1 where there is nothing to scale."""
+    return wanted / total if total > 0.0 else 1.0
 
 
 def one_way(groups: Groups, sums: PairTables, axis: int) -> Floats:
@@ -152,11 +157,12 @@ def tilt(
     variances: PairTables,
     *,
     noise_variance: float | None,
+    number: Number,
 ) -> tuple[Term, dict[str, Any]]:
-    """Move expected counts with these variances towards the noisy sums; see `tilt.tilt`.
+    """Move expected counts with these variances to the noisy sums, and scale them to the number.
 
-    The equations are the same; `variances` are sums over pairs of groups, and `noise_variance` is
-    that of the cells, None where they were not measured.
+    The equations are those of `whole.towards_sums.tilt`; `variances` are sums over pairs of groups,
+    and `noise_variance` is that of the cells, None where they were not measured.
     """
     spreads = sums.spreads(variances)
     expected = cells.sums([term])
@@ -211,7 +217,10 @@ def tilt(
         "stop": stop,
         "promised_gain_nats": promise,
     }
-    return tilted.at(joined(powers)), report
+    total = tilted.sums(joined(powers)).total()
+    wanted = number.for_fit(total, math.inf if noise_variance is None else noise_variance)
+    scale = _scale(total, wanted)
+    return _raked(cells.groups, tilted.at(joined(powers)), {}, scale), report
 
 
 class _Tilted:

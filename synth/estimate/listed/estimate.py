@@ -41,8 +41,9 @@ from synth.estimate.listed.class_fit import fit_classes
 from synth.estimate.listed.classes import Classes
 from synth.estimate.listed.posterior import ThresholdPosterior
 from synth.estimate.listed.support import Support, number_of_points, spread, with_atoms
-from synth.estimate.listed.tables import SumTable, noisy_total
-from synth.estimate.rounding import rake, required_totals
+from synth.estimate.listed.tables import SumTable
+from synth.estimate.number import number_of_records
+from synth.estimate.rounding import rake
 from synth.measurements import MeasuredTable, Measurements
 from synth.planning.costs import TRIED, tables_to_choose_by
 from synth.planning.listed import expected_false_cells
@@ -131,7 +132,8 @@ def estimate_listed(measurements: Measurements, config: Config, *, seed: int) ->
     Ensures: the same bytes for the same input, whatever the number of threads.
     """
     listing, tables = _sorted_out(measurements, config.universe)
-    return estimate_from_list(listing, tables, config, seed=seed)
+    records = _records(measurements, config, listing)
+    return estimate_from_list(listing, tables, config, records=records, seed=seed)
 
 
 def _sorted_out(
@@ -141,6 +143,12 @@ def _sorted_out(
     listing = next((table for table in measurements.tables if table.codes is not None), None)
     tables = [SumTable.of(t, universe) for t in measurements.tables if t.codes is None]
     return listing, tables
+
+
+def _records(measurements: Measurements, config: Config, listing: MeasuredTable | None) -> float:
+    """How many records the model is of: with no listed cells beside it, as many as rows."""
+    rows = config.output.rows if listing is None else None
+    return number_of_records(measurements, config).value if rows is None else float(rows)
 
 
 def weigh_again(measurements: Measurements, before: End, published: Counts) -> ListedEstimate:
@@ -155,10 +163,10 @@ def weigh_again(measurements: Measurements, before: End, published: Counts) -> L
     config = before.config
     universe = config.universe
     listing, tables = _sorted_out(measurements, universe)
-    declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
+    records = _records(measurements, config, listing)
     steps: list[dict[str, Any]] = []
     columns, counts, model = _heavy_cells(
-        listing, tables, universe, declared, steps, before=before.model
+        listing, tables, universe, records, steps, before=before.model
     )
     values = published.values.astype(np.float64)
     known = cell_words(columns, universe.shape)
@@ -176,15 +184,19 @@ def weigh_again(measurements: Measurements, before: End, published: Counts) -> L
 
 
 def estimate_from_list(
-    listing: MeasuredTable | None, tables: list[SumTable], config: Config, *, seed: int
+    listing: MeasuredTable | None,
+    tables: list[SumTable],
+    config: Config,
+    *,
+    records: float,
+    seed: int,
 ) -> ListedEstimate:
     """The same from a list of heavy cells, if there is one, and tables of sums."""
     universe = config.universe
     steps: list[dict[str, Any]] = []
-    declared = next((t.total for t in required_totals(config) if not t.where.codes), None)
     with progress.stage(progress.Stage.ESTIMATION, part=1, parts=3):
         columns, counts, model = _heavy_cells(
-            listing, tables, universe, declared, steps, before=None
+            listing, tables, universe, records, steps, before=None
         )
     points = number_of_points(model) if listing is None else 0
     measured = [table.axes for table in tables if not any(table.margin.coarsening)]
@@ -238,7 +250,7 @@ def _heavy_cells(
     listing: MeasuredTable | None,
     tables: list[SumTable],
     universe: Universe,
-    declared: int | None,
+    records: float,
     steps: list[dict[str, Any]],
     *,
     before: Classes | None,
@@ -250,7 +262,7 @@ def _heavy_cells(
     a model from `before` is at hand.
     """
     if listing is None or listing.codes is None:
-        model = _model(tables, universe, declared, ((), np.zeros(0)), start=before)
+        model = _model(tables, universe, records, ((), np.zeros(0)), start=before)
         return tuple(np.zeros(0, dtype=np.int64) for _ in universe.shape), np.zeros(0), model
     columns: Columns = tuple(np.ascontiguousarray(c) for c in listing.codes.T)
     noisy = listing.noisy_counts
@@ -262,7 +274,7 @@ def _heavy_cells(
     for _ in range(ROUNDS if before is None else 1):
         known = tuple(column[keep] for column in columns), counts[keep]
         if before is None or fitted is None:
-            fitted = _model(tables, universe, declared, known, start=fitted)
+            fitted = _model(tables, universe, records, known, start=fitted)
         judged = posterior.listed(
             noisy,
             fitted.log_probability(columns),
@@ -277,7 +289,7 @@ def _heavy_cells(
         )  # fmt: skip
         counts = np.where(keep, np.rint(judged.real * judged.mean / _GRID) * _GRID, 0.0)
     known = tuple(column[keep] for column in columns), counts[keep]
-    model = _model(tables, universe, declared, known, start=fitted)
+    model = _model(tables, universe, records, known, start=fitted)
     steps.append(
         {
             "step": "keep listed cells that are likely to be real",
@@ -300,21 +312,18 @@ def _most_certain(real: Floats, most: float) -> NDArray[np.bool_]:
 def _model(
     tables: list[SumTable],
     universe: Universe,
-    declared: int | None,
+    records: float,
     known: tuple[Columns, Floats],
     *,
     start: Classes | None = None,
 ) -> Classes:
     """The classes of the records outside the known cells.
 
-    Without any table of sums, the declared number of records is spread like the known cells.
+    Without any table of sums, they are spread like the known cells.
     """
     columns, counts = known
     left = [table.less(columns, counts, universe) for table in tables]
-    total = noisy_total(left)
-    if declared is not None:
-        total = declared - float(counts.sum())
-    total = max(0.0, total or 0.0)
+    total = max(0.0, records - float(counts.sum()))
     if tables or not counts.size:
         return fit_classes(left, universe, total, start=start)
     shares = [

@@ -98,15 +98,6 @@ def sums_of(table: MeasuredTable, universe: Universe) -> Iterator[SumTable]:
         yield SumTable(Margin(names, steps), universe.axes(names), values, variance)
 
 
-def noisy_total(tables: Sequence[SumTable]) -> float | None:
-    """The inverse-variance mean of the totals of all tables, or None if there is none."""
-    weights = [1.0 / (table.variance * table.values.size) for table in tables]
-    if not tables:
-        return None
-    totals = [float(table.values.sum()) for table in tables]
-    return sum(w * t for w, t in zip(weights, totals, strict=True)) / sum(weights)
-
-
 def combined(
     tables: Sequence[SumTable], order: int
 ) -> Iterator[tuple[tuple[View, ...], Floats, float]]:

@@ -23,6 +23,7 @@ from synth.estimate.listed.fission import SEVERITIES
 from synth.estimate.listed.support import Support
 from synth.estimate.listed.tables import SumTable
 from synth.estimate.main_effects import main_effects, suffice
+from synth.estimate.number import Number, number_of_records
 from synth.estimate.posterior import CellPosterior
 from synth.estimate.rounding import (
     rake,
@@ -39,7 +40,7 @@ from synth.estimate.sums import (
 )
 from synth.estimate.whole.model import MODEST_SIZE, LogLinearFit, WholeModel
 from synth.estimate.whole.top_down import has_hierarchies, top_down
-from synth.estimate.whole.towards_sums import NoisySums, tilt
+from synth.estimate.whole.towards_sums import NoisySums, move_to_total, tilt
 from synth.measurements import MeasuredTable, Measurements
 
 Floats = NDArray[np.float64]
@@ -123,10 +124,7 @@ def estimate_whole(
     steps: list[dict[str, Any]] = []
     end = None
     if possible.any():
-        everybody = (entry.total for entry in config.public_totals if not entry.where.codes)
-        values, fallback, end = _fit(
-            measurements, universe, possible, steps, next(everybody, None), before
-        )
+        values, fallback, end = _fit(measurements, config, possible, steps, before)
     else:
         values = np.zeros(universe.size)
         fallback = values
@@ -168,35 +166,36 @@ class _Seen:
     classes: Classes | None
     main_effects: Floats | None
     """In every cell, where they suffice."""
+    number: Number
+    """How many records there are."""
 
     @staticmethod
     def of(
         measurements: Measurements,
-        universe: Universe,
+        config: Config,
         possible: NDArray[np.bool_],
         before: Classes | None,
     ) -> _Seen:
         """Look at the cells, at all other tables, and at the groups of hierarchies."""
+        universe = config.universe
         interactions = Interactions.of(universe)
         full = cell_table(measurements, universe)
         others = [table for table in measurements.tables if table is not full]
         variance = math.inf if full is None else max(full.variance, LEAST_VARIANCE)
         sums = noisy_coefficients(others, interactions, universe, cells_variance=variance)
-        posterior, noisy_sums, group_sums, effects = None, None, None, None
-        total = 0.0
+        posterior, noisy_sums, group_sums, effects, of_cells = None, None, None, None, None
         if full is not None:
             noisy = np.asarray(full.noisy_counts, dtype=np.int64)
             seen = np.where(possible, noisy, 0)
             noisy_sums = NoisySums(interactions, seen.astype(np.float64), possible, variance)
             posterior = CellPosterior(noisy, decay=float(1 / full.event.noise_scale_records))
-            total = float(seen.sum())
+            of_cells = float(seen.sum()), variance * int(possible.sum())
             if has_hierarchies(interactions):
                 cells = replace(full, noisy_counts=seen)
                 every = [cells if table is full else table for table in measurements.tables]
                 group_sums = noisy_coefficients(every, interactions, universe)
-        if sums is not None:
-            total = float(sums.values[0]) * math.sqrt(interactions.size)
-        total = max(total, 1.0)
+        number = number_of_records(measurements, config, of_cells)
+        total = max(number.value, 1.0)
         if full is not None and suffice(universe, others):
             cells = replace(full, noisy_counts=seen)
             effects = _main_effects(universe, [cells, *others], total)
@@ -215,6 +214,7 @@ class _Seen:
             base,
             classes,
             effects,
+            number,
         )
 
 
@@ -255,10 +255,13 @@ def _starts(seen: _Seen) -> tuple[bool, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Attempt:
-    """The posterior means of the cells by one fit, and how far they are from the noisy sums."""
+    """The posterior means of the cells by one fit, and how far they are from the noisy sums.
+
+    `ratio` is that of their variances to them: wherever the values are moved, it stays.
+    """
 
     values: Floats
-    model: WholeModel
+    ratio: Floats
     fit: LogLinearFit
     discount: float
     misfit: float
@@ -266,17 +269,13 @@ class _Attempt:
 
 def _fit(
     measurements: Measurements,
-    universe: Universe,
+    config: Config,
     possible: NDArray[np.bool_],
     steps: list[dict[str, Any]],
-    total_of_all: int | None,
     before: End | None,
 ) -> tuple[Floats, Floats, End]:
-    """The posterior means of the cells, the means that the model gives them, and where it ended.
-
-    `total_of_all` is the public number of all records, if there is one.
-    """
-    seen = _Seen.of(measurements, universe, possible, None if before is None else before.classes)
+    """The posterior means of the cells, the means that the model gives them, and where it ended."""
+    seen = _Seen.of(measurements, config, possible, None if before is None else before.classes)
     if seen.classes is not None:
         steps.append(
             {
@@ -295,7 +294,7 @@ def _fit(
     attempts: list[_Attempt] = []
     starts = _starts(seen) if before is None else (False,)
     for discount, by_sums in product(discounts, starts):
-        attempts.append(_attempt(seen, discount, steps, total_of_all, before, by_sums=by_sums))
+        attempts.append(_attempt(seen, discount, steps, before, by_sums=by_sums))
         steps.append(
             {
                 "step": "posterior mean of every cell",
@@ -308,10 +307,11 @@ def _fit(
         if min(attempt.misfit for attempt in attempts) <= allowed:
             break
     best = min(attempts, key=lambda attempt: attempt.misfit)
-    values = best.values
+    total = seen.number.for_fit(float(best.values.sum()), seen.variance)
+    values, moved = move_to_total(best.values, best.ratio, total)
+    steps.append(moved)
     if seen.noisy_sums is not None and seen.sums is None and seen.group_sums is None:
-        uncertainty = best.model.posterior_variance(best.fit.discounted)
-        values, anchored = seen.noisy_sums.anchor(values, uncertainty)
+        values, anchored = seen.noisy_sums.anchor(values, best.ratio)
         steps.append(anchored)
     means = np.exp(best.fit.log_mean)
     means[~possible] = 0.0
@@ -322,7 +322,6 @@ def _attempt(
     seen: _Seen,
     discount: float,
     steps: list[dict[str, Any]],
-    total_of_all: int | None,
     before: End | None,
     *,
     by_sums: bool = False,
@@ -343,9 +342,11 @@ def _attempt(
     steps.extend({**step, "discount": discount} for step in fit.steps)
     values = model.expected(fit.discounted)
     uncertainty = model.posterior_variance(fit.discounted)
+    ratio = np.divide(uncertainty, values, out=np.ones(values.size), where=values > 0.0)
     if seen.group_sums is not None:
+        total = seen.number.for_fit(float(values.sum()), seen.variance)
         values, uncertainty, moved = top_down(
-            seen.group_sums, values, uncertainty, seen.possible, total=total_of_all
+            seen.group_sums, values, uncertainty, seen.possible, total=total
         )
         steps.append(moved)
     if seen.sums is not None:
@@ -358,7 +359,7 @@ def _attempt(
         values = rake_one_way(values, np.exp(seen.base), seen.interactions.shape)
         steps.append({"step": "rake single columns to those of the latent classes"})
     misfit = 0.0 if seen.noisy_sums is None else seen.noisy_sums.misfit(values)
-    return _Attempt(values, model, fit, discount, misfit)
+    return _Attempt(values, ratio, fit, discount, misfit)
 
 
 def _has_plain_columns(interactions: Interactions) -> bool:

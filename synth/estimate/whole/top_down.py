@@ -13,7 +13,6 @@ from scipy.special import chdtri
 
 from synth.estimate.interactions import Interactions
 from synth.estimate.sums import NoisyCoefficients
-from synth.estimate.whole.towards_sums import FALSE_ALARM_TOTAL, share_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,7 +45,7 @@ def top_down(
     variance: Floats,
     possible: NDArray[np.bool_],
     *,
-    total: int | None = None,
+    total: float,
 ) -> tuple[Floats, Floats, dict[str, Any]]:
     """Move values with these variances to the noisy sums over groups, as far as they are wrong.
 
@@ -58,8 +57,8 @@ def top_down(
     Within a group, values move as in `tilt`: uncertain ones bear the difference.
 
     `noisy` are the coefficients of all noisy tables together, every one determined; `total` is
-    that of all records, where it is public, and stands for the noisy one. Returned are
-    the moved values, their variances, which keep their ratio to them, and a report.
+    that which the values are moved to first. Returned are the moved values, their variances,
+    which keep their ratio to them, and a report.
     """
     interactions = noisy.interactions
     cells = np.zeros(interactions.size)
@@ -69,19 +68,13 @@ def top_down(
     ratio = np.divide(variance, values, out=np.zeros(values.size), where=values > 0.0)
     moved: list[dict[str, Any]] = []
     for parent, margin in _margins(interactions):
+        if parent is None:
+            values = _scale(interactions, margin, values, ratio, np.array([total]))
+            continue
         expected = interactions.margin_sums(margin, values)
         gap = interactions.margin_sums(margin, cells) - expected
         noise_variance = interactions.margin_sums(margin, possible.astype(np.float64))
         noise_variance *= float(noise[interactions.margin_places(margin)].mean())
-        if parent is None:
-            share = share_of(gap / np.sqrt(noise_variance), FALSE_ALARM_TOTAL)
-            wanted = np.maximum(expected + share * gap, 0.0)
-            if total is not None:
-                share, wanted = 1.0, np.array([float(total)])
-            if share > 0.0:
-                values = _scale(interactions, margin, values, ratio, wanted)
-            moved.append({"groups": 1, "share": share})
-            continue
         errors = _errors(gap, expected, noise_variance)
         if errors is None:
             continue

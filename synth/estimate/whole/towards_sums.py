@@ -24,9 +24,8 @@ _LEAST_SHARE = 1e-3
 _SETTLED = 1e-9
 _MISFIT_DEVIATIONS = 4.0
 """A mean square this many standard deviations above its expectation is a misfit."""
-FALSE_ALARM_TOTAL = 0.05
-FALSE_ALARM_TABLES = 0.01
-"""How often true sums would be taken for a contradiction: the total, and any of the tables."""
+FALSE_ALARM = 0.01
+"""How often true sums would be taken for a contradiction, in any of the one-way tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,35 +53,27 @@ class NoisySums:
         coefficients = int((self.interactions.order <= 2).sum())
         return 1.0 + _MISFIT_DEVIATIONS * math.sqrt(2.0 / coefficients)
 
-    def anchor(
-        self, values: Floats, variance: Floats | None = None
-    ) -> tuple[Floats, dict[str, Any]]:
-        """Rake to the total and the one-way sums that the values contradict.
+    def anchor(self, values: Floats, ratio: Floats) -> tuple[Floats, dict[str, Any]]:
+        """Rake to the one-way sums that the values contradict; the total stays.
 
         For a table of k sums with differences d from the noisy ones, in units of their noise, the
         sum of d^2 is about chi-square with k degrees of freedom for true sums. If it is so large
-        that this would happen by chance in one of a hundred universes (in any of its tables; one in
-        twenty for the total, whose move changes no share), what the mean of d^2 has above 1 is
-        taken for the error of the values, t^2, and the sums move towards the noisy ones by the
-        share t^2 / (t^2 + 1).
+        that this would happen by chance in one of a hundred universes (in any of its tables), what
+        the mean of d^2 has above 1 is taken for the error of the values, t^2, and the sums move
+        towards the noisy ones by the share t^2 / (t^2 + 1).
 
-        A value x with variance w is moved by a factor exp(t w / x), the same t for all values of
-        a sum: uncertain values bear the difference, certain ones stay (see `tilt`). Without
-        variances they are taken to be as large as the values.
+        A value is moved by a factor exp(t r), r the `ratio` of its variance to it, the same t for
+        all values of a sum: uncertain values bear the difference, certain ones stay (see `tilt`).
         """
         shape = self.interactions.shape
-        ratio = np.ones(values.size)
-        if variance is not None:
-            np.divide(variance, values, out=ratio, where=values > 0.0)
         tables: list[tuple[int, Floats, float]] = []
-        scaled, share = self._anchor_total(values, ratio)
         for axis, size in enumerate(shape):
             if size < 2:
                 continue
-            wanted, weight = self._wanted(scaled, axis)
+            wanted, weight = self._wanted(values, axis)
             if weight > 0.0:
                 tables.append((axis, wanted, weight))
-        table = scaled.reshape(shape).copy()
+        table = values.reshape(shape).copy()
         slope = ratio.reshape(shape)
         for _ in range(_SWEEPS if tables else 0):
             largest = 0.0
@@ -92,23 +83,9 @@ class NoisySums:
                 break
         report = {
             "step": "anchor to noisy sums that the fit contradicts",
-            "total_factor": float(scaled.sum()) / (float(values.sum()) or 1.0),
-            "total_share": share,
             "one_way_shares": {str(axis): weight for axis, _, weight in tables},
         }
         return table.reshape(-1), report
-
-    def _anchor_total(self, values: Floats, ratio: Floats) -> tuple[Floats, float]:
-        now = float(values.sum())
-        noise = math.sqrt(self.noise_variance * max(1, int(self.possible.sum())))
-        gap = (float(self.noisy.sum()) - now) / noise
-        share = share_of(np.array([gap]), FALSE_ALARM_TOTAL)
-        wanted = np.array([max(0.0, now + share * gap * noise)])
-        moved = values.reshape(1, -1).copy()
-        for _ in range(_SWEEPS if share > 0.0 else 0):
-            if _step(moved, ratio.reshape(1, -1), wanted, 0) < _SETTLED:
-                break
-        return moved.reshape(-1), share
 
     def _wanted(self, values: Floats, axis: int) -> tuple[Floats, float]:
         shape = self.interactions.shape
@@ -117,12 +94,25 @@ class NoisySums:
         noise = np.sqrt(self.noise_variance * np.maximum(cells, 1.0))
         gap = (_one_way(self.noisy.reshape(shape), axis) - now) / noise
         gap[cells == 0.0] = 0.0
-        share = share_of(gap, FALSE_ALARM_TABLES / len(shape))
+        share = share_of(gap, FALSE_ALARM / len(shape))
         wanted = np.maximum(now + share * gap * noise, 0.0)
         total = float(wanted.sum())
         if total <= 0.0:
             return now, 0.0
         return wanted * (float(now.sum()) / total), share
+
+
+def move_to_total(values: Floats, ratio: Floats, total: float) -> tuple[Floats, dict[str, Any]]:
+    """Values moved to a total, in records; `ratio` is that of their variances to them.
+
+    As in `NoisySums.anchor`, uncertain values bear the difference.
+    """
+    moved, before = values.reshape(1, -1).copy(), float(values.sum())
+    for _ in range(_SWEEPS):
+        if _step(moved, ratio.reshape(1, -1), np.array([total]), 0) < _SETTLED:
+            break
+    report = {"step": "move to the number of records", "fitted": before, "moved_to": total}
+    return moved.reshape(-1), report
 
 
 def _one_way(table: Floats, axis: int) -> Floats:

@@ -7,7 +7,6 @@ from synth.domain import Attribute, HierarchyLevel, Universe
 from synth.estimate.listed.tables import (
     SumTable,
     combined,
-    noisy_total,
     one_way,
     simplex,
 )
@@ -46,13 +45,6 @@ def test_sums_of_several_tables_are_combined_by_their_variances(make):
     expected = (one.noisy_counts * weights[0] + other * weights[1]) / sum(weights)
     assert sums == pytest.approx(expected)
     assert variance == pytest.approx(1 / sum(weights))
-    total = noisy_total(of(universe, one, two))
-    by_total = 1 / (3 * one.variance), 1 / (12 * two.variance)
-    assert total == pytest.approx(
-        (one.noisy_counts.sum() * by_total[0] + two.noisy_counts.sum() * by_total[1])
-        / sum(by_total)
-    )
-    assert noisy_total([]) is None
 
 
 def test_shares_follow_exact_tables_at_every_level(make):
