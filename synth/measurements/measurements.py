@@ -244,7 +244,12 @@ class Measurements:
         if self.continual is not None:
             return self.continual.charged
         looks = () if self.look is None else (self.look.event,)
-        return (*self.table_events, *self.selections, *looks)
+        return (*self.events_after_look, *looks)
+
+    @property
+    def events_after_look(self) -> tuple[PrivacyEvent, ...]:
+        """The tables, then the selections: what was planned by a look, if there was one."""
+        return (*self.table_events, *self.selections)
 
     def head(self, tables: str) -> dict[str, Any]:
         """All but the counts of tables, in JSON values; what they are charged is under that key."""

@@ -46,10 +46,18 @@ CASES = {
         Fraction(1, 2),
         merged(merged(total(4_000), REPLACED), DELTA),
     ),
+    "a large budget, a small delta": (
+        1_000,
+        10,
+        {"privacy": {"delta": "1e-9"}, "ledger": {"epsilon_cap": 10, "delta_cap": "1e-9"}},
+        10,
+        20,
+    ),
     "few columns": (2_000, 2, {}, FEW_COLUMNS),
     "few columns, a public total": (2_000, 2, total(2_000), FEW_COLUMNS),
 }
-"""Without and with a public total, each with a delta and many columns, and without one and few."""
+"""Without and with a public total, each with a delta and many columns, and without one and few; and
+a budget so large that look, tables and choices cost less apart than as one sum of rhos."""
 KNOWN = (2_000, 2, total(2_000))
 
 
@@ -58,17 +66,17 @@ def pairs_of(columns):
     return [(f"c{k}", f"c{k + 1}") for k in range(0, columns, 2)]
 
 
-def configured(place, records, epsilon, changes, count=COLUMNS):
+def configured(place, records, epsilon, changes, count=COLUMNS, levels=LEVELS):
     generator = np.random.default_rng(3)
     columns = {}
     for one, other in pairs_of(count):
-        columns[one] = generator.integers(0, LEVELS, records)
+        columns[one] = generator.integers(0, levels, records)
         same = generator.random(records) < 0.9
-        columns[other] = np.where(same, columns[one], generator.integers(0, LEVELS, records))
+        columns[other] = np.where(same, columns[one], generator.integers(0, levels, records))
     rows = pa.table({"person": [f"p{n}" for n in range(records)]} | columns)
     pq.write_table(rows, place / "rows.parquet")
     domain = [
-        {"name": name, "type": "integer", "minimum": 0, "maximum": LEVELS - 1, "bin_width": 1}
+        {"name": name, "type": "integer", "minimum": 0, "maximum": levels - 1, "bin_width": 1}
         | {"out_of_domain": "clamp", "source": "test"}
         for name in columns
     ]

@@ -31,11 +31,10 @@ from synth.privacy import (
     TableEvent,
     sensitivity_l1,
     sensitivity_l2_squared,
-    total_budget,
 )
 from synth.privacy.continual import Node
 from synth.release.contents import MANIFEST, MEASUREMENTS
-from synth.release.manifest.guarantee import promised_budget
+from synth.release.manifest.guarantee import charged_budget, promised_budget
 from synth.release.verification.findings import Findings
 from synth.release.verification.folder import Folder, FolderError
 from synth.release.verification.parquet_layout import rewriting_findings
@@ -101,8 +100,10 @@ def read_measured(
             findings.notes.append(f"{MEASUREMENTS}: the tables are those of the first period")
         elif found:
             raise ValueError("; ".join(found))
+        if look is not None and not look.allows(measurements.events_after_look):
+            raise ValueError("costs more than was reserved before the look")
         promised = promised_budget(config, measurements)
-        spent = total_budget(measurements.events, delta=config.privacy.delta)
+        spent = charged_budget(config, measurements)
         if spent.epsilon > promised.epsilon or spent.delta > promised.delta:
             raise ValueError("costs more than the configuration promises")
         with folder.open(MEASUREMENTS) as file:

@@ -309,8 +309,7 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
     look = accounting.get("look")
     if look is not None:
         yield from _look_findings(look, accounting, manifest["configuration"]["privacy"])
-        epsilons.append(exact_value(look["epsilon"]) or Fraction(0))
-    spent_in_all = Spent(
+    spent_after_look = Spent(
         tuple(epsilons),
         rho,
         sum((epsilon for epsilon, _ in selected), Fraction(0)),
@@ -321,12 +320,11 @@ def budget_findings(manifest: dict[str, Any]) -> Iterator[str]:
     if total is None or total[1] < 0:
         yield "accounting.total: is no pair of exact fractions"
         return
-    if look is None or not total[1]:
-        yield from _total_findings(spent_in_all, *total)
-    elif Fraction(spent_in_all.delta_at(total[0] - spent_in_all.selected_epsilon)) > (
-        total[1] - spent_in_all.selected_delta
-    ):
-        yield "accounting.total: is less than look and tables cost together"
+    if look is None:
+        yield from _total_findings("accounting.total", spent_after_look, *total)
+    elif (reserved := _budget(look["reserved"])) is not None:
+        place = "accounting.look.reserved"
+        yield from _total_findings(place, spent_after_look, *reserved, is_exact=not reserved[1])
     if claimed is None or claimed[0] < total[0] or claimed[1] < total[1]:
         yield (
             "guarantee.privacy_parameters: promises less privacy loss than the events have in "
@@ -356,18 +354,23 @@ def _look_findings(
         yield f"{place}: the total is not the look and what was reserved after it"
 
 
-def _total_findings(spent: Spent, epsilon: Fraction, delta: Fraction) -> Iterator[str]:
-    """The total is wrong if the events need a larger delta at the epsilon that it states."""
-    if not spent.rho and delta == spent.selected_delta:
+def _total_findings(
+    place: str, spent: Spent, epsilon: Fraction, delta: Fraction, *, is_exact: bool = True
+) -> Iterator[str]:
+    """A total is wrong if the events need a larger delta at the epsilon that it states.
+
+    Without Gaussian tables it is the sum, if `is_exact`.
+    """
+    if is_exact and not spent.rho and delta == spent.selected_delta:
         added = spent.epsilon + spent.selected_epsilon
         if epsilon != added:
-            yield f"accounting.total.epsilon: the events add up to {added}"
+            yield f"{place}.epsilon: the events add up to {added}"
         return
     needed = spent.delta_at(epsilon - spent.selected_epsilon)
     in_all = Fraction(needed) + spent.selected_delta
     if in_all > delta:
         yield (
-            f"accounting.total.epsilon: at epsilon {rounded_up(epsilon)} the events need a delta "
+            f"{place}.epsilon: at epsilon {rounded_up(epsilon)} the events need a delta "
             f"of {rounded_up(in_all)}, more than {rounded_up(delta)}"
         )
 
