@@ -26,15 +26,17 @@ class Number:
     value: float
     is_public: bool
 
-    def for_fit(self, fitted: float, variance: float) -> float:
-        """How many records a fit with `fitted` ones should have.
+    def for_fit(self, fitted: float, variance: float, cells: float) -> float:
+        """How many records a fit with `fitted` ones to so many noisy cells should have.
 
         A fit to noisy cells has a total of its own, off to one side where noise hides most
-        records. Noise that is mostly 0 hides none, and tells single cells and so their total better
-        than it tells their sum: if its `variance` in a cell is less than 1, so is the part of the
-        way that the fit goes.
+        records. Noise that is mostly 0 hides none, if there are not many more cells than records,
+        and tells single cells and so their total better than it tells their sum. So the fit goes a
+        part of the way: the `variance` of the noise in a cell, or in all cells for every record,
+        if that is more; but no further than all of it.
         """
-        share = 1.0 if self.is_public else min(1.0, variance)
+        noise = variance * max(1.0, cells / max(self.value, 1.0))
+        share = 1.0 if self.is_public else min(1.0, noise)
         return fitted + share * (self.value - fitted)
 
 

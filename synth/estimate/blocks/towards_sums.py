@@ -44,7 +44,7 @@ def anchor(
     """
     groups = cells.groups
     now = cells.sums([term])
-    wanted = number.for_fit(now.total(), noise_variance)
+    wanted = number.for_fit(now.total(), noise_variance, possible.total())
     scale = _scale(now.total(), wanted)
     aims: dict[int, Floats] = {}
     shares: dict[str, float] = {}
@@ -218,7 +218,8 @@ def tilt(
         "promised_gain_nats": promise,
     }
     total = tilted.sums(joined(powers)).total()
-    wanted = number.for_fit(total, math.inf if noise_variance is None else noise_variance)
+    variance = math.inf if noise_variance is None else noise_variance
+    wanted = number.for_fit(total, variance, float(cells.groups.universe.size))
     scale = _scale(total, wanted)
     return _raked(cells.groups, tilted.at(joined(powers)), {}, scale), report
 

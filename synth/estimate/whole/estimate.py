@@ -169,6 +169,11 @@ class _Seen:
     number: Number
     """How many records there are."""
 
+    def wanted(self, values: Floats) -> float:
+        """How many records a fit with these values should have."""
+        possible = float(self.possible.sum())
+        return self.number.for_fit(float(values.sum()), self.variance, possible)
+
     @staticmethod
     def of(
         measurements: Measurements,
@@ -307,7 +312,7 @@ def _fit(
         if min(attempt.misfit for attempt in attempts) <= allowed:
             break
     best = min(attempts, key=lambda attempt: attempt.misfit)
-    total = seen.number.for_fit(float(best.values.sum()), seen.variance)
+    total = seen.wanted(best.values)
     values, moved = move_to_total(best.values, best.ratio, total)
     steps.append(moved)
     if seen.noisy_sums is not None and seen.sums is None and seen.group_sums is None:
@@ -344,9 +349,8 @@ def _attempt(
     uncertainty = model.posterior_variance(fit.discounted)
     ratio = np.divide(uncertainty, values, out=np.ones(values.size), where=values > 0.0)
     if seen.group_sums is not None:
-        total = seen.number.for_fit(float(values.sum()), seen.variance)
         values, uncertainty, moved = top_down(
-            seen.group_sums, values, uncertainty, seen.possible, total=total
+            seen.group_sums, values, uncertainty, seen.possible, total=seen.wanted(values)
         )
         steps.append(moved)
     if seen.sums is not None:

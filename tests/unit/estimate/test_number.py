@@ -76,13 +76,11 @@ def test_a_mean_if_positive_is_that_of_the_law_cut_off():
 
 def test_noise_that_is_mostly_zero_tells_cells_and_so_their_total():
     noisy = Number(100.0, is_public=False)
-    assert [noisy.for_fit(80.0, variance) for variance in (0.0, 0.5, 1.0, 9.0)] == [
-        80,
-        90,
-        100,
-        100,
-    ]
-    assert Number(100.0, is_public=True).for_fit(80.0, 0.0) == 100
+    found = [noisy.for_fit(80.0, variance, 100.0) for variance in (0.0, 0.5, 1.0, 9.0)]
+    assert found == [80, 90, 100, 100]
+    assert noisy.for_fit(80.0, 0.5, 10.0) == 90
+    assert noisy.for_fit(80.0, 0.5, 1e6) == 100, "half a million cells have noise"
+    assert Number(100.0, is_public=True).for_fit(80.0, 0.0, 100.0) == 100
 
 
 def test_the_rows_are_as_many_as_were_measured_where_noise_hides_them(make_config, draw_noise):
