@@ -9,8 +9,10 @@ A part is 500 to 50,000 records and two to four columns of a table of
 eight columns, 300 to 500,000 cells, drawn by a seed; nothing else is told. All is
 done as in a run, once as `auto` does and once without a look. Printed are, by how many scales of
 noise all cells together have for 1,000 records, the figure that plans are compared by as a multiple
-of the figure without (geometric mean, extremes, how often it is more than a tenth worse), and how
-many forecasts for the true number of records are within factors of 1.5 and 2.5 of the outcome.
+of the figure without (geometric mean, extremes, how often it is more than a tenth worse), how many
+forecasts for the true number of records are within factors of 1.5 and 2.5 of the outcome, and how
+many rows too many there are with a look, in standard deviations of all that was measured of their
+number (mean and root mean square).
 
 `--beside` shows what tables of single columns do beside the cells, without a look: the total
 variation of 1-way and 2-way tables and of cells where single columns get such a part of epsilon, as
@@ -37,6 +39,7 @@ from synth.config import Config
 from synth.curator.measuring import Measurements, measure_counted
 from synth.domain import Universe
 from synth.estimate.maximum_entropy import quick_guess
+from synth.estimate.number import noisy_number
 from synth.planning import plan_look
 from synth.planning.look import problem_to_plan
 from synth.planning.problem import Problem, problem_of
@@ -54,10 +57,14 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one way of planning came to: the figure, and forecast / outcome of every kind."""
+    """What one way of planning came to: the figure, and forecast / outcome of every kind.
+
+    `too_many`: rows, in standard deviations of the noisy number of records.
+    """
 
     figure: float
     ratios: tuple[float, ...]
+    too_many: float
 
 
 def part_of(names: Sequence[str], seed: int, *, few: bool) -> tuple[str, Universe, Rows]:
@@ -84,14 +91,17 @@ def part_of(names: Sequence[str], seed: int, *, few: bool) -> tuple[str, Univers
 
 def came_to(config: Config, measured: Measurements, problem: Problem, rows: Rows) -> Outcome:
     """What was published, beside what was forecast of this plan for so many records."""
-    errors = outcome(derive(measured, config).counts, config, rows)
+    counts = derive(measured, config).counts
+    errors = outcome(counts, config, rows)
     way = choose(problem).chosen.spending
     forecast = usefulness(problem, way.events, len(rows), way.schedule)
     found = [errors["cells" if each.kind == "cells" else str(each.columns)] for each in forecast]
     groups = [(each.kind, each.columns) for each in forecast]
     figure = figure_of(problem_of(config), list(zip(groups, found, strict=True)), len(rows))
     pairs = zip(forecast, found, strict=True)
-    return Outcome(figure, tuple(each.share / max(error, 1e-9) for each, error in pairs))
+    ratios = tuple(each.share / max(error, 1e-9) for each, error in pairs)
+    noisy = noisy_number(measured)
+    return Outcome(figure, ratios, (counts.total - len(rows)) / (noisy[1] if noisy else 1.0))
 
 
 def both(universe: Universe, rows: Rows, epsilon: str, seed: int) -> tuple[Outcome, Outcome]:
@@ -172,13 +182,16 @@ def main() -> None:
             shape = " x ".join(map(str, universe.shape))
             ratio = one.figure / other.figure
             print(f"{name} {shape}, {len(rows)} records, {epsilon}: {ratio:.3f}", flush=True)
-    print("\n| of | parts | with a look / without | worse by a tenth | forecasts, without |")
-    print("|---|---|---|---|---|")
+    print("\n| of | parts | with a look / without | worse by a tenth | forecasts, without | rows |")
+    print("|---|---|---|---|---|---|")
     for group, pairs in found.items():
         ratios = np.array([one.figure / other.figure for one, other in pairs])
         mean = f"{np.exp(np.log(ratios).mean()):.3f} ({ratios.min():.2f} to {ratios.max():.2f})"
         shares = f"{within([one for one, _ in pairs])}; {within([other for _, other in pairs])}"
-        print(f"| {group} | {len(pairs)} | {mean} | {np.mean(ratios > 1.1):.0%} | {shares} |")
+        too_many = np.array([one.too_many for one, _ in pairs])
+        number = f"{too_many.mean():+.2f}, {np.sqrt((too_many**2).mean()):.2f}"
+        worse = f"{np.mean(ratios > 1.1):.0%}"
+        print(f"| {group} | {len(pairs)} | {mean} | {worse} | {shares} | {number} |")
 
 
 if __name__ == "__main__":
