@@ -17,10 +17,9 @@ from synth.domain.counts import Counts, cell_order, cell_words, is_possible, mar
 from synth.errors import ContradictionError
 from synth.estimate.any_size import Estimate
 from synth.estimate.gate import Sums, Verdict, constraints_contradict, judge
-from synth.estimate.listed.estimate import ListedEstimate, estimate_from_list
+from synth.estimate.listed.estimate import ListedEstimate, estimate_from_list, records_of_model
 from synth.estimate.listed.support import Support, with_atoms
 from synth.estimate.listed.tables import sums_of
-from synth.estimate.number import number_of_records
 from synth.estimate.rounding import rake, required_totals
 from synth.estimate.sums import cell_table
 from synth.measurements import MeasuredTable, Measurements
@@ -296,7 +295,7 @@ def _rebuild(
         if table.codes is None
         for each in sums_of(table, universe)
     ]
-    records = number_of_records(measurements, config).value
+    records = records_of_model(measurements, config, listing)
     estimate = estimate_from_list(listing, tables, config, records=records, seed=seeds.drawn)
     mended = estimate.round(seeds.rounding)
     found = judge(mended, measurements, config)

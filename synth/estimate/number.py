@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 _FINEST = 2.0**-10
 """Of a record: the last digits of a mean depend on the processor."""
+_FARTHEST = 1e3
+"""A mean so many standard deviations below 0 has no digits left of what lies above it."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def mean_if_positive(values: Floats, deviation: float) -> Floats:
     """The mean of a normal law around each value, cut off at 0; positive."""
     if deviation <= 0.0:
         return np.maximum(values, 1e-9)
+    values = np.maximum(values, -_FARTHEST * deviation)
     place = values / deviation
     log_density = -0.5 * place * place - 0.5 * math.log(2.0 * math.pi)
     mean = values + deviation * np.exp(log_density - log_ndtr(place))

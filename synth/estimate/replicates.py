@@ -52,7 +52,7 @@ from synth.estimate.noise_again import draw_noise
 from synth.estimate.sums import LEAST_VARIANCE
 from synth.estimate.whole.estimate import WholeEstimate
 from synth.estimate.whole.model import MODEST_SIZE
-from synth.measurements import MeasuredTable, Measurements
+from synth.measurements import MeasuredLook, MeasuredTable, Measurements
 
 Ints = NDArray[np.int64]
 Columns = tuple[NDArray[Any], ...]
@@ -198,7 +198,17 @@ class _Redrawing:
         generator = np.random.Generator(np.random.Philox(seed).jumped())
         pairs = zip(self._measurements.tables, self._sums, strict=True)
         tables = tuple(self._again(generator, table, sums) for table, sums in pairs)
-        return replace(self._measurements, tables=tables)
+        look = self._measurements.look
+        if look is not None:
+            look = self._looked_again(generator, look)
+        return replace(self._measurements, tables=tables, look=look)
+
+    def _looked_again(self, generator: np.random.Generator, look: MeasuredLook) -> MeasuredLook:
+        """A look with new noise; of its classes an estimate takes no more than their sum."""
+        classes = len(look.event.firsts)
+        counts = draw_noise(generator, look.event.as_table, classes)
+        counts[0] += self._published.total
+        return replace(look, noisy_counts=(*counts.tolist(), *look.noisy_counts[classes:]))
 
     def _sums_of(self, counts: Counts, table: MeasuredTable) -> Ints | None:
         if table.event.threshold is not None:

@@ -166,6 +166,7 @@ def estimate_blocks(
             term,
             model.variances(fit.discounted),
             noise_variance=None if full is None else variance,
+            possible=float(possible.total()),
             number=number,
         )
         steps.append(report)

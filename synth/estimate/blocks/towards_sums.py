@@ -157,6 +157,7 @@ def tilt(
     variances: PairTables,
     *,
     noise_variance: float | None,
+    possible: float,
     number: Number,
 ) -> tuple[Term, dict[str, Any]]:
     """Move expected counts with these variances to the noisy sums, and scale them to the number.
@@ -219,7 +220,7 @@ def tilt(
     }
     total = tilted.sums(joined(powers)).total()
     variance = math.inf if noise_variance is None else noise_variance
-    wanted = number.for_fit(total, variance, float(cells.groups.universe.size))
+    wanted = number.for_fit(total, variance, possible)
     scale = _scale(total, wanted)
     return _raked(cells.groups, tilted.at(joined(powers)), {}, scale), report
 

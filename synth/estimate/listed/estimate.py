@@ -132,7 +132,7 @@ def estimate_listed(measurements: Measurements, config: Config, *, seed: int) ->
     Ensures: the same bytes for the same input, whatever the number of threads.
     """
     listing, tables = _sorted_out(measurements, config.universe)
-    records = _records(measurements, config, listing)
+    records = records_of_model(measurements, config, listing)
     return estimate_from_list(listing, tables, config, records=records, seed=seed)
 
 
@@ -145,7 +145,9 @@ def _sorted_out(
     return listing, tables
 
 
-def _records(measurements: Measurements, config: Config, listing: MeasuredTable | None) -> float:
+def records_of_model(
+    measurements: Measurements, config: Config, listing: MeasuredTable | None
+) -> float:
     """How many records the model is of: with no listed cells beside it, as many as rows."""
     rows = config.output.rows if listing is None else None
     return number_of_records(measurements, config).value if rows is None else float(rows)
@@ -163,7 +165,7 @@ def weigh_again(measurements: Measurements, before: End, published: Counts) -> L
     config = before.config
     universe = config.universe
     listing, tables = _sorted_out(measurements, universe)
-    records = _records(measurements, config, listing)
+    records = records_of_model(measurements, config, listing)
     steps: list[dict[str, Any]] = []
     columns, counts, model = _heavy_cells(
         listing, tables, universe, records, steps, before=before.model

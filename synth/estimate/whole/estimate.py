@@ -262,11 +262,13 @@ def _starts(seen: _Seen) -> tuple[bool, ...]:
 class _Attempt:
     """The posterior means of the cells by one fit, and how far they are from the noisy sums.
 
-    `ratio` is that of their variances to them: wherever the values are moved, it stays.
+    `ratio` is that of their variances to them: wherever the values are moved, it stays. `total` is
+    how many records they should have.
     """
 
     values: Floats
     ratio: Floats
+    total: float
     fit: LogLinearFit
     discount: float
     misfit: float
@@ -312,8 +314,7 @@ def _fit(
         if min(attempt.misfit for attempt in attempts) <= allowed:
             break
     best = min(attempts, key=lambda attempt: attempt.misfit)
-    total = seen.wanted(best.values)
-    values, moved = move_to_total(best.values, best.ratio, total)
+    values, moved = move_to_total(best.values, best.ratio, best.total)
     steps.append(moved)
     if seen.noisy_sums is not None and seen.sums is None and seen.group_sums is None:
         values, anchored = seen.noisy_sums.anchor(values, best.ratio)
@@ -348,9 +349,10 @@ def _attempt(
     values = model.expected(fit.discounted)
     uncertainty = model.posterior_variance(fit.discounted)
     ratio = np.divide(uncertainty, values, out=np.ones(values.size), where=values > 0.0)
+    total = seen.wanted(values)
     if seen.group_sums is not None:
         values, uncertainty, moved = top_down(
-            seen.group_sums, values, uncertainty, seen.possible, total=seen.wanted(values)
+            seen.group_sums, values, uncertainty, seen.possible, total=total
         )
         steps.append(moved)
     if seen.sums is not None:
@@ -363,7 +365,9 @@ def _attempt(
         values = rake_one_way(values, np.exp(seen.base), seen.interactions.shape)
         steps.append({"step": "rake single columns to those of the latent classes"})
     misfit = 0.0 if seen.noisy_sums is None else seen.noisy_sums.misfit(values)
-    return _Attempt(values, ratio, fit, discount, misfit)
+    if seen.group_sums is None:
+        total = seen.wanted(values)
+    return _Attempt(values, ratio, total, fit, discount, misfit)
 
 
 def _has_plain_columns(interactions: Interactions) -> bool:

@@ -16,7 +16,7 @@ from synth.estimate.sums import NoisyCoefficients, one_way_sums, trusted
 
 Floats = NDArray[np.float64]
 
-_SWEEPS = 20
+_SWEEPS, _SWEEPS_OF_TOTAL = 20, 100
 _LARGEST = 30.0
 """The largest logarithm of a factor in one step."""
 _LEAST_SHARE = 1e-3
@@ -108,10 +108,11 @@ def move_to_total(values: Floats, ratio: Floats, total: float) -> tuple[Floats, 
     As in `NoisySums.anchor`, uncertain values bear the difference.
     """
     moved, before = values.reshape(1, -1).copy(), float(values.sum())
-    for _ in range(_SWEEPS):
+    for _ in range(_SWEEPS_OF_TOTAL):
         if _step(moved, ratio.reshape(1, -1), np.array([total]), 0) < _SETTLED:
             break
-    report = {"step": "move to the number of records", "fitted": before, "moved_to": total}
+    after = float(moved.sum())
+    report = {"step": "move to the number of records", "fitted": before, "moved_to": after}
     return moved.reshape(-1), report
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from synth.domain import Conjunction, PublicTotal
 from synth.estimate import estimate_whole
+from synth.estimate.listed.estimate import records_of_model
 from synth.estimate.number import Number, mean_if_positive, noisy_number, number_of_records
 from synth.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.privacy import LookEvent, TableEvent
@@ -72,6 +73,21 @@ def test_a_mean_if_positive_is_that_of_the_law_cut_off():
     for value in (-4.0, 0.0, 5.0):
         above = (draws + value)[draws + value > 0]
         assert mean_if_positive(np.array([value]), 3.0)[0] == pytest.approx(above.mean(), rel=0.02)
+
+
+def test_far_below_zero_a_mean_is_small_and_positive():
+    for value in (-1e3, -1e8, -1e160):
+        assert 0 < mean_if_positive(np.array([value]), 1.0)[0] <= 0.002
+
+
+def test_a_model_alone_is_of_as_many_records_as_rows(config):
+    """So that rows are different cells; beside listed cells it is of those that are left."""
+    told = replace(config, output=replace(config.output, rows=500))
+    event = TableEvent(("a0", "a1"), 12, 1, Fraction(1), threshold=5)
+    listing = MeasuredTable(event, np.array([9]), 2.0, np.array([[0, 0]]))
+    assert records_of_model(measured(ONE), config, None) == pytest.approx(90)
+    assert records_of_model(measured(ONE), told, None) == 500
+    assert records_of_model(measured(ONE, listing), told, listing) == pytest.approx(90)
 
 
 def test_noise_that_is_mostly_zero_tells_cells_and_so_their_total():

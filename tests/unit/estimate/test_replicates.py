@@ -13,8 +13,8 @@ from synth.estimate import estimate, replicates, replicates_of
 from synth.estimate.blocks.estimate import estimate_blocks
 from synth.estimate.listed.estimate import estimate_listed
 from synth.estimate.whole.estimate import WholeEstimate
-from synth.measurements import MeasuredTable, Measurements
-from synth.privacy import TableEvent
+from synth.measurements import MeasuredLook, MeasuredTable, Measurements
+from synth.privacy import LookEvent, TableEvent
 from tests.unit.estimate.conftest import (
     draw_noise,
     draw_table,
@@ -118,6 +118,22 @@ def test_full_cells_vary_by_the_noise_of_their_law():
     assert abs(apart.mean()) < 6 * (variance / apart.size) ** 0.5
     together = np.corrcoef(apart.T)[np.triu_indices(6, 1)]
     assert np.abs(together).max() < 6 / 100**0.5
+
+
+def test_the_look_gets_new_noise_as_well():
+    """It tells the number of records here, which the cells hardly do."""
+    config = make_config(SHAPE)
+    truth = draw_table(SHAPE, 2000, 1)
+    noisy = truth + draw_noise(truth.size, decay=0.02, seed=2)
+    measurements = make_measurements(config, noisy, epsilon=Fraction(1, 50))
+    event = LookEvent((1, 9), (("a0", "a1"),), 2, Fraction(1, 2))
+    look = MeasuredLook(event, (900, 1100, 40), 32.0)
+    measurements = replace(measurements, look=look)
+    fitted, counts, *rest = published(config, measurements)
+    found = replicates_of(fitted, counts, *rest, seeds=range(100, 124))
+    totals = np.array([each.sum() for each in found.counts])
+    assert 4 < totals.std() < 16, "of two counts with a standard deviation of 5.7 each"
+    assert abs(totals.mean() - counts.total) < 6
 
 
 def test_without_noise_replicates_are_the_release():

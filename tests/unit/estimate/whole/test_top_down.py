@@ -323,3 +323,17 @@ def test_the_estimate_takes_this_step_with_hierarchies_only(
         names = [step["step"] for step in steps]
         assert (STEP in names) == taken
         assert ("anchor to noisy sums that the fit contradicts" in names) != taken
+
+
+def test_the_number_of_records_is_moved_to_once(
+    make_config: Callable[..., Any],
+    square: Universe,
+    truth: Floats,
+    measure: Callable[..., MeasuredTable],
+) -> None:
+    """Rare noise moves it a part of the way, and that is what the first margin did."""
+    config = replace(make_config((2, 2), cells=False), universe=square)
+    table = measure(square, square.names, truth.astype(np.int64), seed=4, epsilon=Fraction(2))
+    steps = estimate_whole(Measurements("t", "0" * 64, (table,)), config).report["steps"]
+    moved = next(step for step in steps if step["step"] == "move to the number of records")
+    assert moved["moved_to"] == pytest.approx(moved["fitted"], rel=1e-9)
