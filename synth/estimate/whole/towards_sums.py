@@ -105,11 +105,13 @@ class NoisySums:
 def move_to_total(values: Floats, ratio: Floats, total: float) -> tuple[Floats, dict[str, Any]]:
     """Values moved to a total, in records; `ratio` is that of their variances to them.
 
-    As in `NoisySums.anchor`, uncertain values bear the difference.
+    What there is too much is taken from uncertain values, as in `NoisySums.anchor`: there noise was
+    taken for records. What there is too little is missing everywhere alike.
     """
     moved, before = values.reshape(1, -1).copy(), float(values.sum())
+    slope = np.ones(values.size) if total > before else ratio
     for _ in range(_SWEEPS_OF_TOTAL):
-        if _step(moved, ratio.reshape(1, -1), np.array([total]), 0) < _SETTLED:
+        if _step(moved, slope.reshape(1, -1), np.array([total]), 0) < _SETTLED:
             break
     after = float(moved.sum())
     report = {"step": "move to the number of records", "fitted": before, "moved_to": after}

@@ -45,7 +45,7 @@ def test_wrong_sums_are_found_and_moved(sums: NoisySums, truth: NDArray[np.float
     assert np.all(anchored >= 0.0)
 
 
-def test_uncertain_values_bear_the_difference_of_a_total() -> None:
+def test_uncertain_values_bear_what_a_total_has_too_much() -> None:
     values, ratio = np.array([100.0, 10.0, 10.0, 0.0]), np.array([1e-3, 0.5, 0.5, 1.0])
     for total in (60.0, 105.0, 120.0, 500.0):
         moved, report = move_to_total(values, ratio, total)
@@ -54,6 +54,8 @@ def test_uncertain_values_bear_the_difference_of_a_total() -> None:
         assert moved[3] == 0
     moved, _ = move_to_total(values, ratio, 105.0)
     assert moved[0] > 99.5
+    moved, _ = move_to_total(values, ratio, 240.0)
+    assert moved == pytest.approx(2 * values)
 
 
 def test_noise_alone_moves_nothing_but_rarely(draw_noise: Draw) -> None:
