@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 from tables import NAMES, table
 
 from synth.config import Config, Strategy
-from synth.curator.measuring import Counted, measure_after_look, measure_counted
+from synth.curator.counting.tabulate import Held
+from synth.curator.measuring import measure_after_look, measure_counted
 from synth.curator.seal import Sensitive
 from synth.domain import Margin
 from synth.estimate import estimate_whole, required_atoms, round_counts
@@ -75,7 +76,7 @@ def noise_of(config: Config, seed: int) -> NoiseStream:
     return NoiseStream(key=hashlib.sha256(words.encode()).digest())
 
 
-def as_a_run(config: Config, counted: Counted, seed: int) -> Measurements:
+def as_a_run(config: Config, counted: Sensitive[Held], seed: int) -> Measurements:
     """What a run measures of these counts, by its own code, with exact noise: a look, choices."""
     look, stream = plan_look(config), noise_of(config, seed)
 

@@ -40,13 +40,12 @@ from pathlib import Path
 from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.seal import quiet_libraries
-from synth.curator.counting.tabulate import tabulate
+from synth.curator.counting.tabulate import every_cell, tabulate
 config = load_config(sys.argv[1])
 start = time.perf_counter()
 with quiet_libraries():
-    counts = tabulate(
-        config, config.source, source_files(config.source), Path(sys.argv[1]).parent
-    ).consume()
+    held = tabulate(config, config.source, source_files(config.source), Path(sys.argv[1]).parent)
+    counts = every_cell(held.consume(), config.universe)
 seconds = time.perf_counter() - start
 status = Path("/proc/self/status").read_text()  # of this program, not of who started it
 peak = int(re.search(r"VmHWM:\\s+([0-9]+)", status)[1]) / 1e6

@@ -45,8 +45,8 @@ from wide import adult, levels
 
 from synth import load_config
 from synth.config import Config, OutputConfig, WeightedMarginal, WorkloadConfig
-from synth.curator.counting.tabulate import FilledCells
-from synth.curator.measuring import Counted, measure_counted
+from synth.curator.counting.tabulate import FilledCells, Held
+from synth.curator.measuring import measure_counted
 from synth.curator.seal import Sensitive
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Conjunction, PublicTotal, Universe
 from synth.domain.attribute import balanced_levels
@@ -113,7 +113,7 @@ def configured(universe: Universe, epsilon: str, delta: str) -> Config:
     return budgeted(config, Fraction(epsilon), Fraction(delta), "auto")
 
 
-def held(universe: Universe, rows: NDArray[np.int64]) -> Counted:
+def held(universe: Universe, rows: NDArray[np.int64]) -> Sensitive[Held]:
     """The records by cell, as a run holds them."""
     if universe.size > DENSE_LIMIT_CELLS:
         cells, numbers = np.unique(rows, axis=0, return_counts=True)

@@ -33,8 +33,7 @@ from synth.config import (
     WeightedMarginal,
     WorkloadConfig,
 )
-from synth.curator.counting.tabulate import FilledCells
-from synth.curator.measuring import Counted
+from synth.curator.counting.tabulate import FilledCells, Held
 from synth.curator.seal import Sensitive
 from synth.domain import DENSE_LIMIT_CELLS, Attribute, Universe
 from synth.measurements import MeasuredTable, Measurements
@@ -192,7 +191,7 @@ def run(config: Config, rows: Ints, seed: int) -> Measurements:
     universe = config.universe
     if universe.size > DENSE_LIMIT_CELLS:
         cells, numbers = np.unique(rows, axis=0, return_counts=True)
-        held: Counted = Sensitive(FilledCells(tuple(cells.T), numbers.astype(np.int64)))
+        held: Sensitive[Held] = Sensitive(FilledCells(tuple(cells.T), numbers.astype(np.int64)))
     else:
         held = Sensitive(counted(rows, range(len(universe.shape)), universe.shape))
     return as_a_run(config, held, seed)

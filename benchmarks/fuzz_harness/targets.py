@@ -69,7 +69,7 @@ def _config(place: Path) -> Callable[[bytes], str]:
 
 def _source(place: Path, *, parquet: bool) -> Callable[[bytes], str]:
     from synth.config import Dialect, FileSource, load_config
-    from synth.curator.counting.tabulate import tabulate
+    from synth.curator.counting.tabulate import every_cell, tabulate
     from synth.curator.seal import quiet_libraries, scrubbed
     from synth.errors import SynthError
 
@@ -94,7 +94,8 @@ def _source(place: Path, *, parquet: bool) -> Callable[[bytes], str]:
         scratch.mkdir(exist_ok=True)
         try:
             with quiet_libraries():
-                counts = tabulate(config, source, [path], scratch).consume()
+                held = tabulate(config, source, [path], scratch).consume()
+                counts = every_cell(held, config.universe)
         except BaseException as error:
             clean = scrubbed(error)
             require(isinstance(clean, SynthError) and clean.exit_code == 1, repr(error))

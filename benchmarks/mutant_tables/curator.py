@@ -117,13 +117,8 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "a record counts twice",
-            'added = batch.column("times").to_numpy() if times else 1',
-            'added = batch.column("times").to_numpy() if times else 2',
-        ),
-        (
-            "a cell has as many records as batches",
-            'np.add.at(counts, batch.column("word_0").to_numpy(), added)',
-            'counts[batch.column("word_0").to_numpy()] += added',
+            "return records.group_by(words).aggregate(records=records.count())",
+            "return records.group_by(words).aggregate(records=2 * records.count())",
         ),
         (
             "the same record of two files is one",
@@ -145,13 +140,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/curator/counting/tabulate.py",
         (
             "every table has the counts of the first",
-            "yield number, Sensitive(margins[number].sums(universe, counts))",
-            "yield number, Sensitive(margins[0].sums(universe, counts))",
+            "yield number, Sensitive(sums_of(held, margins[number], universe))",
+            "yield number, Sensitive(sums_of(held, margins[0], universe))",
         ),
         (
             "the full table shared by two",
-            "yield number, Sensitive(counts.copy())",
-            "yield number, Sensitive(counts)",
+            "yield number, Sensitive(every_cell(held, universe))",
+            "yield number, Sensitive(held)",
         ),
         (
             "a table of another number of cells",
@@ -426,8 +421,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/curator/measuring.py",
         (
             "lists and tables share a number",
-            "Sensitive(cells), event, universe, number=first + number, stream=stream",
-            "Sensitive(cells), event, universe, number=0, stream=stream",
+            "Sensitive(held), events[number], universe, number=first + number, stream=stream",
+            "Sensitive(held), events[number], universe, number=0, stream=stream",
         ),
         by=("unit/curator/test_sparse.py",),
     ),

@@ -201,8 +201,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/curator/counting/tabulate.py",
         (
             "only the first cells are compared with a product",
-            "for start in range(0, len(counts), CELLS_AT_ONCE):",
-            "for start in range(0, len(counts), 2 * CELLS_AT_ONCE):",
+            "for start in range(0, len(held.counts), CELLS_AT_ONCE):",
+            "for start in range(0, len(held.counts), 2 * CELLS_AT_ONCE):",
         ),
         by=EXACT,
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synth.config.source_files import source_files
-from synth.curator.counting.tabulate import filled_cells, tabulate
+from synth.curator.counting.tabulate import every_cell, filled_cells, tabulate
 from synth.curator.seal import quiet_libraries, scrubbed
 from synth.errors import SynthError
 from synth.privacy.sensitivity import sensitivity_l1
@@ -54,7 +54,8 @@ def end_of(config: Config, *, sparse: bool = False) -> End:
         with quiet_libraries():
             files = source_files(config.source)
             if not sparse:
-                return End(tabulate(config, config.source, files, scratch).consume(), "")
+                held = tabulate(config, config.source, files, scratch).consume()
+                return End(every_cell(held, config.universe), "")
             return End(_dense(config, files, scratch), "")
     except Exception as error:
         told = scrubbed(error)

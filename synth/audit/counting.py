@@ -27,14 +27,15 @@ from synth.config import Config, FileSource, PersonUnit
 from synth.curator.counting.look import looked_at
 from synth.curator.counting.tabulate import (
     FilledCells,
+    Held,
     filled_cells,
     margin_counts,
-    margin_counts_of_cells,
     margins_of,
     tabulate,
 )
 from synth.curator.measuring import measure, needs_filled_cells
 from synth.curator.seal import Sensitive
+from synth.domain import Margin
 from synth.noise import NoiseStream
 from synth.noise.stream import KEY_BYTES
 from synth.planning import Look
@@ -103,12 +104,7 @@ class _Counter:
         """How every table differs from that of the first source since `start`."""
         self.sources += 1
         source, files = self.source.write(self.directory, records)
-        if self.with_noise:
-            tables = self._noisy(source, files)
-        elif self.counts_filled_cells:
-            tables = self._filled(source, files)
-        else:
-            tables = self._counted(source, files)
+        tables = self._noisy(source, files) if self.with_noise else self._counted(source, files)
         if not self._first:
             self._first = tables
         return [_change(now, first) for now, first in zip(tables, self._first, strict=True)]
@@ -133,7 +129,7 @@ class _Counter:
         look = [] if measured.look is None else [np.array(measured.look.noisy_counts)]
         return [*(table.noisy_counts for table in measured.tables), *look]
 
-    def _looked_at(self, held: Counts | FilledCells) -> list[Counts]:
+    def _looked_at(self, held: Held) -> list[Counts]:
         """The counts of a look, if there is one."""
         if self.look is None:
             return []
@@ -141,26 +137,23 @@ class _Counter:
         return [counts.consume()]
 
     def _counted(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
+        """The exact counts of every table; of too large a universe those of filled cells."""
         universe = self.config.universe
-        selection = self.config.selection()
-        counts = tabulate(self.config, source, files, self.directory, selection=selection).consume()
-        look = self._looked_at(counts)
-        sums = margin_counts(Sensitive(counts), margins_of(self.events, universe), universe)
-        found = {number: table.consume() for number, table in sums}
-        return [*(found[number] for number in range(len(self.events))), *look]
-
-    def _filled(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
-        universe = self.config.universe
-        selection = self.config.selection()
-        cells = filled_cells(
-            self.config, source, files, self.directory, selection=selection
+        count = filled_cells if self.counts_filled_cells else tabulate
+        held = count(
+            self.config, source, files, self.directory, selection=self.config.selection()
         ).consume()
-        sums = margin_counts_of_cells(cells, margins_of(self.events, universe), universe)
-        found = {number: table.consume() for number, table in sums}
-        codes = zip(*(column.tolist() for column in cells.columns), strict=True)
-        full = dict(zip(codes, cells.counts.tolist(), strict=True))
-        tables = [found.get(number, full) for number in range(len(self.events))]
-        return [*tables, *self._looked_at(cells)]
+        tables: dict[int, Counts | Change] = {}
+        margins = dict(enumerate(margins_of(self.events, universe)))
+        if isinstance(held, FilledCells) and self.counts_filled_cells:
+            codes = zip(*(column.tolist() for column in held.columns), strict=True)
+            full = dict(zip(codes, held.counts.tolist(), strict=True))
+            cells = Margin(universe.names, (0,) * len(universe.names))
+            tables = {number: full for number, each in margins.items() if each == cells}
+        others = [number for number in margins if number not in tables]
+        sums = margin_counts(Sensitive(held), [margins[each] for each in others], universe)
+        tables |= {others[place]: table.consume() for place, table in sums}
+        return [*(tables[number] for number in margins), *self._looked_at(held)]
 
 
 def _change(now: Counts | Change, first: Counts | Change) -> Change:

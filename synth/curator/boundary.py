@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synth import progress
-from synth.curator.counting.tabulate import FilledCells
+from synth.curator.counting.tabulate import FilledCells, Held
 from synth.curator.seal import Sensitive
 from synth.domain import Universe
 from synth.domain.counts import cell_order, cell_words, is_possible, word_axes
@@ -111,7 +111,7 @@ def _sampler(stream: NoiseStream, law: Law) -> TableSampler:
 
 
 def measure_list(
-    sensitive_cells: Sensitive[FilledCells],
+    sensitive_cells: Sensitive[Held],
     event: TableEvent,
     universe: Universe,
     *,
@@ -131,7 +131,7 @@ def measure_list(
     Requires: `number` is used once per stream.
     Ensures: rows ascend by cell number; all are possible cells, each once.
     Raises: BugError for an event without a threshold, of another table, or with a threshold too
-    low for its delta.
+    low for its delta, and for counts of all cells.
     """
     law, threshold = noise_law(event), event.threshold
     if threshold is None or not isinstance(law, DiscreteLaplace):
@@ -141,6 +141,8 @@ def measure_list(
     if not keeps_its_delta(event):
         raise BugError("a threshold is too low for its delta")
     cells = sensitive_cells.consume()
+    if not isinstance(cells, FilledCells):
+        raise BugError("cells are listed among those that are filled")
     noisy = TableSampler(law).draw(
         stream, table=stream_table(number, 0), start=0, count=len(cells.counts)
     )

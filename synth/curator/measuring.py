@@ -8,7 +8,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -28,17 +28,16 @@ from synth.curator.boundary import (
 )
 from synth.curator.counting.look import looked_at
 from synth.curator.counting.tabulate import (
-    FilledCells,
+    Held,
     filled_cells,
     margin_counts,
-    margin_counts_of_cells,
     margins_of,
     open_records,
     tabulate,
 )
 from synth.curator.engine import open_engine
 from synth.curator.seal import Result, Sensitive, with_source_open
-from synth.domain import DENSE_LIMIT_CELLS, Margin, Universe
+from synth.domain import DENSE_LIMIT_CELLS, Margin
 from synth.errors import BugError
 from synth.measurements import MeasuredLook, MeasuredTable, Measurements
 from synth.noise import NoiseStream
@@ -170,13 +169,9 @@ def preflight(
 
 
 def needs_filled_cells(config: Config, events: Sequence[TableEvent]) -> bool:
-    """Whether only filled cells are counted: if cells are listed, or there are too many to hold."""
+    """Whether filled cells are counted: if cells are listed, or there are too many to hold."""
     listed = any(event.threshold is not None for event in events)
     return listed or config.universe.size > DENSE_LIMIT_CELLS
-
-
-Counted = Sensitive[FilledCells] | Sensitive[NDArray[np.int64]]
-"""The records by cell: of filled cells only, or of the whole universe."""
 
 
 def count_once(
@@ -187,8 +182,8 @@ def count_once(
     selection: PeriodSelection | None,
     *,
     filled: bool,
-) -> Counted:
-    """Count the records once: filled cells only, or every cell of the universe."""
+) -> Sensitive[Held]:
+    """Count the records once: by filled cells alone, or as `tabulate` has them."""
     with progress.stage(progress.Stage.COUNTING):
         if filled:
             return filled_cells(config, source, files, spill, selection=selection)
@@ -203,7 +198,7 @@ def _tables_of(plan: Sequence[TableEvent] | Schedule) -> Sequence[TableEvent]:
 def measure_counted(
     config: Config,
     plan: Sequence[TableEvent] | Schedule,
-    counted: Counted,
+    counted: Sensitive[Held],
     stream: NoiseStream,
     fit: Fit | None = None,
     *,
@@ -224,7 +219,7 @@ def measure_counted(
 def measure_after_look(
     config: Config,
     look: Look,
-    counted: Counted,
+    counted: Sensitive[Held],
     stream: NoiseStream,
     plan_after: PlanAfter,
     *,
@@ -258,7 +253,7 @@ def measure_after_look(
 def measure_at_once(
     config: Config,
     events: Sequence[TableEvent],
-    counted: Counted,
+    counted: Sensitive[Held],
     stream: NoiseStream,
     *,
     told: bool,
@@ -272,8 +267,8 @@ def measure_at_once(
     """
     universe, margins = config.universe, margins_of(events, config.universe)
     held = counted.consume()
-    cells = held if isinstance(held, FilledCells) else None
-    sums = _sums(held, margins, universe)
+    lists = [number for number, event in enumerate(events) if event.threshold is not None]
+    whole = [number for number in range(len(events)) if number not in lists]
     tables: dict[int, MeasuredTable] = {}
 
     def under_way() -> AbstractContextManager[None]:
@@ -281,34 +276,27 @@ def measure_at_once(
             return nullcontext()
         return progress.stage(progress.Stage.NOISE, part=len(tables) + 1, parts=len(events))
 
-    for number, sensitive_table in sums:
+    for place, sensitive_table in margin_counts(
+        Sensitive(held), [margins[number] for number in whole], universe
+    ):
+        number = whole[place]
         with under_way():
             tables[number] = measure_table(
                 sensitive_table, events[number], number=first + number, stream=stream
             )
-    for number, event in enumerate(events):
-        if cells is not None and event.threshold is not None:
-            with under_way():
-                tables[number] = measure_list(
-                    Sensitive(cells), event, universe, number=first + number, stream=stream
-                )
+    for number in lists:
+        with under_way():
+            tables[number] = measure_list(
+                Sensitive(held), events[number], universe, number=first + number, stream=stream
+            )
     in_order = tuple(tables[number] for number in range(len(events)))
     return Measurements(config.release.id, config.hash, in_order)
-
-
-def _sums(
-    held: FilledCells | NDArray[np.int64], margins: Sequence[Margin], universe: Universe
-) -> Iterator[tuple[int, Sensitive[NDArray[np.int64]]]]:
-    """The number of every margin, but of a list of cells, with its counts, still secret."""
-    if isinstance(held, FilledCells):
-        return margin_counts_of_cells(held, margins, universe)
-    return margin_counts(Sensitive(held), margins, universe)
 
 
 def measure_in_rounds(
     config: Config,
     schedule: Schedule,
-    counted: Counted,
+    counted: Sensitive[Held],
     stream: NoiseStream,
     fit: Fit,
     *,
@@ -337,7 +325,7 @@ def measure_in_rounds(
 
     sensitive_tables: dict[int, NDArray[np.int64]] = {}
     wanted = (*margins, *(candidate.margin for candidate in schedule.candidates))
-    for number, sensitive_table in _sums(counted.consume(), wanted, universe):
+    for number, sensitive_table in margin_counts(counted, wanted, universe):
         if number < len(first):
             with under_way(len(tables) + 1):
                 tables[number] = measure_table(

@@ -170,10 +170,10 @@ def quiet_libraries() -> Iterator[None]:
         logging.disable(before)
 
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Sensitive(Generic[T]):
+class Sensitive(Generic[T_co]):
     """Holds a value computed from raw data until it is consumed, once, at the noise boundary.
 
     Printing shows that it is withheld; comparing, measuring, iterating, copying and pickling
@@ -182,11 +182,11 @@ class Sensitive(Generic[T]):
 
     __slots__ = ("__value",)
 
-    def __init__(self, value: T) -> None:
+    def __init__(self, value: T_co) -> None:
         """Take the value over; the caller should keep no other reference."""
-        self.__value: list[T] = [value]
+        self.__value: list[T_co] = [value]
 
-    def consume(self) -> T:
+    def consume(self) -> T_co:
         """Give the value out and forget it; a second call is refused."""
         if not self.__value:
             raise RuntimeError("a sensitive value was consumed twice")

@@ -20,7 +20,7 @@ import pytest
 
 from synth.config import Config, load_config
 from synth.config.source_files import source_files
-from synth.curator.counting.tabulate import counted_cells, tabulate
+from synth.curator.counting.tabulate import counted_cells, every_cell, tabulate
 from synth.curator.seal import quiet_libraries
 
 PASSWORD = "canary-password-7319"
@@ -145,8 +145,8 @@ def counts_of(path: Path) -> np.ndarray:
     config = load_config(path)
     files = source_files(config.source)
     with quiet_libraries():
-        counts = tabulate(config, config.source, files, path.parent).consume()
-    return counts.reshape(config.universe.shape)
+        held = tabulate(config, config.source, files, path.parent).consume()
+    return every_cell(held, config.universe).reshape(config.universe.shape)
 
 
 def filled_cells_of(config: Config, spill: Path) -> dict[tuple[int, ...], int]:
@@ -155,7 +155,7 @@ def filled_cells_of(config: Config, spill: Path) -> dict[tuple[int, ...], int]:
     files = source_files(config.source)
     with quiet_libraries(), counted_cells(config, config.source, files, spill) as blocks:
         for block in blocks.consume():
-            cells = zip(*(codes.tolist() for codes in block.codes), strict=True)
+            cells = zip(*(codes.tolist() for codes in block.columns), strict=True)
             found |= dict(zip(cells, block.counts.tolist(), strict=True))
     assert list(found) == sorted(found)
     return found

@@ -13,7 +13,7 @@ import pytest
 from synth import curator
 from synth.config import FrameSource, load_config
 from synth.config.source_files import source_files
-from synth.curator.counting.tabulate import filled_cells, tabulate
+from synth.curator.counting.tabulate import every_cell, filled_cells, tabulate
 from synth.curator.files.frames import records_of
 from synth.curator.seal import quiet_libraries
 from synth.errors import SourceError
@@ -88,9 +88,10 @@ def test_the_same_records_count_on_every_engine(project, places, tmp_path, max_r
         for words in (ON_FILES if name == "csv" else EVERYWHERE)[max_records]:
             selection = SELECTIONS[words]
             with quiet_libraries():
-                counts = tabulate(config, config.source, files, tmp_path, selection=selection)
+                held = tabulate(config, config.source, files, tmp_path, selection=selection)
+            counts = every_cell(held.consume(), config.universe)
             expected = slow_counts(ROWS, selection, max_records)
-            assert counts.consume().tolist() == expected, (name, words)
+            assert counts.tolist() == expected, (name, words)
             assert sum(expected), words
 
 
@@ -139,10 +140,10 @@ def test_typed_columns_of_dates(project, server, tmp_path, column):
     for place in sources:
         config = load_config(project(people=None, source=place, domain=DOMAIN))
         with quiet_libraries():
-            counts = tabulate(
+            held = tabulate(
                 config, config.source, source_files(config.source), tmp_path, selection=january
             )
-        assert counts.consume().tolist() == expected
+        assert every_cell(held.consume(), config.universe).tolist() == expected
 
 
 @pytest.mark.parametrize("role", ["levels", "days", "persons"])
@@ -167,10 +168,10 @@ def test_the_column_may_be_one_of_the_domain_or_that_of_the_persons(
     expected = slow_counts(rows, selection, 50)
     for name, config in configs(project, places, domain, TWO_ENGINES, privacy=unit):
         with quiet_libraries():
-            counts = tabulate(
+            held = tabulate(
                 config, config.source, source_files(config.source), tmp_path, selection=selection
             )
-        shaped = counts.consume().reshape(4, -1)
+        shaped = every_cell(held.consume(), config.universe).reshape(4, -1)
         assert shaped.sum(axis=1).tolist() == expected, name
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from synth.config import load_config
 from synth.config.series import PeriodSelection
 from synth.config.source_files import source_files
-from synth.curator.counting.tabulate import tabulate
+from synth.curator.counting.tabulate import every_cell, tabulate
 from tests.selected_slowly import selection_of
 
 PERIODS = ("2026-01", "2026-02", "2026-03", "2026-04")
@@ -67,7 +67,8 @@ def added(project, tmp_path) -> Callable[..., Added]:
             written[max_records, until] = replace(config, source=source)
         config = written[max_records, until]
         files = source_files(config.source)
-        found = tabulate(config, config.source, files, tmp_path, selection=selection).consume()
+        held = tabulate(config, config.source, files, tmp_path, selection=selection).consume()
+        found = every_cell(held, config.universe)
         return found.reshape(config.universe.shape)[: len(HISTORIES)]
 
     return count
@@ -159,8 +160,9 @@ def test_rows_that_arrive_late_count_in_no_further_period_if_periods_come_in_ord
             config = load_config(written)
             selection = node([(measured, 1)], max_periods=1)
             files = source_files(config.source)
-            found = tabulate(config, config.source, files, tmp_path, selection=selection)
-            times += (found.consume()[: len(ARRIVALS)] > 0).astype(int)
+            held = tabulate(config, config.source, files, tmp_path, selection=selection)
+            found = every_cell(held.consume(), config.universe)
+            times += (found[: len(ARRIVALS)] > 0).astype(int)
         return int(times.max())
 
     assert most((0, 1, 2)) == 1

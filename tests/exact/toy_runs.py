@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -197,7 +198,7 @@ def noted_noise(
         key = (config.universe, config.privacy.unit, *of.values()), files[0].read_bytes()
         if key not in _counted:
             _counted[key] = exact(config, source, files, scratch, **of).consume()
-        return Sensitive(_counted[key].copy())
+        return Sensitive(deepcopy(_counted[key]))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boundary, "TableSampler", noted.sampler)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from synth.config import Dialect, FileSource, load_config
-from synth.curator.counting.tabulate import tabulate
+from synth.curator.counting.tabulate import every_cell, tabulate
 from synth.curator.seal import quiet_libraries, scrubbed
 from synth.errors import SourceError
 from tests.command_line import synth
@@ -59,7 +59,8 @@ def end_of(config, place: Path, name: str, content: bytes, dialect: Dialect | No
     scratch.mkdir(exist_ok=True)
     try:
         with quiet_libraries():
-            counts = tabulate(config, source, [path], scratch).consume()
+            held = tabulate(config, source, [path], scratch).consume()
+            counts = every_cell(held, config.universe)
     except BaseException as error:
         caught, counts = error, None
     if counts is None:

@@ -5,27 +5,24 @@ Every count here is a whole number that one record changes by at most 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.curator.counting.tabulate import CELLS_AT_ONCE, FilledCells, filled_blocks
+from synth.curator.counting.tabulate import CELLS_AT_ONCE, FilledCells, Held, sums_of
 from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
-from synth.domain.counts import margin_cells
 from synth.privacy import LookEvent
 
 Ints = NDArray[np.int64]
-Counted = Sensitive[FilledCells] | Sensitive[Ints] | Sensitive[FilledCells | Ints]
-"""The records by cell: of filled cells only, or of the whole universe."""
 _EXACT_IN_64_BITS = 1 << 31
 """Of fewer records twice their square is below 2^63; of more, whole numbers have any size."""
 
 
 def looked_at(
-    sensitive_counts: Counted, event: LookEvent, universe: Universe
-) -> tuple[Sensitive[Ints], Sensitive[FilledCells] | Sensitive[Ints]]:
+    sensitive_counts: Sensitive[Held], event: LookEvent, universe: Universe
+) -> tuple[Sensitive[Ints], Sensitive[Held]]:
     """The exact counts of a look, and what they were counted from, wrapped again.
 
     Privacy: exact counts; secret. A record changes the profile by 1 in all (`gathered`) and the
@@ -39,7 +36,7 @@ def looked_at(
     found = gathered(counts, event.firsts)
     if event.pairs:
         found = np.append(found, dependence(held, event.pairs, universe))
-    return Sensitive(found), Sensitive(held) if isinstance(held, FilledCells) else Sensitive(counts)
+    return Sensitive(found), Sensitive(held)
 
 
 def gathered(counts: Ints, firsts: Sequence[int]) -> Ints:
@@ -60,9 +57,7 @@ def gathered(counts: Ints, firsts: Sequence[int]) -> Ints:
     return np.concatenate(from_each) - np.concatenate(later)
 
 
-def dependence(
-    held: FilledCells | Ints, pairs: Sequence[tuple[str, str]], universe: Universe
-) -> int:
+def dependence(held: Held, pairs: Sequence[tuple[str, str]], universe: Universe) -> int:
     """Half of the records in the wrong cell of a pair if its columns were independent: the mean.
 
     With n records, n_ab of them with codes a and b, let g = n_ab - n_a n_b / n, and 0 without
@@ -78,10 +73,7 @@ def dependence(
     Shapes and units: records; at most half of their number.
     """
     margins = [Margin(pair, (0, 0)) for pair in pairs]
-    tables = [np.zeros(margin.cells(universe), dtype=np.int64) for margin in margins]
-    for cells in _filled(held, universe):
-        for table, margin in zip(tables, margins, strict=True):
-            np.add.at(table, margin_cells(cells.columns, universe, margin), cells.counts)
+    tables = [sums_of(held, margin, universe) for margin in margins]
     records = int(tables[0].sum())
     shapes = [[universe.attribute(name).size for name in pair] for pair in pairs]
     apart = sum(_apart(table.reshape(shape)) for table, shape in zip(tables, shapes, strict=True))
@@ -96,11 +88,3 @@ def _apart(table: Ints) -> int:
     product = table.sum(axis=1).astype(whole)[rows] * table.sum(axis=0).astype(whole)[columns]
     filled = np.abs(records * table[rows, columns].astype(whole) - product)
     return int(filled.sum()) + records**2 - int(product.sum())
-
-
-def _filled(held: FilledCells | Ints, universe: Universe) -> Iterator[FilledCells]:
-    """The cells that hold records, some at a time."""
-    if isinstance(held, FilledCells):
-        yield held
-    else:
-        yield from filled_blocks(held, universe)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,28 @@ from synth.domain.counts import code_type, margin_cells
 from synth.errors import BugError
 from synth.privacy import TableEvent
 
-MOSTLY_EMPTY = 32
-"""Of a universe with so many cells for each that is filled, tables are added up from those alone:
-hundreds of passes over all cells take minutes. Their codes and counts take a byte a cell, about."""
+MOSTLY_EMPTY = 64
+"""A universe with so many cells for each that is filled, or more, is counted by those alone: passes
+over all cells take long. Their codes and counts, gathered before there are too many, take a byte
+for every cell of the universe, about."""
 CELLS_AT_ONCE = 1 << 18
 """So many are looked at together, that nothing else has the size of the universe."""
 
 
-@dataclass(frozen=True)
-class CountedCells:
-    """Some cells that hold records: the codes of each, and its count."""
+@dataclass(frozen=True, eq=False)
+class FilledCells:
+    """Cells that hold records. Secret.
 
-    codes: tuple[NDArray[np.int32], ...]
-    """One array per attribute of the universe, in its order."""
+    Shapes and units: `columns[j]` holds the code of attribute j of every cell; cells ascend by
+    number, each once; `counts` is int64, records, at least 1.
+    """
+
+    columns: tuple[NDArray[Any], ...]
     counts: NDArray[np.int64]
+
+
+Held = FilledCells | NDArray[np.int64]
+"""The records by cell: of all cells that hold any, or of the whole universe, flat in C order."""
 
 
 def tabulate(
@@ -47,26 +56,68 @@ def tabulate(
     spill: Path,
     *,
     selection: PeriodSelection | None = None,
-) -> Sensitive[NDArray[np.int64]]:
-    """Count the records of every cell of the full universe, or those of a selection.
+) -> Sensitive[Held]:
+    """Count the records of every cell, or those of a selection, in a universe that can be held.
 
-    Privacy: exact counts; secret. Contributions are bounded first when the unit is a person.
-    A record changes the count of one cell, by its weight in the selection; see `select_records`.
-    Ensures: beside the counts, memory is bounded whatever the number of records.
-    Shapes: int64, flat, one count per cell in C order, in records.
+    Privacy: exact counts; secret, and so is which of the two it is. Contributions are bounded
+    first when the unit is a person. A record changes the count of one cell, by its weight in the
+    selection; see `select_records`.
+    Ensures: memory is bounded whatever the number of records (`MOSTLY_EMPTY`).
     """
-    counts = np.zeros(config.universe.size, dtype=np.int64)
-    with open_engine(source, files, spill, config.universe, selection) as engine:
-        records = _bounded_records(engine, config, selection)
-        if engine.counts_where_records_lie:
-            for batch in engine.batches(_counted(records)):
-                counts[batch.column("word_0").to_numpy()] = batch.column("records").to_numpy()
-        else:
-            times = {"times": records.weight.cast("int64")} if "weight" in records.columns else {}
-            for batch in engine.batches(records.select("word_0", **times)):
-                added = batch.column("times").to_numpy() if times else 1
-                np.add.at(counts, batch.column("word_0").to_numpy(), added)
-    return Sensitive(counts)
+    universe, found, filled = config.universe, list[FilledCells](), 0
+    with counted_cells(config, source, files, spill, selection=selection) as sensitive_blocks:
+        blocks = sensitive_blocks.consume()
+        for block in blocks:
+            found.append(block)
+            filled += len(block.counts)
+            if filled * MOSTLY_EMPTY > universe.size:
+                return Sensitive(_every_cell(chain(found, blocks), universe))
+    return Sensitive(_together(found, universe))
+
+
+def filled_cells(
+    config: Config,
+    source: SourceConfig,
+    files: Sequence[Path],
+    spill: Path,
+    *,
+    selection: PeriodSelection | None = None,
+) -> Sensitive[FilledCells]:
+    """The same by filled cells alone, however many; nothing has the size of the universe.
+
+    Privacy: as `tabulate`; the number of filled cells is secret, too.
+    """
+    with counted_cells(config, source, files, spill, selection=selection) as blocks:
+        return Sensitive(_together(blocks.consume(), config.universe))
+
+
+def every_cell(held: Held, universe: Universe) -> NDArray[np.int64]:
+    """The counts of all cells of the universe, flat in C order, in an array of their own."""
+    if isinstance(held, FilledCells):
+        return _every_cell([held], universe)
+    return held.copy()
+
+
+def _every_cell(blocks: Iterable[FilledCells], universe: Universe) -> NDArray[np.int64]:
+    counts = np.zeros(universe.size, dtype=np.int64)
+    for block in blocks:
+        places = np.zeros(len(block.counts), dtype=np.int64)
+        for column, stride in zip(block.columns, universe.strides, strict=True):
+            places += column.astype(np.int64) * stride
+        counts[places] = block.counts
+    return counts
+
+
+def _together(blocks: Iterable[FilledCells], universe: Universe) -> FilledCells:
+    """The cells of all blocks, which are in order."""
+    kind = code_type(universe.shape)
+    columns = [[np.empty(0, kind)] for _ in universe.names]
+    counts = [np.empty(0, dtype=np.int64)]
+    for block in blocks:
+        for column, codes in zip(columns, block.columns, strict=True):
+            column.append(codes)
+        counts.append(block.counts)
+    return FilledCells(tuple(map(np.concatenate, columns)), np.concatenate(counts))
 
 
 @contextmanager
@@ -77,7 +128,7 @@ def counted_cells(
     spill: Path,
     *,
     selection: PeriodSelection | None = None,
-) -> Iterator[Sensitive[Iterator[CountedCells]]]:
+) -> Iterator[Sensitive[Iterator[FilledCells]]]:
     """The cells that hold records, with their counts, in blocks; for a universe of any size.
 
     Privacy: exact counts; secret, and so are the number of blocks and of cells.
@@ -91,15 +142,16 @@ def counted_cells(
         yield Sensitive(_blocks(engine, counted.order_by(words), config))
 
 
-def _blocks(engine: Engine, counted: ibis.Table, config: Config) -> Iterator[CountedCells]:
-    words = split_into_words(config.universe)
+def _blocks(engine: Engine, counted: ibis.Table, config: Config) -> Iterator[FilledCells]:
+    words, kind = split_into_words(config.universe), code_type(config.universe.shape)
     for batch in engine.batches(counted):
-        codes: list[NDArray[np.int32]] = []
+        columns: list[NDArray[Any]] = []
         for number, word in enumerate(words):
             cells = batch.column(f"word_{number}").to_numpy()
             for size, stride in zip(word.sizes, word.strides, strict=True):
-                codes.append(((cells // stride) % size).astype(np.int32))
-        yield CountedCells(tuple(codes), batch.column("records").to_numpy())
+                columns.append(((cells // stride) % size).astype(kind))
+        counts = np.asarray(batch.column("records").to_numpy(), dtype=np.int64)
+        yield FilledCells(tuple(columns), counts)
 
 
 def _counted(records: ibis.Table) -> ibis.Table:
@@ -149,88 +201,6 @@ def _bounded_records(
     return records if person is None else bound_contributions(records, person)
 
 
-@dataclass(frozen=True, eq=False)
-class FilledCells:
-    """All cells that hold records. Secret.
-
-    Shapes and units: `columns[j]` holds the code of attribute j of every cell; cells ascend by
-    number, each once; `counts` is int64, records, at least 1.
-    """
-
-    columns: tuple[NDArray[Any], ...]
-    counts: NDArray[np.int64]
-
-
-def filled_cells(
-    config: Config,
-    source: SourceConfig,
-    files: Sequence[Path],
-    spill: Path,
-    *,
-    selection: PeriodSelection | None = None,
-) -> Sensitive[FilledCells]:
-    """Count the records of every cell that has any; nothing has the size of the universe.
-
-    Privacy: exact counts; secret, and so is the number of filled cells. Contributions are bounded
-    first when the unit is a person. A record changes the count of one cell, by its weight in the
-    selection; see `select_records`.
-    """
-    kind = code_type(config.universe.shape)
-    columns: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for _ in config.universe.names]
-    counts = [np.empty(0, dtype=np.int64)]
-    with counted_cells(config, source, files, spill, selection=selection) as blocks:
-        for block in blocks.consume():
-            for column, codes in zip(columns, block.codes, strict=True):
-                column.append(codes.astype(kind))
-            counts.append(np.asarray(block.counts, dtype=np.int64))
-    return Sensitive(FilledCells(tuple(map(np.concatenate, columns)), np.concatenate(counts)))
-
-
-def margin_counts_of_cells(
-    cells: FilledCells, margins: Sequence[Margin], universe: Universe
-) -> Iterator[tuple[int, Sensitive[NDArray[np.int64]]]]:
-    """The number of every margin but the universe, with its counts, still secret.
-
-    Privacy: exact counts; secret. A record is in one cell, and that belongs to one cell of every
-    margin: so a record adds 1 to exactly one cell of each.
-    Shapes and units: int64, flat in C order over the margin, in records.
-    """
-    full = Margin(universe.names, (0,) * len(universe.names))
-    for number, margin in enumerate(margins):
-        if margin != full:
-            sums = np.zeros(margin.cells(universe), dtype=np.int64)
-            for start in range(0, len(cells.counts), CELLS_AT_ONCE):
-                some = slice(start, start + CELLS_AT_ONCE)
-                places = margin_cells([each[some] for each in cells.columns], universe, margin)
-                np.add.at(sums, places, cells.counts[some])
-            yield number, Sensitive(sums)
-
-
-def filled_blocks(counts: NDArray[np.int64], universe: Universe) -> Iterator[FilledCells]:
-    """The cells that hold records, of `CELLS_AT_ONCE` cells at a time. Secret."""
-    kind = code_type(universe.shape)
-    for start in range(0, len(counts), CELLS_AT_ONCE):
-        places = np.flatnonzero(counts[start : start + CELLS_AT_ONCE]) + start
-        columns, left = [], places
-        for size in reversed(universe.shape):
-            left, codes = np.divmod(left, size)
-            columns.append(codes.astype(kind))
-        yield FilledCells(tuple(reversed(columns)), counts[places])
-
-
-def _all_filled(counts: NDArray[np.int64], universe: Universe, number: int) -> FilledCells:
-    """The same together; there are so many."""
-    kind = code_type(universe.shape)
-    columns = tuple(np.empty(number, kind) for _ in universe.shape)
-    values, end = np.empty(number, dtype=np.int64), 0
-    for block in filled_blocks(counts, universe):
-        here = slice(end, end + len(block.counts))
-        for column, codes in zip(columns, block.columns, strict=True):
-            column[here] = codes
-        values[here], end = block.counts, here.stop
-    return FilledCells(columns, values)
-
-
 def margins_of(events: Sequence[TableEvent], universe: Universe) -> tuple[Margin, ...]:
     """The tables of the events, checked against the universe before anything is opened.
 
@@ -250,30 +220,36 @@ def margins_of(events: Sequence[TableEvent], universe: Universe) -> tuple[Margin
 
 
 def margin_counts(
-    sensitive_counts: Sensitive[NDArray[np.int64]], margins: Sequence[Margin], universe: Universe
+    sensitive_counts: Sensitive[Held], margins: Sequence[Margin], universe: Universe
 ) -> Iterator[tuple[int, Sensitive[NDArray[np.int64]]]]:
     """The number of every margin with its counts, still secret; each array is the taker's own.
 
-    Privacy: exact counts; secret. A record adds 1 to one cell of the universe, and that cell
-    belongs to one cell of every margin: so it adds 1 to exactly one cell of each.
-    Ensures: the full table comes last, so that the counts are never held twice for its sake. The
-    same counts whether all cells are passed over or, if most are empty, those that are filled.
+    Privacy: exact counts; secret. A record is in one cell of the universe, and that belongs to one
+    cell of every margin: so a record adds 1 to exactly one cell of each.
+    Requires: the full table is among the margins only of a universe that can be held.
+    Ensures: the full table comes last, so that the counts of all cells are never held twice for its
+    sake.
     Shapes and units: int64, flat in C order over the margin, in records.
     """
-    counts = sensitive_counts.consume()
+    held = sensitive_counts.consume()
     full = Margin(universe.names, (0,) * len(universe.names))
     order = sorted(range(len(margins)), key=lambda number: margins[number] == full)
-    filled = int(np.count_nonzero(counts))
-    if filled * MOSTLY_EMPTY < counts.size:
-        cells = _all_filled(counts, universe, filled)
-        order = [number for number in order if margins[number] == full]
-        if not order:
-            counts = counts[:0].copy()  # nothing else needs them
-        yield from margin_counts_of_cells(cells, margins, universe)
     for position, number in enumerate(order):
         if margins[number] != full:
-            yield number, Sensitive(margins[number].sums(universe, counts))
-        elif position < len(order) - 1:
-            yield number, Sensitive(counts.copy())
+            yield number, Sensitive(sums_of(held, margins[number], universe))
+        elif isinstance(held, FilledCells) or position < len(order) - 1:
+            yield number, Sensitive(every_cell(held, universe))
         else:
-            yield number, Sensitive(counts)
+            yield number, Sensitive(held)
+
+
+def sums_of(held: Held, margin: Margin, universe: Universe) -> NDArray[np.int64]:
+    """The counts of one margin, flat in C order. Secret."""
+    if not isinstance(held, FilledCells):
+        return margin.sums(universe, held)
+    sums = np.zeros(margin.cells(universe), dtype=np.int64)
+    for start in range(0, len(held.counts), CELLS_AT_ONCE):
+        some = slice(start, start + CELLS_AT_ONCE)
+        places = margin_cells([each[some] for each in held.columns], universe, margin)
+        np.add.at(sums, places, held.counts[some])
+    return sums

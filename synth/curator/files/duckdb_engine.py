@@ -35,9 +35,6 @@ KEPT_AS_WRITTEN = "join_order,build_side_probe_side"
 class DuckDBEngine:
     """The files of a source as tables of an open DuckDB."""
 
-    counts_where_records_lie = False
-    """Records are read in this process: counting them in an array is the shortest way."""
-
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,

@@ -14,7 +14,7 @@ from synth.audit.counting import audit_counting
 from synth.audit.findings import TableChange
 from synth.audit.made_up_sources import MadeUpRecords, MadeUpSource, awkward_texts, text_of
 from synth.config import load_config
-from synth.curator.counting.tabulate import tabulate
+from synth.curator.counting.tabulate import every_cell, tabulate
 from synth.domain import Attribute
 
 from .conftest import keyed_bytes
@@ -149,7 +149,7 @@ def test_the_text_of_a_code_is_counted_there(project, tmp_path):
     for code in range(config.universe.attributes[0].size):
         texts = [text_of(config.universe.attributes[0], code), "Male", "Nord"]
         made_up, files = source.write(tmp_path, [tuple(texts)])
-        counts = tabulate(config, made_up, files, tmp_path).consume()
+        counts = every_cell(tabulate(config, made_up, files, tmp_path).consume(), config.universe)
         assert counts.sum() == counts[(code * 3 + 1) * 3] == 1
 
 
@@ -171,8 +171,8 @@ def test_records_are_written_in_two_files(project, tmp_path, ending):
     if ending == "csv":
         with files[0].open(newline="") as text:
             assert list(csv.reader(text)) == [["age", "sex", "town"], *map(list, rows[::2])]
-    counts = tabulate(config, source, files, tmp_path).consume()
-    assert counts.sum() == 5
+    held = tabulate(config, source, files, tmp_path).consume()
+    assert every_cell(held, config.universe).sum() == 5
 
 
 def test_a_format_without_quotes_holds_plain_texts_only(project):

@@ -1,8 +1,9 @@
 """Several tables from one count: each gets every record once, and noise of its own."""
 
 import tracemalloc
+from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from synth.config import load_config
 from synth.config.source_files import source_files
 from synth.curator.boundary import measure_table
 from synth.curator.counting import tabulate
-from synth.curator.counting.tabulate import margin_counts, margins_of
+from synth.curator.counting.tabulate import FilledCells, margin_counts, margins_of
 from synth.curator.seal import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.errors import BugError
@@ -126,9 +127,16 @@ def test_a_person_changes_each_table_by_no_more_than_the_bound(project, tmp_path
         assert (difference**2).sum() <= 9
 
 
+def filled_of(counts, universe) -> FilledCells:
+    """The cells that hold records."""
+    cells = np.flatnonzero(counts)
+    return FilledCells(tuple(each.astype(np.int8) for each in universe.codes(cells)), counts[cells])
+
+
 @pytest.mark.parametrize("filled", [UNIVERSE.size, 1, 0], ids="{} filled cells".format)
-def test_sums_are_those_of_the_slow_definition_at_every_resolution(monkeypatch, filled):
-    """Where most cells are empty no table takes a pass over all of them."""
+@pytest.mark.parametrize("is_whole", [True, False], ids=["all cells", "filled cells"])
+def test_sums_are_those_of_the_slow_definition_at_every_resolution(monkeypatch, filled, is_whole):
+    """Where filled cells were counted no table takes a pass over all of them."""
     counts = np.random.default_rng(5).integers(0, 9, UNIVERSE.size)
     counts[filled // 2 : UNIVERSE.size - (filled + 1) // 2] = 0
     passes, over_all = [], Margin.sums
@@ -146,10 +154,11 @@ def test_sums_are_those_of_the_slow_definition_at_every_resolution(monkeypatch, 
         Margin((), ()),
         Margin(UNIVERSE.names, (0, 0, 0)),
     ]
-    taken = dict(margin_counts(Sensitive(counts.copy()), margins, UNIVERSE))
+    held = counts.copy() if is_whole else filled_of(counts, UNIVERSE)
+    taken = dict(margin_counts(Sensitive(held), margins, UNIVERSE))
     found = {number: secret.consume() for number, secret in taken.items()}
     assert sorted(found) == list(range(len(margins)))
-    assert len(passes) == (4 if filled > 1 else 0)
+    assert len(passes) == (4 if is_whole else 0)
     for number, margin in enumerate(margins):
         slow = np.zeros(margin.cells(UNIVERSE), dtype=np.int64)
         for cell, count in enumerate(counts.tolist()):
@@ -163,23 +172,32 @@ def test_sums_are_those_of_the_slow_definition_at_every_resolution(monkeypatch, 
         assert found[number].tolist() == slow.tolist()
 
 
-@pytest.mark.parametrize("filled", [1 << 15, (1 << 15) - 1], ids=["all cells", "filled cells"])
-def test_adding_up_takes_a_byte_for_every_cell_at_most(filled, monkeypatch):
+@pytest.mark.parametrize("filled", [0, 1, 1 << 14, (1 << 14) + 1, 1 << 18])
+def test_counting_takes_nine_bytes_for_every_cell_at_most(filled, project, monkeypatch, tmp_path):
     """One record decides which way is taken; the memory that a run must have covers both."""
-    monkeypatch.setattr(tabulate, "CELLS_AT_ONCE", 1 << 12)
     names = tuple(f"c{number}" for number in range(20))
     universe = Universe(tuple(Attribute(name, "categorical", ("0", "1")) for name in names))
-    counts = np.zeros(universe.size, dtype=np.int64)
-    counts[np.random.default_rng(7).permutation(universe.size)[:filled]] = 1
-    pairs = [Margin(pair, (0, 0)) for pair in combinations(names[:4], 2)]
-    sealed = Sensitive(counts)
+    config = replace(load_config(project()), universe=universe)
+    cells = np.sort(np.random.default_rng(7).permutation(universe.size)[:filled])
+
+    @contextmanager
+    def counted(*_, **__):
+        blocks = (cells[start : start + 1000] for start in range(0, filled, 1000))
+        yield Sensitive(
+            FilledCells(tuple(code.astype(np.int8) for code in universe.codes(block)), block + 1)
+            for block in blocks
+        )
+
+    monkeypatch.setattr(tabulate, "counted_cells", counted)
     tracemalloc.start()
-    for _, table in margin_counts(sealed, pairs, universe):
-        assert table.consume().sum() == filled
+    held = tabulate.tabulate(config, config.source, [], tmp_path).consume()
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    blocks = 8 * 8 * tabulate.CELLS_AT_ONCE
-    assert most < universe.size + blocks
+    assert most < 9 * universe.size
+    assert isinstance(held, FilledCells) == (filled <= universe.size // tabulate.MOSTLY_EMPTY)
+    counts = tabulate.every_cell(held, universe)
+    assert np.array_equal(np.flatnonzero(counts), cells)
+    assert np.array_equal(counts[cells], cells + 1)
 
 
 def test_sums_beyond_32_bits_are_exact():
@@ -209,10 +227,12 @@ def test_counts_of_another_kind_get_no_noise(counts):
         measure_table(Sensitive(counts), laplace(("age",), 5), number=0, stream=stream)
 
 
-def test_no_two_tables_share_memory():
+@pytest.mark.parametrize("is_whole", [True, False], ids=["all cells", "filled cells"])
+def test_no_two_tables_share_memory(is_whole):
     """Noise is added in place: shared memory would add the noise of one table to another."""
     full = Margin(UNIVERSE.names, (0, 0, 0))
-    secret = Sensitive(np.ones(UNIVERSE.size, dtype=np.int64))
+    ones = np.ones(UNIVERSE.size, dtype=np.int64)
+    secret = Sensitive(ones if is_whole else filled_of(ones, UNIVERSE))
     seen = []
     for _, table in margin_counts(secret, [full, Margin(("sex",), (0,)), full, full], UNIVERSE):
         values = table.consume()

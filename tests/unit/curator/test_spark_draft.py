@@ -14,7 +14,7 @@ from synth.cli import app
 from synth.cli.contract import Interruption, exit_code_of
 from synth.config import SparkSource, load_config
 from synth.config.source_files import source_files
-from synth.curator.counting.tabulate import tabulate
+from synth.curator.counting.tabulate import every_cell, tabulate
 from synth.curator.seal import quiet_libraries
 from synth.errors import ConfigError
 
@@ -80,7 +80,8 @@ def counts_of(path):
     config = load_config(path)
     with quiet_libraries():
         files = source_files(config.source)
-        return config, tabulate(config, config.source, files, path.parent).consume()
+        held = tabulate(config, config.source, files, path.parent).consume()
+        return config, every_cell(held, config.universe)
 
 
 def test_a_draft_of_a_table_is_that_of_its_files_and_counts_alike_once_confirmed(draft, tmp_path):

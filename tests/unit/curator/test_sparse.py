@@ -311,7 +311,9 @@ def test_cells_come_in_their_order_whatever_the_order_of_the_records(project, tm
     config = load_config(project(people=text, domain=bins, strategy="sparse", workload=None))
     files = source_files(config.source)
     with counted_cells(config, config.source, files, tmp_path) as blocks:
-        found = [100 * block.codes[0] + block.codes[1] for block in blocks.consume()]
+        found = [
+            100 * block.columns[0].astype(int) + block.columns[1] for block in blocks.consume()
+        ]
     assert np.concatenate(found).tolist() == list(range(10_000))
 
 
