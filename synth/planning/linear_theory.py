@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import chain, combinations
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -109,6 +110,18 @@ class Axis:
             codes = np.maximum(np.bincount(counted[partition], minlength=count), 1)
             energy[partition] = (squares / codes).sum()
         return energy / (interval_count(bins, kind) * size)
+
+    @cached_property
+    def _precisions(self) -> list[Floats]:
+        factors = self.noise_factor.T
+        return [
+            np.where(np.arange(len(each)) <= level, 1.0 / np.maximum(each, 1.0), 0.0)
+            for level, each in enumerate(factors)
+        ]
+
+    def precision_at(self, partition: int) -> Floats:
+        """What a noise precision of 1 in a partition adds to that of every level: 0 beyond it."""
+        return self._precisions[partition]
 
     def _dimension(self, level: int) -> int:
         return self.groups[level] - (self.groups[level - 1] if level else 0)
@@ -331,50 +344,59 @@ class Components:
 
     @cached_property
     def _lower(self) -> list[NDArray[np.int64]]:
-        found = []
-        for number, point in enumerate(self.classes):
-            before = self.classes[:number]
-            found.append(np.flatnonzero((before <= point).all(axis=1)))
-        return found
+        levels = np.ascontiguousarray(self.classes.T.astype(np.uint8))  # a depth is a small number
+        return [
+            np.flatnonzero((levels[:, :number] <= levels[:, number, None]).all(axis=0))
+            for number in range(len(self.classes))
+        ]
 
 
-def variances_at_codes(
+def variances_by_part(
     axes: Sequence[Axis],
     margins: Sequence[tuple[int, ...]],
     questions: Sequence[Question],
     precisions: Sequence[float],
 ) -> list[float | None]:
-    """The same variances from thousands of margins of codes; None where none answers all of it.
+    """The same variances one question at a time; None where no margin answers all of it.
 
-    Every level of an axis is seen alike by a margin of its codes, so a component is a set of axes,
-    and to a question only those inside it matter: nothing has the size of all margins by all of
-    their meets.
-    Requires: every margin holds an axis at its codes, or not at all; few axes each.
+    The components of a set of axes are known as well as all margins that hold these are together:
+    nothing has the size of all margins by all of their meets.
+    Requires: margins of few axes each.
     """
-    held = np.array(margins, dtype=np.int64).reshape(len(margins), len(axes)) > 0
-    sizes = np.array([axis.groups[-1] for axis in axes], dtype=np.float64)
-    weights = np.asarray(precisions, dtype=np.float64) / np.where(held, sizes, 1.0).prod(axis=1)
+    most = max((len(question.energy) for question in questions), default=0)
+    precision_of: dict[tuple[int, ...], Floats] = {}
+    for margin, precision in zip(margins, precisions, strict=True):
+        held = {
+            place: axes[place].precision_at(level) for place, level in enumerate(margin) if level
+        }
+        for part in _subsets(tuple(held), most):
+            known = np.array(precision)
+            for place, share in held.items():
+                known = np.multiply.outer(known, share[1:]) if place in part else known * share[0]
+            precision_of[part] = precision_of.get(part, 0.0) + known
     found: list[float | None] = []
     for question in questions:
-        places = sorted(question.energy)
-        inside = held[:, places]
-        if not inside.all(axis=1).any():
+        places = tuple(sorted(question.energy))
+        if places not in precision_of or not precision_of[places].flat[-1]:
             found.append(None)
             continue
-        bits = inside @ (1 << np.arange(len(places)))
-        alike = np.bincount(bits, weights, minlength=1 << len(places))
         variance = 0.0
-        for component in range(1 << len(places)):
-            energy = 1.0
-            for bit, place in enumerate(places):
-                first, last = question.energy[place][0], question.energy[place][-1]
-                energy *= float(last - first if component >> bit & 1 else first)
-            above = [chosen for chosen in range(len(alike)) if chosen & component == component]
-            precision = float(alike[above].sum())
-            if energy > 0.0:
-                variance += energy / precision
+        for part in _subsets(places, most):
+            energy = np.array(1.0)
+            for place in places:
+                own = question.energy[place]
+                energy = (
+                    np.multiply.outer(energy, np.diff(own)) if place in part else energy * own[0]
+                )
+            variance += float((energy / precision_of[part]).sum())
         found.append(variance)
     return found
+
+
+def _subsets(places: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
+    """All subsets of at most so many places, in their order."""
+    sizes = range(min(most, len(places)) + 1)
+    return chain.from_iterable(combinations(places, size) for size in sizes)
 
 
 def inverse(precisions: Floats) -> Floats:

@@ -17,9 +17,8 @@ from synth.planning.linear_theory import (
     Question,
     components_of,
     point_of,
-    variances_at_codes,
+    variances_by_part,
 )
-from synth.planning.margins import MOST_CANDIDATES
 from synth.planning.noise_sums import (
     MEAN_ABSOLUTE,
     NoiseSum,
@@ -34,7 +33,7 @@ MISS = Fraction(1, 20)
 """One minus the confidence of every interval of the forecast."""
 
 FEW_COLUMNS = 8
-"""Thousands of tables of so many columns are combined one question at a time."""
+"""Tables of at most so many columns are combined one question at a time."""
 
 Law = Literal["exact", "scaled", "normal"]
 
@@ -111,8 +110,8 @@ def forecast_queries(
         errors = _sums_of_one_table(events[0], questions)
     else:
         errors = {}
-    if len(events) > MOST_CANDIDATES and all(map(_is_small, events)):
-        variances = variances_at_codes(problem.axes, points, questions, precisions)
+    if all(len(event.table) <= FEW_COLUMNS for event in events):
+        variances = variances_by_part(problem.axes, points, questions, precisions)
     else:
         variances = _variances_together(problem, points, questions, precisions)
     holding = _Holding(events)
@@ -139,11 +138,6 @@ def _variances_together(
     variances = components.variances(questions, precisions).tolist()
     answered = components.answers(questions).tolist()
     return [each if known else None for each, known in zip(variances, answered, strict=True)]
-
-
-def _is_small(event: TableEvent) -> bool:
-    """Whether the table is of few columns, at their codes."""
-    return len(event.table) <= FEW_COLUMNS and not any(event.coarsening)
 
 
 class _Holding:

@@ -17,10 +17,9 @@ from synth.planning.linear_theory import (
     components_of,
     interval_count,
     margin_at,
-    marginal,
     point_of,
     questions_of,
-    variances_at_codes,
+    variances_by_part,
 )
 from synth.planning.problem import problem_of
 
@@ -270,32 +269,44 @@ def test_classes_do_not_grow_with_the_universe():
     assert (cell / precision).sum() == pytest.approx(1)
 
 
-def test_margins_of_codes_one_question_at_a_time_are_the_same_theory():
-    """Random sets of margins; hierarchies do not matter where only codes are measured."""
+@pytest.mark.parametrize("at_codes", [True, False], ids=["codes", "any resolution"])
+def test_margins_one_question_at_a_time_are_the_same_theory(at_codes):
+    """Random sets of margins, over hierarchies with groups of equal sizes and of others."""
     universe = Universe(
         (
             Attribute("a", "categorical", tuple("xyz")),
-            ordered("b", 7, [runs(7, 2)]),
-            Attribute("c", "categorical", tuple("wxyz")),
-            Attribute("d", "categorical", tuple("xy")),
+            ordered("b", 7, [runs(7, 2), runs(7, 4)], missing=False),
+            ordered("c", 8, [runs(8, 2), runs(8, 4)]),
+            ordered("d", 5, [runs(5, 2, missing=True)], missing=True),
         )
     )
     axes = axes_of(universe)
     names = [axis.name for axis in axes]
-    questions = tuple(
-        marginal(chosen, axes) for order in (1, 2, 3) for chosen in combinations(names, order)
+    asked = tuple(chosen for order in (1, 2, 3) for chosen in combinations(names, order))
+    workload = WorkloadConfig(
+        tuple(WeightedMarginal(chosen, ONE) for chosen in asked),
+        cells=False,
+        ranges=tuple(
+            RangeQueries((name,), kind, ONE) for name in "bcd" for kind in ("prefix", "range")
+        ),
     )
+    questions = questions_of(workload, axes)
     random = Random(1)
     for _ in range(100):
         count = random.randint(1, 8)
         points = sorted(
-            {tuple(random.choice((0, axis.depth)) for axis in axes) for _ in range(count)}
+            {
+                tuple(
+                    random.choice((0, axis.depth) if at_codes else axis.measured) for axis in axes
+                )
+                for _ in range(count)
+            }
         )
         precisions = [random.uniform(0.1, 9) for _ in points]
         components = components_of(axes, tuple(points))
         known = components.answers(questions)
         expected = components.variances(questions, precisions)
-        found = variances_at_codes(axes, points, questions, precisions)
+        found = variances_by_part(axes, points, questions, precisions)
         assert [each is not None for each in found] == known.tolist()
         ours = [each for each in found if each is not None]
         assert ours == pytest.approx(expected[known].tolist(), rel=1e-9)
