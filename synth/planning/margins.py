@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations, product
 
 from synth.domain import Margin, Universe
@@ -33,17 +34,29 @@ def best_shares(
     if not margins:
         return []
     points = tuple(point_of(problem.axes, margin) for margin in margins)
-    components = components_of(problem.axes, points)
-    possible = components.answers(problem.questions)
-    asked = tuple(q for q, known in zip(problem.questions, possible, strict=True) if known)
+    rate = None
+    if purse.noise == "laplace":
+        rate = float(purse.epsilon / sensitivity_l1(problem.privacy))
+    shares = _best_shares(problem.axes, points, problem.questions, rate)
+    return [max(share, least / len(margins)) for share in shares]
+
+
+@lru_cache(maxsize=16)
+def _best_shares(
+    axes: tuple[Axis, ...],
+    points: tuple[Point, ...],
+    questions: tuple[Question, ...],
+    rate: float | None,
+) -> tuple[float, ...]:
+    """The same, not weighed anew for every number of records; of Gaussian noise without a rate."""
+    components = components_of(axes, points)
+    possible = components.answers(questions)
+    asked = tuple(q for q, known in zip(questions, possible, strict=True) if known)
     if not any(question.weight for question in asked):
-        return [1.0] * len(margins)
+        return (1.0,) * len(points)
     objective = objective_of(components, asked, error="absolute")
-    if purse.noise == "gaussian":
-        split = optimal_split(objective)
-    else:
-        split = pure_split(objective, float(purse.epsilon / sensitivity_l1(problem.privacy)))
-    return [max(share, least / len(margins)) for share in split.shares.tolist()]
+    split = optimal_split(objective) if rate is None else pure_split(objective, rate)
+    return tuple(split.shares.tolist())
 
 
 def one_way_shares(problem: Problem, margins: Sequence[Margin], purse: Purse) -> list[float]:

@@ -9,8 +9,10 @@ figures are those that `synth plan` would show for it. None looks at data.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -212,20 +214,24 @@ def _more_epsilon(problem: Problem, bad: dict[Key, Usefulness]) -> Iterator[tupl
     None does that to single cells of a universe that cannot be measured cell by cell.
     """
     wanted = {key for key in bad if not (key[0] == "cells" and is_wide(problem))}
-    for times in MORE_EPSILON:
-        epsilon = problem.privacy.epsilon * times
-        if unsuitable(problem.privacy, epsilon) is not None or not wanted:
-            return
-        other = replace(problem, privacy=replace(problem.privacy, epsilon=epsilon))
-        reached = {
-            (one.kind, one.columns)
-            for one in _planned(other)
-            if one.verdict in (GOOD, ROUGH) and (one.kind, one.columns) in wanted
-        }
-        if reached:
-            wanted -= reached
-            now = format_number(problem.privacy.epsilon)
-            yield f"epsilon {format_number(epsilon)} instead of {now}", other
+    budgets = [problem.privacy.epsilon * times for times in MORE_EPSILON]
+    others = [
+        replace(problem, privacy=replace(problem.privacy, epsilon=epsilon))
+        for epsilon in budgets
+        if unsuitable(problem.privacy, epsilon) is None
+    ]
+
+    @cache
+    def reached(place: int) -> set[Key]:
+        good = [one for one in _planned(others[place]) if one.verdict in (GOOD, ROUGH)]
+        return {(one.kind, one.columns) for one in good}
+
+    def smallest(key: Key) -> int:
+        return bisect_left(range(len(others)), True, key=lambda place: key in reached(place))
+
+    for place in sorted({smallest(key) for key in wanted} - {len(others)}):
+        now = format_number(problem.privacy.epsilon)
+        yield f"epsilon {format_number(budgets[place])} instead of {now}", others[place]
 
 
 def _fewer_levels(problem: Problem) -> Iterator[tuple[str, Problem]]:
