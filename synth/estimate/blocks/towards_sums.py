@@ -16,7 +16,7 @@ from synth.estimate.blocks.scores import STEP, Score, Term, Tilt
 from synth.estimate.blocks.sums import PairSums, joined
 from synth.estimate.loglinear import SHAPE
 from synth.estimate.number import Number
-from synth.estimate.solver import REFRESH, Map, divided_by, solve
+from synth.estimate.solver import Map, divided_by, solve
 from synth.estimate.sums import sandwich
 from synth.estimate.whole.towards_sums import (
     FALSE_ALARM,
@@ -141,13 +141,13 @@ def _raked(groups: Groups, term: Term, logs: dict[int, Floats], scale: float) ->
 
 _ITERATIONS = 60
 _SHORTENING = 0.25
-_TOLERANCE = 1e-2
+_TOLERANCE = 0.1
 _PASSES = 2
 _LARGEST_MATRIX = 1000
 """Up to this many coefficients of one-way tables their common variance is a full matrix. Without it
 a column of a hundred codes, most of them empty, takes a hundred passes over the cells."""
-_QUICK_MATRIX = 400
-"""Up to this many it is renewed, and inverted, at every step: that takes less than a pass."""
+_REFRESH = 5
+"""After so many steps the variances are renewed: that takes about half a pass."""
 
 
 def tilt(
@@ -199,7 +199,7 @@ def tilt(
                 max_iterations=_ITERATIONS,
                 tolerance=_TOLERANCE,
                 shortening=_SHORTENING,
-                refresh=1 if unit.size <= _QUICK_MATRIX else REFRESH,
+                refresh=_REFRESH,
             )
         iterations += solution.iterations
         stop, promise = solution.stop, solution.promise
