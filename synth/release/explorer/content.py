@@ -6,6 +6,7 @@ else. Lists of numbers are bounded; what does not fit is left out, and the page 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -186,4 +187,4 @@ def _reach(level: float, replicates: int) -> float:
 
 
 def _written_bytes(numbers: list[Any]) -> int:
-    return sum(len(str(number)) + 1 for number in numbers)
+    return len(json.dumps(numbers, separators=(",", ":")))
