@@ -117,6 +117,10 @@ class Attribute:
     calendar: Calendar | None = None
     """The periods of a `date` or `datetime`; None for every other kind."""
 
+    def __hash__(self) -> int:
+        """Of a few fields: hashes of fractions are slow, and plans are remembered by attributes."""
+        return hash((self.name, self.kind, self.levels, len(self.edges), self.missing))
+
     @property
     def is_ordered(self) -> bool:
         """Whether the values are numbers or periods, in declared bins."""

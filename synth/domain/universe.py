@@ -92,6 +92,14 @@ class Universe:
         return self.attributes[self._places[name]]
 
     @cached_property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """Of every attribute how many codes it has, and groups so many steps above them."""
+        return {
+            each.name: (each.size, *(level.size for level in reversed(each.hierarchy)))
+            for each in self.attributes
+        }
+
+    @cached_property
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.names)}
 
@@ -202,10 +210,9 @@ class Margin:
 
     def shape(self, universe: Universe) -> tuple[int, ...]:
         """The number of groups of each attribute, in the order of `names`."""
-        attributes = map(universe.attribute, self.names)
+        sizes = universe.sizes
         return tuple(
-            attribute.size if step == 0 else attribute.hierarchy[-step].size
-            for attribute, step in zip(attributes, self.coarsening, strict=True)
+            sizes[name][steps] for name, steps in zip(self.names, self.coarsening, strict=True)
         )
 
     def is_finest(self, universe: Universe) -> bool:

@@ -333,11 +333,10 @@ def _grouped(
     codes = sum(problem.universe.shape)
     largest = CODES_OF_A_GROUP * math.sqrt(noise * codes) / records
     steps = {}
-    for attribute in problem.attributes:
-        sizes = [attribute.size, *(level.size for level in reversed(attribute.hierarchy))]
-        least = max(attribute.size / largest, FEWEST_GROUPS)
+    for name, sizes in problem.universe.sizes.items():
+        least = max(sizes[0] / largest, FEWEST_GROUPS)
         fit = [step for step, size in enumerate(sizes) if size >= least]
-        steps[attribute.name] = max(fit, default=0)
+        steps[name] = max(fit, default=0)
     if not any(steps.values()):
         return pairs
     return [Margin(pair.names, tuple(steps[name] for name in pair.names)) for pair in pairs]
