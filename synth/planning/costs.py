@@ -34,9 +34,11 @@ SECONDS_PER_CELL = 20e-6
 SECONDS_PER_LISTED_CELL = 2e-6
 """Where only heavy cells are listed, no cell of the universe is estimated."""
 SECONDS_PER_FITTED_CELL, MOST_SECONDS_OF_FIT = 43e-6, 54.0
-SECONDS_PER_FITTED_LEVEL = 8e-3
+SECONDS_PER_FITTED_LEVEL, MEMORY_BYTES_PER_FITTED_LEVEL = 8e-3, 18_000
 """Above the dense limit one model is fitted to all tables of two columns and more: some hundred
-products with their cells, which are bounded, and as many laws of every column."""
+products with their cells, and as many laws of every column. Of large ones it has fewer classes, in
+fewer steps."""
+MOST_MEMORY_OF_FIT = 450_000_000
 LARGER_TABLES_OF_A_STEP = 16
 """Of more tables of three columns each step of the fit looks at so many."""
 FITS_WITH_A_LIST = 1.75
@@ -232,6 +234,9 @@ def forecast_costs(
             if len(events) > 1:
                 seconds += BLOCKS_SECONDS_PER_CELL_BESIDE_SUMS * held
     if drawn:
+        levels = sum(attribute.size for attribute in universe.attributes)
+        if any(len(event.table) > 1 and event.threshold is None for event in events):
+            memory += min(MEMORY_BYTES_PER_FITTED_LEVEL * levels, MOST_MEMORY_OF_FIT)
         seconds += SECONDS_PER_TABLE * len(events)
         fit = _seconds_of_fit(universe, [event for event in events if event.threshold is None])
         seconds += fit * FITS_WITH_A_LIST if lists else fit
@@ -301,8 +306,8 @@ def _seconds_of_fit(universe: Universe, events: Sequence[TableEvent]) -> float:
         return 0.0
     fitted = pairs + sum(larger) * min(1.0, LARGER_TABLES_OF_A_STEP / max(1, len(larger)))
     levels = sum(attribute.size for attribute in universe.attributes)
-    products = min(SECONDS_PER_FITTED_CELL * fitted, MOST_SECONDS_OF_FIT)
-    return products + SECONDS_PER_FITTED_LEVEL * levels
+    seconds = SECONDS_PER_FITTED_CELL * fitted + SECONDS_PER_FITTED_LEVEL * levels
+    return min(seconds, MOST_SECONDS_OF_FIT)
 
 
 def present_memory_bytes() -> int:

@@ -57,8 +57,9 @@ than usual: what is known well takes more classes to hold."""
 _FEWEST_CLASSES = 8
 _RECORDS_OF_A_CLASS = 20
 """There are no more classes than one for so many records."""
-MOST_WORK = 1e11
-"""Cells of the tables of a step times classes times steps: bounds the time to some ten seconds."""
+MOST_WORK, _CELLS_OF_A_CODE = 1e11, 130
+"""Cells of the tables of a step times classes times steps: bounds the time to some ten seconds.
+What is worked out for every code by itself takes as long as so many cells."""
 _MOST_PARAMETERS = 1 << 23
 STEPS, _FEWEST_STEPS = 400, 150
 _AGAIN = 100
@@ -80,6 +81,8 @@ _LAST_RATE = 0.02
 """The part of the rate that is left at the end; it falls over the second half of the steps."""
 _MOMENTS = (0.9, 0.98)
 _TINY = 1e-30
+_ROWS_AT_ONCE = 128
+"""So many codes with all classes stay in the processor's cache."""
 _LAW_BITS = 24
 """Laws are whole numbers of 2^-24, and of their product with the share of the class of 2^-28: sums
 over the classes of products of the two stay below 2^53, and so do sums over codes of laws with
@@ -215,13 +218,15 @@ def _descend(
         late = max(0.0, 2.0 * (step + 1) / steps - 1.0)
         fading = [left * moment for left, moment in zip(fading, _MOMENTS, strict=True)]
         size = rate * (1.0 - (1.0 - _LAST_RATE) * late) / (1.0 - fading[0])
-        for point, slope, (mean, square) in zip(points, slopes, moments, strict=True):
-            mean += (1.0 - _MOMENTS[0]) * (slope - mean)
-            slope *= slope
-            square += (1.0 - _MOMENTS[1]) * (slope - square)
-            root = np.sqrt(square * (1.0 / (1.0 - fading[1])))
-            root += _TINY
-            point -= size * mean / root
+        for point, slope, moment in zip(points, slopes, moments, strict=True):
+            for some in range(0, len(point), _ROWS_AT_ONCE):
+                rows = slice(some, some + _ROWS_AT_ONCE)
+                mean, square = (each[rows] for each in moment)
+                mean += (1.0 - _MOMENTS[0]) * (slope[rows] - mean)
+                square += (1.0 - _MOMENTS[1]) * (slope[rows] * slope[rows] - square)
+                root = np.sqrt(square * (1.0 / (1.0 - fading[1])))
+                root += _TINY
+                point[rows] -= size * mean / root
     progress.advance(told.done, told.total, "iterations")
     return objective.at(logits, prior)
 
@@ -338,6 +343,7 @@ class _Objective:
         cells = float(sum(sums.size for _, sums, _ in self._pairs))
         threes = sum(triple.sums.size for triple in self._triples)
         cells += threes * self._of_a_step / max(1, len(self._triples))
+        cells += _CELLS_OF_A_CODE * self._height
         clear = int(_CLASSES_OF_THE_SIGNAL * self._signal / len(self.rows))
         classes = min(
             max(USUAL_CLASSES, min(clear, MOST_CLASSES)),

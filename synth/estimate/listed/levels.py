@@ -35,7 +35,10 @@ from synth.estimate.listed.reproducible import exp, log
 Floats = NDArray[np.float64]
 
 MOST_LEVELS = 10_000
-"""A larger table is only projected onto the numbers >= 0: passes would take minutes."""
+"""Of more, neighbours are not asked about each other: passes would take minutes. So many are
+looked at together."""
+MOST_ALONE = 200_000
+"""A larger table is only projected onto the numbers >= 0."""
 _SPACING = 0.08
 """The grid: from a value to the next one, as a part of it, or of half the noise if that is more."""
 _REACHES = (0, 1, 2, 4, 8)
@@ -50,8 +53,9 @@ _SMOOTHED = 2
 """Steps of the grid over which the distribution is smoothed, twice."""
 _STANDING_OUT = 0.05
 _ROUNDS, _FEWEST_ROUNDS = 15, 5
-_MOST_WORK = 2e9
-"""Levels times pairs of values of the grid times rounds: bounds the time to some seconds."""
+_MOST_WORK, _MOST_WORK_ALONE = 2e9, 2e8
+"""Levels times pairs of values of the grid times rounds, or values alone without an order: bounds
+the time to some seconds."""
 _UNTILTED = 3
 """Rounds before the total is looked at."""
 _LARGEST_STEP = 0.5
@@ -77,11 +81,12 @@ def posterior_of_levels(noisy: Floats, variance: float, total: float, *, ordered
     Ensures: deterministic, the same bits on every processor. Without an order, equal noisy values
     get equal means, whatever their places.
     """
-    if not 2 <= noisy.size <= MOST_LEVELS or variance < _LEAST_VARIANCE or total <= 0.0:
+    if not 2 <= noisy.size <= MOST_ALONE or variance < _LEAST_VARIANCE or total <= 0.0:
         return Levels(simplex(noisy, total), np.full(noisy.size, variance))
+    ordered = ordered and noisy.size <= MOST_LEVELS
     model = _Model(noisy, math.sqrt(variance), ordered)
-    work = noisy.size * model.grid.size * (model.grid.size if ordered else 1)
-    rounds = int(np.clip(_MOST_WORK / work, _FEWEST_ROUNDS, _ROUNDS))
+    most = _MOST_WORK / model.grid.size if ordered else _MOST_WORK_ALONE
+    rounds = int(np.clip(most / (noisy.size * model.grid.size), _FEWEST_ROUNDS, _ROUNDS))
     for number in range(rounds):
         found = model.posterior()
         if number + 1 < rounds:
@@ -140,28 +145,38 @@ class _Model:
 
     def posterior(self) -> Levels:
         """Means and variances of all counts under the distributions as they are."""
-        seen, means, squares = self._seen()
+        if not self._ordered:
+            self._counts = np.zeros(self.grid.size)
+            starts = range(0, self._noisy.size, MOST_LEVELS)
+            blocks = [self._posterior_of(slice(each, each + MOST_LEVELS)) for each in starts]
+            mean, square = (np.concatenate(part) for part in zip(*blocks, strict=True))
+        else:
+            mean, square = self._posterior_of(slice(None))
+        self._found = Levels(mean, np.maximum(square - mean * mean, 0.0))
+        return self._found
+
+    def _posterior_of(self, levels: slice) -> tuple[Floats, Floats]:
+        """Means of the counts of these levels and of their squares; adds to what is counted."""
+        seen, means, squares = self._seen(self._noisy[levels])
         alone = seen[0] * self._anywhere
         out = _sum(alone)
         alone /= out[:, None]
-        mean_out, square_out = _sum(alone * means[0]), _sum(alone * squares[0])
+        mean, square = _sum(alone * means[0]), _sum(alone * squares[0])
         if not self._ordered:
-            self._counts = alone.sum(axis=0)
-            mean, square = mean_out, square_out
+            self._counts += alone.sum(axis=0)
         else:
             about = self._kinds[:, None, None] * seen[1:]
             likely = about.sum(axis=0) + self._out * out[:, None]
             bases = self._passes(likely) / likely
             each = bases * about
             stand_out = self._out * out * _sum(bases)
-            mean = _sum((each * means[1:]).sum(axis=0)) + stand_out * mean_out
-            square = _sum((each * squares[1:]).sum(axis=0)) + stand_out * square_out
+            mean = _sum((each * means[1:]).sum(axis=0)) + stand_out * mean
+            square = _sum((each * squares[1:]).sum(axis=0)) + stand_out * square
             self._shares = _sum(_sum(each)), float(_sum(stand_out))
             self._counts += (stand_out[:, None] * alone).sum(axis=0)
-        self._found = Levels(mean, np.maximum(square - mean * mean, 0.0))
-        return self._found
+        return mean, square
 
-    def _seen(self) -> tuple[Floats, Floats, Floats]:
+    def _seen(self, noisy: Floats) -> tuple[Floats, Floats, Floats]:
         """For every kind, level and base: likelihood, and mean of the count and of its square.
 
         A count about a base b has the variance r = b + (roughness b)^2, so the noisy one r + v,
@@ -172,7 +187,7 @@ class _Model:
         for roughness in self._roughness:
             varies = base + (roughness * base) * (roughness * base)
             both = varies + noise
-            off = self._noisy[:, None] - base
+            off = noisy[:, None] - base
             left = varies * noise / both
             mean = base + off * (varies / both)
             tilted = self._power * (mean + (0.5 * self._power) * left)

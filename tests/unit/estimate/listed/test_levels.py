@@ -113,10 +113,26 @@ def test_without_noise_or_with_very_many_levels_it_is_the_projection(monkeypatch
     noisy = np.array([5.0, -1.0, 3.0, 9.0])
     exact = posterior_of_levels(noisy, 0.1, 16.0, ordered=True)
     assert exact.mean.tolist() == simplex(noisy, 16.0).tolist()
-    monkeypatch.setattr(levels, "MOST_LEVELS", 3)
+    monkeypatch.setattr(levels, "MOST_ALONE", 3)
     many = posterior_of_levels(noisy, 100.0, 16.0, ordered=True)
     assert many.mean.tolist() == simplex(noisy, 16.0).tolist()
     assert many.variance.tolist() == [100.0] * 4
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_very_many_levels_are_looked_at_in_parts_and_not_beside_each_other(monkeypatch, ordered):
+    """Most are drowned: together they tell what a level holds that noise hides."""
+    random = np.random.default_rng(3)
+    counts = np.concatenate([np.full(20, 2000.0), random.poisson(2.0, 380)])
+    noisy = counts + random.normal(0, 30, counts.size)
+    total = float(counts.sum())
+    at_once = posterior_of_levels(noisy, 900.0, total, ordered=False)
+    monkeypatch.setattr(levels, "MOST_LEVELS", 150)
+    found = posterior_of_levels(noisy, 900.0, total, ordered=ordered)
+    assert found.mean == pytest.approx(at_once.mean, rel=1e-9)
+    assert found.mean.sum() == pytest.approx(total)
+    projected = simplex(noisy, total)
+    assert np.abs(found.mean - counts).sum() < 0.5 * np.abs(projected - counts).sum()
 
 
 def test_nothing_to_share_out():
@@ -132,7 +148,7 @@ def test_the_posterior_of_the_bases_is_that_of_all_paths():
     model.grid = model.grid[kept]
     model._anywhere = model._anywhere[kept] / model._anywhere[kept].sum()
     model._moves = levels._moves(kept.size)
-    seen, _, _ = model._seen()
+    seen, _, _ = model._seen(noisy)
     found = model._passes(seen[1])
     steps = np.tensordot(model._scales[:-1], model._moves, 1) + model._scales[-1] * model._anywhere
     paths = np.einsum(
