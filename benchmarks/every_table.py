@@ -73,7 +73,7 @@ def columns_of(frame: pd.DataFrame, chance: random.Random) -> Iterator[tuple[Att
         levels = len(set(texts))
         if name == "rownames" or levels < 2 or (levels > MOST_TEXTS and not is_number):
             continue
-        is_plain = texts.str.fullmatch(r"[^\s=+@-](.*\S)?").all()
+        is_plain = texts.str.fullmatch(r"(?!missing$|clamp$)[^\s=+@-](.*\S)?").all()
         if len(set(values.dropna())) == levels and (is_number or is_plain):
             yield column_of(str(name), values, chance.choice(BINS))
 

@@ -23,12 +23,9 @@ from synth.curator.seal import Sensitive
 from synth.domain import Margin, Universe
 from synth.domain.counts import code_type, margin_cells
 from synth.errors import BugError
+from synth.planning.costs import MOSTLY_EMPTY
 from synth.privacy import TableEvent
 
-MOSTLY_EMPTY = 64
-"""A universe with so many cells for each that is filled, or more, is counted by those alone: passes
-over all cells take long. Their codes and counts, gathered before there are too many, take a byte
-for every cell of the universe, about."""
 CELLS_AT_ONCE = 1 << 18
 """So many are looked at together, that nothing else has the size of the universe."""
 
@@ -62,7 +59,7 @@ def tabulate(
     Privacy: exact counts; secret, and so is which of the two it is. Contributions are bounded
     first when the unit is a person. A record changes the count of one cell, by its weight in the
     selection; see `select_records`.
-    Ensures: memory is bounded whatever the number of records (`MOSTLY_EMPTY`).
+    Ensures: memory is bounded whatever the number of records (`planning.costs.MOSTLY_EMPTY`).
     """
     universe, found, filled = config.universe, list[FilledCells](), 0
     with counted_cells(config, source, files, spill, selection=selection) as sensitive_blocks:

@@ -18,6 +18,7 @@ from synth.curator.seal import Sensitive
 from synth.domain import Attribute, HierarchyLevel, Margin, Universe
 from synth.errors import BugError
 from synth.noise import NoiseStream, TableSampler, noise_law
+from synth.planning.costs import COUNTED_BYTES_PER_CELL, MOSTLY_EMPTY
 from synth.privacy import TableEvent
 
 KEY = bytes(range(32))
@@ -193,8 +194,8 @@ def test_counting_takes_nine_bytes_for_every_cell_at_most(filled, project, monke
     held = tabulate.tabulate(config, config.source, [], tmp_path).consume()
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 9 * universe.size
-    assert isinstance(held, FilledCells) == (filled <= universe.size // tabulate.MOSTLY_EMPTY)
+    assert most < COUNTED_BYTES_PER_CELL * universe.size
+    assert isinstance(held, FilledCells) == (filled <= universe.size // MOSTLY_EMPTY)
     counts = tabulate.every_cell(held, universe)
     assert np.array_equal(np.flatnonzero(counts), cells)
     assert np.array_equal(counts[cells], cells + 1)
