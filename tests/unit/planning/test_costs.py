@@ -11,7 +11,9 @@ from synth.domain import Attribute, Margin, Universe
 from synth.domain.attribute import balanced_levels
 from synth.estimate.listed.class_fit import TRIPLES_OF_A_STEP
 from synth.planning.costs import (
+    COUNTED_BYTES_PER_CELL,
     LARGER_TABLES_OF_A_STEP,
+    MOSTLY_EMPTY,
     SECONDS_PER_FITTED_CELL,
     SMALL_TABLE_CELLS,
     draws_cells,
@@ -62,6 +64,37 @@ def test_a_universe_that_is_too_large_costs_what_its_tables_cost():
     assert small.memory_bytes < 10**9
     twice = costs_of(universe, [table, table], formats=("csv",), total=None)
     assert twice.memory_bytes - small.memory_bytes == 130 * 100
+
+
+def test_few_records_that_are_declared_take_nothing_for_every_cell():
+    """A guess may be wrong, and a run must have the memory; what is declared is not."""
+    universe = columns(8, tuple("0123456789"))
+    events = [table(universe, *universe.names[:2])]
+
+    def bytes_of(**records):
+        told = {"total": None} | records
+        return costs_of(universe, events, formats=("csv",), **told).memory_bytes
+
+    most = universe.size // MOSTLY_EMPTY
+    assert bytes_of(total=most) < 10**9
+    assert bytes_of(total=most + 1) > COUNTED_BYTES_PER_CELL * universe.size
+    assert bytes_of(expected=1000) > COUNTED_BYTES_PER_CELL * universe.size
+
+
+def test_a_column_of_very_many_codes_takes_bounded_time_and_memory():
+    """30,000 codes beside five small columns: 54 processor seconds, 635 MB."""
+    sizes = (30_000, 7, 12, 40, 3, 5)
+    universe = Universe(
+        tuple(
+            Attribute(f"c{i}", "categorical", tuple(map(str, range(size))))
+            for i, size in enumerate(sizes)
+        )
+    )
+    events = [table(universe, name) for name in universe.names]
+    events += [table(universe, *pair) for pair in combinations(universe.names, 2)]
+    costs = costs_of(universe, events, formats=("csv",), total=None, expected=50_000)
+    assert Fraction(1, 2) < Fraction(costs.seconds) / 54 < 2
+    assert Fraction(1, 2) < Fraction(costs.memory_bytes, 635 * 10**6) < 2
 
 
 def test_costs_of_a_large_universe_are_near_a_measured_run():
