@@ -147,6 +147,7 @@ def test_sums_are_those_of_the_slow_definition_at_every_resolution(monkeypatch, 
         return over_all(margin, universe, values)
 
     monkeypatch.setattr(Margin, "sums", counted)
+    monkeypatch.setattr(tabulate, "CELLS_AT_ONCE", 7)
     margins = [
         Margin(("age",), (1,)),
         Margin(UNIVERSE.names, (0, 0, 0)),
