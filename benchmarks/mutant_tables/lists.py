@@ -263,8 +263,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "synth/curator/counting/tabulate.py",
         (
             "filled cells without the last block",
-            "return Sensitive(_together(blocks.consume(), config.universe))",
-            "return Sensitive(_together(list(blocks.consume())[:-1], config.universe))",
+            "        for block in blocks.consume():\n",
+            "        for block in list(blocks.consume())[:-1]:\n",
         ),
         (
             "every filled cell counts once in sums",
@@ -287,13 +287,23 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "of many filled cells only the first ones are counted",
-            "return Sensitive(_every_cell(chain(found, blocks), universe))",
-            "return Sensitive(_every_cell(found, universe))",
+            "                np.add.at(counts, cells, records)\n",
+            "                pass\n",
+        ),
+        (
+            "a record that stands twice in a batch counts once",
+            "                np.add.at(counts, cells, records)\n",
+            "                counts[cells] += records\n",
         ),
         (
             "of many filled cells only the last ones are counted",
-            "return Sensitive(_every_cell(chain(found, blocks), universe))",
-            "return Sensitive(_every_cell(blocks, universe))",
+            "                    counts[places] = numbers\n",
+            "                    counts[places] = 0\n",
+        ),
+        (
+            "records that were gathered before others count once",
+            "np.add.at(sums, which, numbers)",
+            "sums[which] = numbers",
         ),
         by=("unit/curator/test_margins.py",),
     ),

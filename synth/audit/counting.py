@@ -94,10 +94,12 @@ class _Counter:
     with_noise: bool = False
     """Whether the same noise is added to all of them."""
     _first: list[Counts | Change] = field(default_factory=list)
+    _groups: int = 0
+    """Every other one is counted in an array of all cells, as a run of many records is."""
 
     def start(self, *, with_noise: bool) -> None:
         """The next source is the one that others are compared with."""
-        self._first = []
+        self._first, self._groups = [], self._groups + 1
         self.with_noise = with_noise and not self.counts_filled_cells
 
     def changes(self, records: Sequence[Record]) -> list[Change]:
@@ -139,10 +141,12 @@ class _Counter:
     def _counted(self, source: FileSource, files: Sequence[Path]) -> list[Counts | Change]:
         """The exact counts of every table; of too large a universe those of filled cells."""
         universe = self.config.universe
-        count = filled_cells if self.counts_filled_cells else tabulate
-        held = count(
-            self.config, source, files, self.directory, selection=self.config.selection()
-        ).consume()
+        given, selection = (self.config, source, files, self.directory), self.config.selection()
+        if self.counts_filled_cells:
+            held: Held = filled_cells(*given, selection=selection).consume()
+        else:
+            most = 0 if self._groups % 2 else None
+            held = tabulate(*given, selection=selection, most_filled=most).consume()
         tables: dict[int, Counts | Change] = {}
         margins = dict(enumerate(margins_of(self.events, universe)))
         if isinstance(held, FilledCells) and self.counts_filled_cells:

@@ -65,7 +65,14 @@ def key_kind(codes: Mapping[Key, int]) -> str:
 
 
 class Engine(Protocol):
-    """An open source: its records, counted where they lie: only counted cells come back."""
+    """An open source: its records, and a way to count them where they lie."""
+
+    @property
+    def counts_where_records_lie(self) -> bool:
+        """Whether a table of counts is made by the engine, and only counted cells come back.
+
+        False where records are read in this process anyway: to sort them takes memory and time.
+        """
 
     def open_records(
         self, columns: Sequence[str], *, person_column: str | None

@@ -95,7 +95,7 @@ LIST_MEMORY_BYTES_PER_ATTRIBUTE = 3_000_000
 LIST_MEMORY_BYTES_PER_CELL = 60
 LIST_MEMORY_BYTES_PER_VALUE = 5
 """Where rows are drawn: codes of filled or listed cells, and of the cells of the estimate."""
-MOSTLY_EMPTY, COUNTED_BYTES_PER_CELL = 64, 9
+MOSTLY_EMPTY, COUNTED_BYTES_PER_CELL = 128, 9
 """A universe with so many cells for each that is filled, or more, is counted by those alone: passes
 over all cells take long. Otherwise every cell is counted up to the dense limit, whatever is
 measured; what was gathered before takes a byte a cell, about."""
@@ -221,7 +221,7 @@ def forecast_costs(
         memory += MEMORY_BYTES_PER_CELL * (measured - listed)
         memory += (replicates + REPLICATES_MEMORY_BYTES_PER_LINE) * filled if replicates else 0
         if not lists:
-            memory += _counted_bytes(universe, total)
+            memory += _counted_bytes(universe)
         seconds = SECONDS_BASE + SECONDS_PER_LISTED_CELL * measured
     else:
         held = max(measured, universe.size)
@@ -250,7 +250,7 @@ def forecast_costs(
     if schedule is not None:
         seconds += _seconds_of_rounds(universe, schedule)
         scored = MEMORY_BYTES_PER_SCORED_CELL * sum(each.cells for each in schedule.candidates)
-        memory = max(memory, MEMORY_BASE_BYTES + _counted_bytes(universe, total) + scored)
+        memory = max(memory, MEMORY_BASE_BYTES + _counted_bytes(universe) + scored)
     seconds += SECONDS_PER_LEVEL * sum(attribute.size for attribute in universe.attributes)
     seconds += SECONDS_PER_VALUE * (total or 0) * columns
     row_bytes = 0.0
@@ -263,14 +263,9 @@ def forecast_costs(
     return Costs(memory_bytes=memory, disk_bytes=int(disk), seconds=seconds)
 
 
-def _counted_bytes(universe: Universe, total: int | None) -> int:
-    """What all cells take while they are counted; a guess of the records is no promise of fewer."""
-    is_empty = total is not None and total * MOSTLY_EMPTY <= universe.size
-    return (
-        0
-        if is_empty or universe.size > DENSE_LIMIT_CELLS
-        else COUNTED_BYTES_PER_CELL * universe.size
-    )
+def _counted_bytes(universe: Universe) -> int:
+    """What all cells take while they are counted, however few turn out to hold records."""
+    return 0 if universe.size > DENSE_LIMIT_CELLS else COUNTED_BYTES_PER_CELL * universe.size
 
 
 def _seconds_of_rounds(universe: Universe, schedule: Schedule) -> float:

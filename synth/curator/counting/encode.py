@@ -54,14 +54,13 @@ def split_into_words(universe: Universe) -> tuple[Word, ...]:
 
 
 def _word(attributes: Sequence[Attribute]) -> Word:
+    sizes = tuple(attribute.size for attribute in attributes)
     strides = [1]
-    for attribute in reversed(attributes[1:]):
-        strides.append(strides[-1] * attribute.size)
-    return Word(
-        tuple(attribute.name for attribute in attributes),
-        tuple(attribute.size for attribute in attributes),
-        tuple(reversed(strides)),
-    )
+    for size in reversed(sizes[1:]):
+        strides.append(strides[-1] * size)
+    # of one code alone the stride does not matter; before 63 binary columns it is 2**63
+    strides = [1 if size == 1 else s for size, s in zip(sizes, reversed(strides), strict=True)]
+    return Word(tuple(attribute.name for attribute in attributes), sizes, tuple(strides))
 
 
 def encode_words(

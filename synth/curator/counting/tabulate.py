@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -53,23 +52,68 @@ def tabulate(
     spill: Path,
     *,
     selection: PeriodSelection | None = None,
+    most_filled: int | None = None,
 ) -> Sensitive[Held]:
     """Count the records of every cell, or those of a selection, in a universe that can be held.
 
+    With more filled cells than `most_filled`, by default one in `MOSTLY_EMPTY`, all are held.
+
     Privacy: exact counts; secret, and so is which of the two it is. Contributions are bounded
     first when the unit is a person. A record changes the count of one cell, by its weight in the
-    selection; see `select_records`.
-    Ensures: memory is bounded whatever the number of records (`planning.costs.MOSTLY_EMPTY`).
+    selection; see `select_records`. Room for all counts is taken before a record is read, so that
+    whether there is any does not depend on records.
+    Ensures: beside the counts, memory is bounded whatever the number of records.
     """
-    universe, found, filled = config.universe, list[FilledCells](), 0
-    with counted_cells(config, source, files, spill, selection=selection) as sensitive_blocks:
-        blocks = sensitive_blocks.consume()
-        for block in blocks:
-            found.append(block)
-            filled += len(block.counts)
-            if filled * MOSTLY_EMPTY > universe.size:
-                return Sensitive(_every_cell(chain(found, blocks), universe))
-    return Sensitive(_together(found, universe))
+    universe = config.universe
+    most = universe.size // MOSTLY_EMPTY if most_filled is None else most_filled
+    counts = np.zeros(universe.size, dtype=np.int64)  # nothing is taken before it is touched
+    places, numbers, is_whole = np.zeros(0, np.int64), np.zeros(0, np.int64), False
+    with open_engine(source, files, spill, universe, selection) as engine:
+        for cells, records in _cells_of(engine, _bounded_records(engine, config, selection)):
+            if not is_whole:
+                places = np.concatenate([places, cells])
+                numbers = np.concatenate([numbers, np.broadcast_to(records, cells.shape)])
+                if len(places) > most:
+                    places, numbers = _each_once(places, numbers)
+                is_whole = len(places) > most
+                if is_whole:
+                    counts[places] = numbers
+            else:
+                np.add.at(counts, cells, records)
+    if is_whole:
+        return Sensitive(counts)
+    del counts
+    places, numbers = _each_once(places, numbers)
+    kind = code_type(universe.shape)
+    columns = tuple(each.astype(kind) for each in universe.codes(places))
+    return Sensitive(FilledCells(columns, numbers))
+
+
+def _cells_of(
+    engine: Engine, records: ibis.Table
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64] | np.int64]]:
+    """The cells of records, in batches, and how many each stands for.
+
+    From engines that count where records lie every cell once; from the others every record.
+    """
+    if engine.counts_where_records_lie:
+        for batch in engine.batches(_counted(records)):
+            yield batch.column("word_0").to_numpy(), batch.column("records").to_numpy()
+    else:
+        times = {"times": records.weight.cast("int64")} if "weight" in records.columns else {}
+        for batch in engine.batches(records.select("word_0", **times)):
+            added = batch.column("times").to_numpy() if times else np.int64(1)
+            yield batch.column("word_0").to_numpy(), added
+
+
+def _each_once(
+    places: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places in ascending order, and the sum of the numbers of each."""
+    found, which = np.unique(places, return_inverse=True)
+    sums = np.zeros(len(found), dtype=np.int64)
+    np.add.at(sums, which, numbers)
+    return found, sums
 
 
 def filled_cells(
@@ -80,41 +124,31 @@ def filled_cells(
     *,
     selection: PeriodSelection | None = None,
 ) -> Sensitive[FilledCells]:
-    """The same by filled cells alone, however many; nothing has the size of the universe.
+    """Count the records of every cell that has any; nothing has the size of the universe.
 
     Privacy: as `tabulate`; the number of filled cells is secret, too.
     """
+    kind = code_type(config.universe.shape)
+    columns = [[np.empty(0, kind)] for _ in config.universe.names]
+    counts = [np.empty(0, dtype=np.int64)]
     with counted_cells(config, source, files, spill, selection=selection) as blocks:
-        return Sensitive(_together(blocks.consume(), config.universe))
+        for block in blocks.consume():
+            for column, codes in zip(columns, block.columns, strict=True):
+                column.append(codes)
+            counts.append(block.counts)
+    return Sensitive(FilledCells(tuple(map(np.concatenate, columns)), np.concatenate(counts)))
 
 
 def every_cell(held: Held, universe: Universe) -> NDArray[np.int64]:
     """The counts of all cells of the universe, flat in C order, in an array of their own."""
-    if isinstance(held, FilledCells):
-        return _every_cell([held], universe)
-    return held.copy()
-
-
-def _every_cell(blocks: Iterable[FilledCells], universe: Universe) -> NDArray[np.int64]:
+    if not isinstance(held, FilledCells):
+        return held.copy()
+    places = np.zeros(len(held.counts), dtype=np.int64)
+    for column, stride in zip(held.columns, universe.strides, strict=True):
+        places += column.astype(np.int64) * stride
     counts = np.zeros(universe.size, dtype=np.int64)
-    for block in blocks:
-        places = np.zeros(len(block.counts), dtype=np.int64)
-        for column, stride in zip(block.columns, universe.strides, strict=True):
-            places += column.astype(np.int64) * stride
-        counts[places] = block.counts
+    counts[places] = held.counts
     return counts
-
-
-def _together(blocks: Iterable[FilledCells], universe: Universe) -> FilledCells:
-    """The cells of all blocks, which are in order."""
-    kind = code_type(universe.shape)
-    columns = [[np.empty(0, kind)] for _ in universe.names]
-    counts = [np.empty(0, dtype=np.int64)]
-    for block in blocks:
-        for column, codes in zip(columns, block.columns, strict=True):
-            column.append(codes)
-        counts.append(block.counts)
-    return FilledCells(tuple(map(np.concatenate, columns)), np.concatenate(counts))
 
 
 @contextmanager

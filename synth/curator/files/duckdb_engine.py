@@ -35,6 +35,8 @@ KEPT_AS_WRITTEN = "join_order,build_side_probe_side"
 class DuckDBEngine:
     """The files of a source as tables of an open DuckDB."""
 
+    counts_where_records_lie = False
+
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,

@@ -44,6 +44,8 @@ class PostgresEngine:
     counts are given out: each statement of the transaction sees what was committed before it.
     """
 
+    counts_where_records_lie = True
+
     def __init__(self, connection: psycopg.Connection, source: PostgresSource) -> None:
         """Nothing is asked yet."""
         self.connection, self._source = connection, source

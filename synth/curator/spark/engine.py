@@ -34,6 +34,8 @@ def spark_partition_id() -> int:  # type: ignore[empty-body]
 class SparkEngine:
     """The table of a source in an open Spark session."""
 
+    counts_where_records_lie = True
+
     def __init__(self, session: SparkSession, source: SparkSource) -> None:
         """Nothing is opened yet."""
         self._session, self._source = session, source

@@ -161,8 +161,8 @@ def runs_share_noise(patch: Patch) -> None:
     patch.setattr(NoiseStream, "_encryptor", encryptor)
 
 
-COUNT = "synth.curator.counting.tabulate:_every_cell"
-COUNTED = "counts[places] = block.counts"
+COUNT = "synth.curator.counting.tabulate:_cells_of"
+COUNTED = 'yield batch.column("word_0").to_numpy(), added'
 """In the small project the cell of a record is (age * 3 + sex) * 3 + town."""
 BOUND = "synth.curator.counting.encode:bound_contributions"
 MEASURE = "synth.curator.boundary:measure_table"
@@ -172,8 +172,8 @@ CHANGES = "changes the counts by"
 def also_counted(condition: str, step: int = 0) -> Callable[[Patch], None]:
     """Records whose cell meets a condition are counted again, some cells further."""
     again = (
-        f"cells = places; counts[cells] += block.counts; "
-        f"np.add.at(counts, cells[{condition}] + {step}, block.counts[{condition}])"
+        f"cells = batch.column('word_0').to_numpy(); yield cells, added; "
+        f"yield cells[{condition}] + {step}, np.int64(1)"
     )
     return alter(COUNT, (COUNTED, again))
 

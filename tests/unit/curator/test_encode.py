@@ -18,6 +18,7 @@ from synth.curator.counting.encode import (
     encode_attribute,
     encode_words,
     is_float,
+    split_into_words,
 )
 from synth.curator.engine import Records
 from synth.curator.files.duckdb_engine import as_number
@@ -215,3 +216,11 @@ def test_a_person_counts_at_most_max_records_and_touches_nobody_else(records, ma
 def test_the_order_of_records_does_not_matter():
     records = [("a", 3), ("a", 1), ("b", 2), ("a", 2), ("a", 1)]
     assert kept(records, 2) == kept(records[::-1], 2)
+
+
+def test_a_column_of_one_code_before_63_binary_ones_has_a_stride_that_engines_know():
+    """The others take all 63 bits of a word; its code is 0 wherever it stands."""
+    binary = [Attribute(f"c{number}", "categorical", ("0", "1")) for number in range(63)]
+    words = split_into_words(Universe((Attribute("one", "categorical", ("x",)), *binary)))
+    assert [len(word.names) for word in words] == [64]
+    assert max(words[0].strides) == 2**62

@@ -1,7 +1,7 @@
 """Several tables from one count: each gets every record once, and noise of its own."""
 
 import tracemalloc
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 
@@ -174,23 +174,27 @@ def test_sums_are_those_of_the_slow_definition_at_every_resolution(monkeypatch, 
         assert found[number].tolist() == slow.tolist()
 
 
-@pytest.mark.parametrize("filled", [0, 1, 1 << 14, (1 << 14) + 1, 1 << 18])
-def test_counting_takes_nine_bytes_for_every_cell_at_most(filled, project, monkeypatch, tmp_path):
+@pytest.mark.parametrize("weighted", [True, False], ids=["weighted", "records"])
+@pytest.mark.parametrize("filled", [0, 1, 1 << 13, (1 << 13) + 1, 1 << 18])
+def test_counting_takes_nine_bytes_for_every_cell_at_most(
+    filled, weighted, project, monkeypatch, tmp_path
+):
     """One record decides which way is taken; the memory that a run must have covers both."""
     names = tuple(f"c{number}" for number in range(20))
     universe = Universe(tuple(Attribute(name, "categorical", ("0", "1")) for name in names))
     config = replace(load_config(project()), universe=universe)
-    cells = np.sort(np.random.default_rng(7).permutation(universe.size)[:filled])
+    random = np.random.default_rng(7)
+    cells = random.permutation(universe.size)[:filled]
+    records = random.permutation(np.repeat(cells, 3))
 
-    @contextmanager
-    def counted(*_, **__):
-        blocks = (cells[start : start + 1000] for start in range(0, filled, 1000))
-        yield Sensitive(
-            FilledCells(tuple(code.astype(np.int8) for code in universe.codes(block)), block + 1)
-            for block in blocks
-        )
+    def batches(*_):
+        for start in range(0, len(records), 1000):
+            block = records[start : start + 1000]
+            yield block, block + 1 if weighted else np.int64(1)
 
-    monkeypatch.setattr(tabulate, "counted_cells", counted)
+    monkeypatch.setattr(tabulate, "open_engine", lambda *_: nullcontext())
+    monkeypatch.setattr(tabulate, "_bounded_records", lambda *_: None)
+    monkeypatch.setattr(tabulate, "_cells_of", batches)
     tracemalloc.start()
     held = tabulate.tabulate(config, config.source, [], tmp_path).consume()
     most = tracemalloc.get_traced_memory()[1]
@@ -198,8 +202,8 @@ def test_counting_takes_nine_bytes_for_every_cell_at_most(filled, project, monke
     assert most < COUNTED_BYTES_PER_CELL * universe.size
     assert isinstance(held, FilledCells) == (filled <= universe.size // MOSTLY_EMPTY)
     counts = tabulate.every_cell(held, universe)
-    assert np.array_equal(np.flatnonzero(counts), cells)
-    assert np.array_equal(counts[cells], cells + 1)
+    assert np.array_equal(np.flatnonzero(counts), np.sort(cells))
+    assert np.array_equal(counts[cells], 3 * (cells + 1) if weighted else np.full(filled, 3))
 
 
 def test_sums_beyond_32_bits_are_exact():

@@ -11,9 +11,7 @@ from synth.domain import Attribute, Margin, Universe
 from synth.domain.attribute import balanced_levels
 from synth.estimate.listed.class_fit import TRIPLES_OF_A_STEP
 from synth.planning.costs import (
-    COUNTED_BYTES_PER_CELL,
     LARGER_TABLES_OF_A_STEP,
-    MOSTLY_EMPTY,
     SECONDS_PER_FITTED_CELL,
     SMALL_TABLE_CELLS,
     draws_cells,
@@ -64,21 +62,6 @@ def test_a_universe_that_is_too_large_costs_what_its_tables_cost():
     assert small.memory_bytes < 10**9
     twice = costs_of(universe, [table, table], formats=("csv",), total=None)
     assert twice.memory_bytes - small.memory_bytes == 130 * 100
-
-
-def test_few_records_that_are_declared_take_nothing_for_every_cell():
-    """A guess may be wrong, and a run must have the memory; what is declared is not."""
-    universe = columns(8, tuple("0123456789"))
-    events = [table(universe, *universe.names[:2])]
-
-    def bytes_of(**records):
-        told = {"total": None} | records
-        return costs_of(universe, events, formats=("csv",), **told).memory_bytes
-
-    most = universe.size // MOSTLY_EMPTY
-    assert bytes_of(total=most) < 10**9
-    assert bytes_of(total=most + 1) > COUNTED_BYTES_PER_CELL * universe.size
-    assert bytes_of(expected=1000) > COUNTED_BYTES_PER_CELL * universe.size
 
 
 def test_a_column_of_very_many_codes_takes_bounded_time_and_memory():
