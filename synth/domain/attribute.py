@@ -222,7 +222,7 @@ class Attribute:
             return write_period(int(self.edges[place]), self.calendar.resolution)
         return format_number(self.edges[place])
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """The names of all codes, in code order."""
         return tuple(self.label(code) for code in range(self.size))

@@ -286,13 +286,13 @@ def _of_sums(sums: Sums, miss: float, *, split: bool) -> Comparison:
     `split`: counts were rounded apart in the parts that required totals cut out, or that releases
     added, so that how one rounding leaves sums tells nothing.
     """
-    off = np.abs(sums.noisy - sums.published).astype(np.float64)
     runs = math.inf if split and sums.margin.names else sums.runs
-    places = _places(sums, off)
-    allowed = np.full(places.size, sum_limit(sums.event, sums.noises, miss))
-    allowed += rounding_allowance(sums.published[places].astype(np.float64), runs, miss)
-    worst = int(np.argmax(off[places] / allowed))
-    furthest = float(off[places[worst]])
+    noisy, published = _furthest_off(sums)
+    off = np.abs(noisy - published).astype(np.float64)
+    allowed = np.full(off.size, sum_limit(sums.event, sums.noises, miss))
+    allowed += rounding_allowance(published.astype(np.float64), runs, miss)
+    worst = int(np.argmax(off / allowed))
+    furthest = float(off[worst])
     deviation = _deviation(sums.event) * math.sqrt(sums.noises)
     return Comparison(
         "sum",
@@ -304,33 +304,62 @@ def _of_sums(sums: Sums, miss: float, *, split: bool) -> Comparison:
     )
 
 
-_LOOKED_AT = 64
+_LOOKED_AT, _AT_ONCE = 64, 1 << 20
 
 
-def _places(sums: Sums, off: NDArray[np.float64]) -> Ints:
-    """Where the sums are furthest off, each beside its own size: one of these is the worst."""
-    if off.size <= _LOOKED_AT:
-        return np.arange(off.size)
-    beside = off / np.sqrt(sums.published + 1.0)
-    far = [np.argsort(-each, kind="stable")[:_LOOKED_AT] for each in (off, beside)]
-    return np.unique(np.concatenate(far))
+def _parts(size: int) -> Iterator[slice]:
+    """So many sums in parts, which need little memory beside them."""
+    return (slice(first, first + _AT_ONCE) for first in range(0, size, _AT_ONCE))
+
+
+def _furthest_off(sums: Sums) -> tuple[Ints, Ints]:
+    """The sums that are furthest off, as they are and beside their own size: one is the worst.
+
+    Found in parts, and among what these leave: 10^8 sums are neither sorted nor copied.
+    """
+    noisy, published = sums.noisy, sums.published
+    while noisy.size > 2 * _LOOKED_AT:
+        parts = [part.start + _places(noisy[part], published[part]) for part in _parts(noisy.size)]
+        kept = np.concatenate(parts)
+        noisy, published = noisy[kept], published[kept]
+    return noisy, published
+
+
+def _places(noisy: Ints, published: Ints) -> Ints:
+    """Where so many sums are furthest off, each as it is and beside its own size."""
+    off = np.abs(noisy - published)
+    beside = off / np.sqrt(published + 1.0)
+    return np.union1d(_largest(off), _largest(beside))
+
+
+def _largest(values: NDArray[Any]) -> Ints:
+    """Where the largest values are; of equal ones the first."""
+    if values.size <= _LOOKED_AT:
+        return np.arange(values.size)
+    least = np.partition(values, -_LOOKED_AT)[-_LOOKED_AT]
+    beyond = np.flatnonzero(values > least)
+    equal = np.flatnonzero(values == least)
+    return np.concatenate([beyond, equal[: _LOOKED_AT - beyond.size]])
 
 
 def _of_spread(sums: Sums, miss: float, *, split: bool) -> Comparison:
     """All differences of a margin together; `split` as in `_of_sums`."""
-    residual = (sums.noisy - sums.published).astype(np.float64)
+    size, power = sums.noisy.size, 1 if sums.event.rho is None else 2
     deviation = _deviation(sums.event)
-    limit = spread_limit(sums.event, residual.size, miss)
+    limit = spread_limit(sums.event, size, miss)
     runs = math.inf if split and sums.margin.names else sums.runs
-    rounding = np.minimum(runs, np.sqrt(sums.published + 1.0))
-    if sums.event.rho is None:
-        off, allowed = float(np.abs(residual).sum()), float(rounding.sum())
-        mean = off / residual.size
+    off, rounding = 0.0, 0.0
+    for part in _parts(size):
+        residual = (sums.noisy[part] - sums.published[part]).astype(np.float64)
+        off += float((np.abs(residual) ** power).sum())
+        wide = np.minimum(runs, np.sqrt(sums.published[part] + 1.0))
+        rounding += float((wide**power).sum())
+    if power == 1:
+        allowed, mean = rounding, off / size
     else:
         # by the triangle inequality: |noise + rounding| <= |noise| + |rounding|
-        off, wide = float((residual**2).sum()), math.sqrt(float((rounding**2).sum()))
-        allowed = 2.0 * math.sqrt(limit) * wide + wide * wide
-        mean = math.sqrt(off / residual.size)
+        allowed = 2.0 * math.sqrt(limit) * math.sqrt(rounding) + rounding
+        mean = math.sqrt(off / size)
     return Comparison(
         "spread", sums.number, sums.margin.names, off, limit + allowed, mean / deviation
     )

@@ -260,6 +260,8 @@ def common_variance(sums: PairSums, variances: PairTables) -> Floats | None:
     measured, some two attributes share no pair, or there are too many coefficients.
     """
     groups = sums.groups
+    if sum(each.places.size for each in sums.coefficients if each is not None) > _LARGEST_MATRIX:
+        return None
     held: list[tuple[int, Floats, NDArray[np.int64]]] = []
     size = 0
     for part, each in zip(sums.parts, sums.coefficients, strict=True):
@@ -277,7 +279,7 @@ def common_variance(sums: PairSums, variances: PairTables) -> Floats | None:
             others = each.interactions.size / basis.size
             held.append((axis, functions / math.sqrt(others), size + rows))
         size += placed.size
-        if not placed.all() or size > _LARGEST_MATRIX:
+        if not placed.all():
             return None
     matrix = np.zeros((size, size))
     for axis, functions, rows in held:
