@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
 import random
 import shutil
@@ -86,7 +87,7 @@ def value_of(attribute: Attribute, code: int) -> str:
         return attribute.levels[code]
     low, high = attribute.edges[code : code + 2]
     middle = low + (high - low) / 2
-    return str(int(middle)) if attribute.kind == "integer" else repr(float(middle))
+    return str(math.floor(middle)) if attribute.kind == "integer" else repr(float(middle))
 
 
 def declared(attribute: Attribute) -> dict[str, Any]:
