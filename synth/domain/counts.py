@@ -161,7 +161,9 @@ class Counts:
 
     def sums(self, universe: Universe, margin: Margin) -> NDArray[np.int64]:
         """The records in every cell of the margin, flat in C order."""
-        return margin_sums(self.columns, self.values, universe, margin).astype(np.int64)
+        sums = np.zeros(margin.cells(universe), dtype=np.int64)
+        np.add.at(sums, margin_cells(self.columns, universe, margin), self.values)
+        return sums
 
     def inside(self, universe: Universe, conjunction: Conjunction) -> int:
         """The records in the cells of the conjunction."""

@@ -74,14 +74,15 @@ LOW_ORDER = 2
 class Sums:
     """Noisy and published counts of one margin, as sums of a noisy table.
 
-    Shapes and units: `noisy` and `published` are flat in C order over the margin, records.
+    Shapes and units: `noisy` and `published` are flat in C order over the margin, whole records;
+    noisy counts of a table itself have its type, which may be narrow.
     `noises` cells of the table add up to each; rounding leaves each off by `runs` at most.
     """
 
     number: int
     event: TableEvent
     margin: Margin
-    noisy: Ints
+    noisy: NDArray[Any]
     published: Ints
     noises: int
     runs: float
@@ -246,7 +247,10 @@ def _sums_of(
         for kept in chosen
     ]
     if table.event.cells > PAIRS_UP_TO:
-        noisy = nested_sums_by_block(lambda a, b: table.noisy_counts[a:b], shape, chosen)
+        every = tuple(places)
+        of_some = [kept for kept in chosen if kept != every]
+        noisy = nested_sums_by_block(lambda a, b: table.noisy_counts[a:b], shape, of_some)
+        noisy[every] = np.asarray(table.noisy_counts)
         published = [counts.sums(universe, each) for each in margins]
     else:
         noisy = nested_sums(np.asarray(table.noisy_counts, dtype=np.int64).reshape(shape), chosen)

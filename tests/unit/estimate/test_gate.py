@@ -225,6 +225,28 @@ def test_what_grew_is_allowed_more_than_one_rounding(config):
 # Power: what an estimator may do wrong.
 
 
+@pytest.mark.parametrize("wrong", [False, True])
+def test_large_tables_are_judged_in_parts_as_at_once(make_config, monkeypatch, wrong):
+    config = make_config((40, 50))
+    generator = np.random.default_rng(5)
+    truth = generator.poisson(generator.gamma(0.2, 20.0, 2_000))
+    event = event_of(config.universe, config.universe.names, epsilon="1/5")
+    table = MeasuredTable(event, truth + draw(event, truth.size, generator), noise_variance(event))
+    measurements = Measurements("x", "", (table,))
+    counts = truth + (generator.random(truth.size) < 0.001) * 200 * wrong
+    monkeypatch.setattr(gate, "_LOOKED_AT", truth.size)
+    every = judge(counts, measurements, config)
+    assert every.passes != wrong
+    monkeypatch.undo()
+    monkeypatch.setattr(gate, "PAIRS_UP_TO", 100)
+    monkeypatch.setattr(gate, "_AT_ONCE", 150)
+    in_parts = judge(counts, measurements, config)
+    assert in_parts.comparisons == every.comparisons
+    assert in_parts.worst.kind == every.worst.kind
+    assert in_parts.worst.off == every.worst.off
+    assert in_parts.worst.ratio == pytest.approx(every.worst.ratio)
+
+
 def shifted(counts, share=0.05):
     """That share of all records moved from the last to the first level of an attribute."""
     table = counts.reshape(SHAPE).copy()
