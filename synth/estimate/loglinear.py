@@ -65,6 +65,10 @@ class LogLinear(ABC):
     """How many steps the solver remembers; see `solve`."""
     is_complete = True
     """Whether all interactions are fitted, as they are from the last stage on."""
+    doubts_itself = False
+    """Whether noisy sums count for more where the expected counts are off by more than they say
+    (`trusted`). Of several stages not before spreads are set by the evidence: a model without its
+    interactions is off everywhere, and would take the noise of the sums for what it lacks."""
 
     def __init__(self) -> None:
         """Nothing is fitted yet."""
@@ -104,11 +108,13 @@ class LogLinear(ABC):
         exaggerates what its noise suggests; all are then raised so that their total stays.
         """
         parts = len(schedule.stages) + len(schedule.rounds)
+        self.doubts_itself = len(schedule.stages) <= 1
         for part, (order, iterations) in enumerate(schedule.stages, start=1):
             name = f"fit interactions of up to {order} attributes"
             self.is_complete = part == len(schedule.stages)
             with progress.stage(progress.Stage.ESTIMATION, part=part, parts=parts):
                 theta = self._solve(theta, self.deviations(spreads, order), iterations, name)
+        self.doubts_itself = True
         for part, iterations in enumerate(schedule.rounds, start=len(schedule.stages) + 1):
             spreads = self.weigh_evidence(theta, spreads)
             scale = self.deviations(spreads, None)
@@ -118,6 +124,7 @@ class LogLinear(ABC):
 
     def climb_again(self, theta: Floats, spreads: Spreads, iterations: int) -> Floats:
         """From the end of a fit to tables that were much the same, with its spreads."""
+        self.doubts_itself = True
         scale = self.deviations(spreads, None)
         return self._solve(theta, scale, iterations, "start from another fit")
 

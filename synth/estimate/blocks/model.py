@@ -237,7 +237,8 @@ class BlocksModel(LogLinear):
         gaps = sums.gaps(self._expected(theta, on_grid(lowered)))
         variances = self.variances(lowered)
         spreads = sums.spreads(variances)
-        firm = sums if self._learns else sums.trusted(gaps, spreads)
+        weigh = self.doubts_itself and not self._learns
+        firm = sums.trusted(gaps, spreads) if weigh else sums
         noise = 1.0 / firm.precision
         singles = sums.singles()
         if singles is None:

@@ -233,7 +233,8 @@ class WholeModel(LogLinear):
             self._gain = plain_gain(self.sums, expected)
         else:
             variance = self.posterior_variance(log_mean)
-            self._gain = joint_gain(self.sums, expected, variance, weigh=not self._learns)
+            weigh = self.doubts_itself and not self._learns
+            self._gain = joint_gain(self.sums, expected, variance, weigh=weigh)
 
     def deviations(self, spreads: Spreads, order: int | None) -> Floats:
         """By coefficient; see `LogLinear`."""
