@@ -67,8 +67,8 @@ class LogLinear(ABC):
     """Whether all interactions are fitted, as they are from the last stage on."""
     doubts_itself = False
     """Whether noisy sums count for more where the expected counts are off by more than they say
-    (`trusted`). Of several stages not before spreads are set by the evidence: a model without its
-    interactions is off everywhere, and would take the noise of the sums for what it lacks."""
+    (`trusted`). A fit that does not start from the sums begins with that when spreads are set by
+    the evidence: before, it is off everywhere, and would take noise for what it lacks."""
 
     def __init__(self) -> None:
         """Nothing is fitted yet."""
@@ -108,7 +108,6 @@ class LogLinear(ABC):
         exaggerates what its noise suggests; all are then raised so that their total stays.
         """
         parts = len(schedule.stages) + len(schedule.rounds)
-        self.doubts_itself = len(schedule.stages) <= 1
         for part, (order, iterations) in enumerate(schedule.stages, start=1):
             name = f"fit interactions of up to {order} attributes"
             self.is_complete = part == len(schedule.stages)

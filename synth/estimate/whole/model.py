@@ -100,6 +100,7 @@ class WholeModel(LogLinear):
         self.max_order = max(map(interactions.component_order, self._components), default=0)
         self._main_effects = main_effects
         self._starts_from_sums = starts_from_sums or self.max_order <= 1
+        self.doubts_itself = self._starts_from_sums
         self._share = 0.0 if self._learns else discount
         self._discount: Floats | float = 0.0
         self._effort = min(1.0, MODEST_SIZE / interactions.size)

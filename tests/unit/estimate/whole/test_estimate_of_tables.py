@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ from synth.config import Config
 from synth.domain import Margin, Universe
 from synth.estimate import estimate_whole, loglinear, required_atoms, round_counts
 from synth.estimate.whole import estimate as estimate_module
+from synth.estimate.whole import model as model_module
 from synth.estimate.whole import towards_sums
+from synth.estimate.whole.model import WholeModel
 from synth.measurements import MeasuredTable, Measurements
 
 MakeConfig = Callable[..., Config]
@@ -364,6 +367,36 @@ def test_cells_and_pairs_together_are_no_worse_than_cells_where_noise_drowns_the
         together += float(np.abs(run(config, cells, *sums) - counts).sum())
         alone += float(np.abs(run(config, cells) - counts).sum())
     assert together <= 1.02 * alone
+
+
+@pytest.mark.parametrize("by_sums", [False, True])
+def test_noisy_sums_gain_weight_when_all_interactions_are_fitted(
+    by_sums: bool,
+    make_config: MakeConfig,
+    measure: Measure,
+    draw_table: Draw,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before, a model is off everywhere; unless it starts from the sums, which it then trusts."""
+    config = make_config((4, 3, 5), cells=False)
+    counts = draw_table((4, 3, 5), 3000, 1)
+    cells = measure(config.universe, config.universe.names, counts, epsilon=Fraction(1, 5))
+    pair = measure(config.universe, ("a0", "a1"), counts, epsilon=Fraction(1), seed=1)
+    done: list[str] = []
+
+    def told(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            done.append(name)
+            return function(*given, **named)
+
+        return call
+
+    monkeypatch.setattr(model_module, "trusted", told("doubt", model_module.trusted))
+    monkeypatch.setattr(WholeModel, "weigh_evidence", told("evidence", WholeModel.weigh_evidence))
+    monkeypatch.setattr(estimate_module, "_starts", lambda _: (by_sums,))
+    run(config, cells, pair)
+    assert {"doubt", "evidence"} <= set(done)
+    assert done[0] == ("doubt" if by_sums else "evidence")
 
 
 def test_columns_that_are_measured_beside_drowned_cells_do_no_harm(
