@@ -33,6 +33,7 @@ _FEW = 2.0
 """So far above 1 the mean square of a few differences is no chance any more, whatever their law."""
 _LONGEST = 500
 """The codes of an attribute for whose one-way table a matrix of its basis is used."""
+_CLEARLY = 0.5
 LEAST_VARIANCE = 1e-12
 """Stands for the noise of a budget so large that there is none, where it is divided by."""
 
@@ -267,6 +268,14 @@ def sandwich(left: Floats, table: Floats, right: Floats) -> Floats:
     """The product left @ table @ right.T, summed in an order that no number of threads changes."""
     half = (left[:, :, None] * table[None, :, :]).sum(axis=1)
     return np.asarray((half[:, None, :] * right[None, :, :]).sum(axis=2))
+
+
+def better_known(
+    tables: Sequence[MeasuredTable], universe: Universe, cells_variance: float
+) -> list[MeasuredTable]:
+    """The tables whose counts have clearly less noise than the same sums of measured cells."""
+    limit = _CLEARLY * cells_variance * universe.size
+    return [table for table in tables if table.variance * table.event.cells <= limit]
 
 
 # The cell table: Laplace noise on every cell of the universe, used count by count. A sum of such

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import product
 from typing import Any
 
@@ -34,6 +35,7 @@ from synth.estimate.sums import (
     LEAST_VARIANCE,
     NoisyCoefficients,
     added_up,
+    better_known,
     cell_table,
     noisy_coefficients,
     one_way_sums,
@@ -52,6 +54,14 @@ DISCOUNTS = (0.3, 0.0)
 the first contradict the noisy sums; see docs/estimation.md."""
 
 
+class _Way(Enum):
+    """How cells and other tables are fitted together."""
+
+    PLAIN = "all tables"
+    FROM_SUMS = "all tables, from the noisy sums"
+    FIRM = "cells and the tables that are better known"
+
+
 @dataclass(frozen=True, eq=False)
 class End:
     """Where a fit ended, for another one to start from.
@@ -61,6 +71,7 @@ class End:
     """
 
     fit: LogLinearFit
+    way: _Way
     discount: float
     classes: Classes | None
 
@@ -158,6 +169,8 @@ class _Seen:
     noisy_sums: NoisySums | None
     """The sums of the measured cells; as `posterior`, None where no cells were measured."""
     sums: NoisyCoefficients | None
+    firm_sums: NoisyCoefficients | None
+    """Of the tables alone that are better known than the sums of measured cells; `sums`, if all."""
     group_sums: NoisyCoefficients | None
     variance: float
     base: Floats | float
@@ -188,6 +201,9 @@ class _Seen:
         others = [table for table in measurements.tables if table is not full]
         variance = math.inf if full is None else max(full.variance, LEAST_VARIANCE)
         sums = noisy_coefficients(others, interactions, universe, cells_variance=variance)
+        firm, firm_sums = better_known(others, universe, variance), sums
+        if len(firm) < len(others):
+            firm_sums = noisy_coefficients(firm, interactions, universe, cells_variance=variance)
         posterior, noisy_sums, group_sums, effects, of_cells = None, None, None, None, None
         if full is not None:
             noisy = np.asarray(full.noisy_counts, dtype=np.int64)
@@ -214,6 +230,7 @@ class _Seen:
             posterior,
             noisy_sums,
             sums,
+            firm_sums,
             group_sums,
             variance,
             base,
@@ -247,15 +264,18 @@ _USUAL = 0.5
 """A misfit of less than this part of what the limit allows is no reason to start elsewhere."""
 
 
-def _starts(seen: _Seen) -> tuple[bool, ...]:
-    """Whether fits start from the noisy sums, in turn.
+def _ways(seen: _Seen) -> tuple[_Way, ...]:
+    """How fits are tried, in turn.
 
-    The sums lead a fit of several columns astray if noise has drowned them; otherwise it may end,
-    without them, where neither sums nor pairs are those of the tables. The misfit tells.
+    The sums lead a fit of several columns astray if noise has drowned them: it may do better with
+    those that are better known, and meet the others at its end. Otherwise it may end, if it does
+    not start from them, where neither sums nor pairs are those of the tables. The misfit tells.
     """
     is_several = sum(size > 1 for size in seen.interactions.shape) > 1
     may_be_off = is_several and seen.main_effects is None
-    return (False, True) if seen.sums and seen.noisy_sums and may_be_off else (False,)
+    if not (seen.sums and seen.noisy_sums and may_be_off):
+        return (_Way.PLAIN,)
+    return (_Way.PLAIN, _Way.FROM_SUMS) if seen.firm_sums is seen.sums else tuple(_Way)
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +290,7 @@ class _Attempt:
     ratio: Floats
     total: float
     fit: LogLinearFit
+    way: _Way
     discount: float
     misfit: float
 
@@ -299,18 +320,19 @@ def _fit(
         discounts = (before.discount,)
     limit = math.inf if seen.noisy_sums is None else seen.noisy_sums.misfit_limit()
     attempts: list[_Attempt] = []
-    starts = _starts(seen) if before is None else (False,)
-    for discount, by_sums in product(discounts, starts):
-        attempts.append(_attempt(seen, discount, steps, before, by_sums=by_sums))
+    ways = _ways(seen) if before is None else (before.way,)
+    for discount, way in product(discounts, ways):
+        attempts.append(_attempt(seen, discount, steps, before, way))
         steps.append(
             {
                 "step": "posterior mean of every cell",
+                "fitted_to": way.value,
                 "discount": discount,
                 "misfit": attempts[-1].misfit,
                 "misfit_limit": limit if math.isfinite(limit) else None,
             }
         )
-        allowed = limit if by_sums == starts[-1] else 1.0 + _USUAL * (limit - 1.0)
+        allowed = limit if way is ways[-1] else 1.0 + _USUAL * (limit - 1.0)
         if min(attempt.misfit for attempt in attempts) <= allowed:
             break
     best = min(attempts, key=lambda attempt: attempt.misfit)
@@ -321,7 +343,7 @@ def _fit(
         steps.append(anchored)
     means = np.exp(best.fit.log_mean)
     means[~possible] = 0.0
-    return values, means, End(best.fit, best.discount, seen.classes)
+    return values, means, End(best.fit, best.way, best.discount, seen.classes)
 
 
 def _attempt(
@@ -329,19 +351,18 @@ def _attempt(
     discount: float,
     steps: list[dict[str, Any]],
     before: End | None,
-    *,
-    by_sums: bool = False,
+    way: _Way,
 ) -> _Attempt:
     """Fit the model, take the posterior means, and move them to groups and sums."""
     model = WholeModel(
         seen.interactions,
         seen.posterior,
-        seen.sums,
+        seen.firm_sums if way is _Way.FIRM else seen.sums,
         seen.possible,
         noise_variance=seen.variance,
         base=seen.base,
         discount=discount,
-        starts_from_sums=by_sums,
+        starts_from_sums=way is _Way.FROM_SUMS,
         main_effects=seen.main_effects,
     )
     fit = model.fit() if before is None else model.fit_again(before.fit)
@@ -367,7 +388,7 @@ def _attempt(
     misfit = 0.0 if seen.noisy_sums is None else seen.noisy_sums.misfit(values)
     if seen.group_sums is None:
         total = seen.wanted(values)
-    return _Attempt(values, ratio, total, fit, discount, misfit)
+    return _Attempt(values, ratio, total, fit, way, discount, misfit)
 
 
 def _has_plain_columns(interactions: Interactions) -> bool:

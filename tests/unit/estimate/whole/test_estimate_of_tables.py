@@ -49,6 +49,7 @@ COARSE: Tables = (
 )
 FULL: Tables = ((NAMES, (0, 0, 0)),)
 IMPOSSIBLE = [{"a0": (1,), "a2": (0, 3)}]
+PLAIN, FROM_SUMS, FIRM = estimate_module._Way
 NO_NOISE = Fraction(10**9)
 
 
@@ -369,9 +370,9 @@ def test_cells_and_pairs_together_are_no_worse_than_cells_where_noise_drowns_the
     assert together <= 1.02 * alone
 
 
-@pytest.mark.parametrize("by_sums", [False, True])
+@pytest.mark.parametrize("way", [PLAIN, FROM_SUMS])
 def test_noisy_sums_gain_weight_when_all_interactions_are_fitted(
-    by_sums: bool,
+    way: Any,
     make_config: MakeConfig,
     measure: Measure,
     draw_table: Draw,
@@ -393,10 +394,10 @@ def test_noisy_sums_gain_weight_when_all_interactions_are_fitted(
 
     monkeypatch.setattr(model_module, "trusted", told("doubt", model_module.trusted))
     monkeypatch.setattr(WholeModel, "weigh_evidence", told("evidence", WholeModel.weigh_evidence))
-    monkeypatch.setattr(estimate_module, "_starts", lambda _: (by_sums,))
+    monkeypatch.setattr(estimate_module, "_ways", lambda _: (way,))
     run(config, cells, pair)
     assert {"doubt", "evidence"} <= set(done)
-    assert done[0] == ("doubt" if by_sums else "evidence")
+    assert done[0] == ("doubt" if way is FROM_SUMS else "evidence")
 
 
 def test_columns_that_are_measured_beside_drowned_cells_do_no_harm(
@@ -449,19 +450,21 @@ def test_single_columns_are_no_worse_for_tables_of_them_that_noise_drowned(
 
 
 @pytest.mark.parametrize(
-    ("tables", "misfits", "tried"),
+    ("tables", "epsilon", "misfits", "tried"),
     [
-        (ONE_WAY, (1.05,), [False]),
-        (ONE_WAY, (1.15, 1.0), [False, True]),
-        (ONE_WAY, (1.0, 1.0), [False]),
-        (ONE_WAY, (1.5, 1.3, 1.3, 1.1), [False, True, False, True]),
-        ((), (1.15,), [False]),
+        (ONE_WAY, 1, (1.05,), [PLAIN]),
+        (ONE_WAY, 1, (1.15, 1.0), [PLAIN, FROM_SUMS]),
+        (ONE_WAY, 1, (1.0, 1.0), [PLAIN]),
+        (ONE_WAY, 1, (1.5, 1.3, 1.3, 1.1), [PLAIN, FROM_SUMS, PLAIN, FROM_SUMS]),
+        ((), 1, (1.15,), [PLAIN]),
+        (ONE_WAY, Fraction(1, 10), (1.15, 1.11, 1.0), [PLAIN, FROM_SUMS, FIRM]),
     ],
 )
 def test_where_a_fit_is_off_another_starts_from_the_noisy_sums(
     tables: Tables,
+    epsilon: Fraction | int,
     misfits: tuple[float, ...],
-    tried: list[bool],
+    tried: list[Any],
     deep: Universe,
     counts: NDArray[np.int64],
     config: Config,
@@ -472,22 +475,23 @@ def test_where_a_fit_is_off_another_starts_from_the_noisy_sums(
     attempt, left = estimate_module._attempt, list(misfits)
     made = []
 
-    def with_misfit(*given: object, by_sums: bool = False) -> object:
-        own = replace(attempt(*given, by_sums=by_sums), misfit=left.pop(0))
-        made.append((by_sums, own))
+    def with_misfit(*given: Any) -> Any:
+        own = replace(attempt(*given), misfit=left.pop(0))
+        made.append((given[-1], own))
         return own
 
     monkeypatch.setattr(estimate_module, "_attempt", with_misfit)
     monkeypatch.setattr(estimate_module.NoisySums, "misfit_limit", lambda _: 1.2)
-    measured = family(deep, counts, (*FULL, *tables), measure, epsilon=Fraction(1))
+    measured = family(deep, counts, FULL, measure, epsilon=Fraction(1))
+    measured += family(deep, counts, tables, measure, epsilon=Fraction(epsilon))
     found = estimate_whole(Measurements("t", "0" * 64, tuple(measured)), config)
-    assert [by_sums for by_sums, _ in made] == tried
+    assert [way for way, _ in made] == tried
     best = min((own for _, own in made), key=lambda own: own.misfit)
     if tables:
         moved, _ = towards_sums.move_to_total(best.values, best.ratio, float(found.values.sum()))
         assert found.values == pytest.approx(moved, rel=1e-9)
     starts = [step["step"] for step in found.report["steps"]]
-    assert ("start from the noisy sums" in starts) == (True in tried)
+    assert ("start from the noisy sums" in starts) == (FROM_SUMS in tried)
 
 
 def test_single_columns_of_pairs_alone_are_those_of_the_classes(
