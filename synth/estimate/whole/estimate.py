@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -319,22 +319,8 @@ def _fit(
     if before is not None:
         discounts = (before.discount,)
     limit = math.inf if seen.noisy_sums is None else seen.noisy_sums.misfit_limit()
-    attempts: list[_Attempt] = []
     ways = _ways(seen) if before is None else (before.way,)
-    for discount, way in product(discounts, ways):
-        attempts.append(_attempt(seen, discount, steps, before, way))
-        steps.append(
-            {
-                "step": "posterior mean of every cell",
-                "fitted_to": way.value,
-                "discount": discount,
-                "misfit": attempts[-1].misfit,
-                "misfit_limit": limit if math.isfinite(limit) else None,
-            }
-        )
-        allowed = limit if way is ways[-1] else 1.0 + _USUAL * (limit - 1.0)
-        if min(attempt.misfit for attempt in attempts) <= allowed:
-            break
+    attempts = _attempts(seen, discounts, ways, limit, steps, before)
     best = min(attempts, key=lambda attempt: attempt.misfit)
     values, moved = move_to_total(best.values, best.ratio, best.total)
     steps.append(moved)
@@ -344,6 +330,35 @@ def _fit(
     means = np.exp(best.fit.log_mean)
     means[~possible] = 0.0
     return values, means, End(best.fit, best.way, best.discount, seen.classes)
+
+
+def _attempts(
+    seen: _Seen,
+    discounts: Sequence[float],
+    ways: tuple[_Way, ...],
+    limit: float,
+    steps: list[dict[str, Any]],
+    before: End | None,
+) -> list[_Attempt]:
+    """Fits until one is near enough; with a second discount in the way that came nearest."""
+    made: list[_Attempt] = []
+    for discount in discounts:
+        for way in ways:
+            made.append(_attempt(seen, discount, steps, before, way))
+            steps.append(
+                {
+                    "step": "posterior mean of every cell",
+                    "fitted_to": way.value,
+                    "discount": discount,
+                    "misfit": made[-1].misfit,
+                    "misfit_limit": limit if math.isfinite(limit) else None,
+                }
+            )
+            allowed = limit if way is ways[-1] else 1.0 + _USUAL * (limit - 1.0)
+            if min(attempt.misfit for attempt in made) <= allowed:
+                return made
+        ways = (min(made, key=lambda attempt: attempt.misfit).way,)
+    return made
 
 
 def _attempt(
