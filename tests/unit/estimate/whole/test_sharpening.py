@@ -8,7 +8,7 @@ import pytest
 from synth.config import Config
 from synth.estimate import required_atoms
 from synth.estimate.rounding import atom_sums
-from synth.estimate.whole.estimate import BLOCK_RECORDS, STRENGTH, _sharpen, sharpen
+from synth.estimate.whole.sharpening import BLOCK_RECORDS, STRENGTH, sharpen, sharpen_atoms
 
 
 def test_values_stay_between_floor_and_ceiling_and_sums_stay() -> None:
@@ -46,7 +46,7 @@ def test_one_way_tables_are_kept_where_one_cell_has_most_of_a_row_and_of_a_colum
     values = np.random.default_rng(3).random(shape) * 0.3
     for code in range(20):
         values[code, code] += 5_000.0 * (code + 1)
-    kept = _sharpen(values.reshape(-1), None, shape).reshape(shape)
+    kept = sharpen_atoms(values.reshape(-1), None, shape).reshape(shape)
     assert np.abs(kept - values).max() < 1.0
     for axis in (0, 1):
         assert np.abs(kept.sum(axis=axis) - values.sum(axis=axis)).max() < 0.05
@@ -60,7 +60,7 @@ def test_required_totals_and_one_way_tables_are_kept(make_config: Callable[..., 
     for totals in ([({}, 400)], [({}, 400), ({"a0": (0, 1, 2)}, 200)]):
         atoms = required_atoms(make_config((6, 60), totals=totals))
         assert atoms is not None
-        kept = _sharpen(values, atoms, (6, 60))
+        kept = sharpen_atoms(values, atoms, (6, 60))
         assert np.abs(kept - values).mean() > 0.01
         assert atom_sums(atoms, kept) == pytest.approx(atom_sums(atoms, values), rel=1e-12)
         up_to = np.cumsum((kept - values).reshape(6, 60).sum(axis=0))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from synth.config import Config
 from synth.errors import BugError
 from synth.estimate import estimate_whole, required_atoms, round_counts
-from synth.estimate.whole.estimate import SHARPENING
+from synth.estimate.whole.sharpening import SHARPENING
 from synth.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 
