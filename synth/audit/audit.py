@@ -40,7 +40,7 @@ class AuditedPlan:
     choices: tuple[Round, ...]
     """One of every kind of private choice."""
     look: Look | None = None
-    """What comes before the tables; then they are those of a guess."""
+    """What comes before the tables; then they are those for the expected number of records."""
 
     @classmethod
     def of(cls, config: Config) -> AuditedPlan:
@@ -140,7 +140,8 @@ def not_covered(plan: AuditedPlan, counting: CountingReport, *, whole_run: bool)
         found.append("Canaries as records of a source: no table has cells that they could fill.")
     if plan.look is not None:
         found.append(
-            "The plans to which other looks would lead: the tables here are those of a guess."
+            "The plans to which other looks would lead: the tables here are those for the expected "
+            "number of records."
         )
     if planned_tables(plan.events):
         found.append(

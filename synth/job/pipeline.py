@@ -185,7 +185,8 @@ class _Planned:
     charged: LedgerConfig
     directory: Path
     tables: tuple[TableEvent, ...]
-    """Those that are planned without looking at the data; with a look, those of a guess."""
+    """Those that are planned without looking at the data; with a look, those for as many records as
+    are expected."""
     schedule: Schedule | None
     look: Look | None
     events: tuple[PrivacyEvent, ...]

@@ -15,9 +15,9 @@ from synth.noise import DiscreteLaplace
 from synth.planning.costs import Costs, forecast_costs
 from synth.planning.linear_theory import cells_of, questions_of
 from synth.planning.listed import expected_false_cells
-from synth.planning.look import MOST_RECORDS, Look, may_be_hidden, plan_look, problem_to_plan
+from synth.planning.look import Look, found, plan_look, problem_to_plan
 from synth.planning.noise_sums import NoiseSum, laplace_rate, noise_variance
-from synth.planning.problem import Problem, Seen, problem_of, unsuitable
+from synth.planning.problem import Problem, problem_of, unsuitable
 from synth.planning.query_forecast import MISS, QueryForecast, forecast_queries
 from synth.planning.rounds import Schedule
 from synth.planning.spending import Spending
@@ -85,8 +85,8 @@ class Forecast:
     schedule: Schedule | None = None
     """What is chosen among in the run, and what that costs."""
     look: Look | None = None
-    """What is measured before the tables are planned. They are those of a guess then, unless the
-    noisy counts of a look were given."""
+    """What is measured before the tables are planned. Unless its noisy counts were given they are
+    those that it leads to if it finds as many records as are expected."""
     after_look: tuple[tuple[int, Alternative], ...] = ()
     """What the look would lead to for some numbers of records; with the alternatives."""
 
@@ -165,7 +165,8 @@ def forecast(
     config = load_config(config)
     if epsilon is not None:
         config = _with_epsilon(config, epsilon)
-    look, problem = plan_look(config), problem_to_plan(config, noisy_counts)
+    given, look = problem_of(config), plan_look(config)
+    problem = problem_to_plan(config, noisy_counts)
     way = planned_way(config, noisy_counts)
     if events is None:
         likely, events = way.events, way.first
@@ -195,7 +196,7 @@ def forecast(
         noise_sd_per_cell=None if full is None else math.sqrt(noise_variance(full)),
         declared_total=problem.total,
         records=problem.records,
-        records_are_assumed=problem.records_are_assumed,
+        records_are_assumed=(given if noisy_counts is None else problem).records_are_assumed,
         single_cell=single_cell,
         queries=marginals,
         ranges=ranges,
@@ -211,9 +212,9 @@ def forecast(
         alternatives=alternatives(problem) if with_alternatives else (),
         schedule=way.schedule,
         usefulness=useful,
-        proposals=proposals(problem_of(config), useful) if with_alternatives else (),
+        proposals=proposals(given, useful) if with_alternatives else (),
         look=look,
-        after_look=_after_looks(problem) if look is not None and with_alternatives else (),
+        after_look=_after_looks(given, look, problem) if look and with_alternatives else (),
     )
 
 
@@ -239,15 +240,11 @@ def _costs(config: Config, plans: Sequence[Spending]) -> Costs:
     )
 
 
-def _after_looks(problem: Problem) -> tuple[tuple[int, Alternative], ...]:
-    """What is best for each number of records that is considered, if a look finds it.
-
-    And if noise hides them, where it may.
-    """
+def _after_looks(given: Problem, look: Look, left: Problem) -> tuple[tuple[int, Alternative], ...]:
+    """What is best for each number of records that is considered, if the look finds it."""
     return tuple(
-        (records, choose(replace(problem, seen=Seen(records, visible, MOST_RECORDS))).chosen)
-        for records in problem.considered_records
-        for visible in [0.0 if may_be_hidden(problem, records) else None]
+        (records, choose(replace(left, seen=found(given, look, records))).chosen)
+        for records in given.considered_records
     )
 
 

@@ -192,12 +192,31 @@ def seen_by(problem: Problem, look: Look, noisy_counts: Sequence[int]) -> Seen:
 def after_look(problem: Problem, look: Look, noisy_counts: Sequence[int] | None) -> Problem:
     """The problem that is left: the rest of the budget, and what was seen.
 
-    Without noisy counts, nothing was seen yet: the plan of a guess, which serves to forecast.
+    Without noisy counts, nothing was seen yet: what is left if the look finds as many records as
+    are expected, which serves to forecast.
     """
     privacy = replace(problem.privacy, epsilon=look.after.epsilon, delta=look.after.delta)
-    unseen = Seen(None, None, MOST_RECORDS)
-    seen = unseen if noisy_counts is None else seen_by(problem, look, noisy_counts)
+    if noisy_counts is None:
+        seen = found(problem, look, problem.records)
+    else:
+        seen = seen_by(problem, look, noisy_counts)
     return replace(problem, privacy=privacy, seen=seen)
+
+
+def found(problem: Problem, look: Look, records: int) -> Seen:
+    """What a look tells that finds so many records, alone in their cells where these are many.
+
+    Where there are no more than 20 cells for every record it is left open whether noise hides them;
+    how far pairs depend on each other is left open always.
+
+    Privacy: a function of the public problem.
+    """
+    counts = (records, *(0 for _ in look.event.firsts[1:]), *([0] if look.event.pairs else []))
+    seen = seen_by(problem, look, counts)
+    if seen.records is None:
+        return seen
+    is_thin = problem.universe.size > THIN * seen.records
+    return replace(seen, visible=0.0 if is_thin else None, apart=None)
 
 
 def plan_look(config: Config) -> Look | None:
@@ -262,9 +281,10 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     """The ways to spend the budget that may be taken after the look, if there was one.
 
     Never those of the adaptive strategy, which takes a model of every cell in each round. Those
-    whose noise can be drawn, if there are any. Of them, those that measure the universe, or list
-    its cells, if most records are in places that noise cannot hide; those that do not, if hardly
-    one is; and all, if neither is so or there are none of the kind.
+    whose noise can be drawn, if there are any. Of them, those that measure the universe with so
+    little noise that single records stand out, if there are any. Else those that measure the
+    universe, or list its cells, if most records are in places that noise cannot hide; those that do
+    not, if hardly one is; and all, if neither is so or there are none of the kind.
 
     Ensures: at least one way, if there is one that makes no choices.
     """
@@ -272,6 +292,9 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
         return list(ways)
     others = [way for way in ways if way.tables != ADAPTIVE]
     drawable = [way for way in others if all(map(is_drawable, _by_noise(way.events)))] or others
+    clear = [way for way in drawable if _shows_single_records(problem, way)]
+    if clear:
+        return clear
     visible = problem.seen.visible
     together = _together(problem)
     if visible is None or ALONE <= visible <= together:
@@ -283,6 +306,22 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
         if any(event.table == full for event in way.events) == (visible > together)
     ]
     return kind or drawable
+
+
+def _shows_single_records(problem: Problem, way: Spending) -> bool:
+    """Whether every cell is measured, and noise leaves it clear which ones hold a record.
+
+    Of N cells about N exp(-1/s) look like one by noise alone, s the scale. These are hardly more
+    than the records where ln(N / records) scales are less than one record, and at least three: as
+    if there were 20 cells for every record. The logarithm is taken as in `hidden_records`.
+    """
+    records = problem.total or (problem.seen and problem.seen.records)
+    full = next((e for e in way.events if e.table == problem.full.names), None)
+    if not records or full is None or full.threshold is not None or full.epsilon is None:
+        return False
+    digits = (problem.universe.size // records).bit_length() - 1
+    scales = max(Fraction(7, 10) * digits, Fraction(3))
+    return scales * full.sensitivity_l1 < full.epsilon
 
 
 def _by_noise(events: Sequence[TableEvent]) -> Iterable[TableEvent]:

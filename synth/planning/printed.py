@@ -156,7 +156,7 @@ def _print_look(plan: Forecast, console: Console) -> None:
         f"A look comes first: epsilon {float(plan.look.event.epsilon):.4g} tells {number}how many "
         f"records noise cannot hide, because {hidden:,} others share their "
         f"cell{_and_pairs(plan.look)}. The tables are then planned by its noisy counts, with "
-        f"epsilon {float(plan.look.after.epsilon):.4g}. What follows is the plan of a guess, for "
+        f"epsilon {float(plan.look.after.epsilon):.4g}. What follows is the plan if it finds "
         f"{plan.records:,} records; whatever is planned, the charge is the same.",
     )
     for records, each in plan.after_look:

@@ -294,7 +294,8 @@ def plan_events(
     split that the workload asks for; `auto` chooses. Where tables are chosen later
     (`plan_schedule`) these are the first tables only.
     Where a look comes first (`plan_look`) these are the tables after it: with its `noisy_counts`
-    those that a run measures, without them those of a guess, which serves to forecast.
+    those that a run measures, without them those it would if it finds as many records as are
+    expected, which serves to forecast.
 
     Privacy: no data are seen and nothing is spent. The epsilon of the Laplace tables, and that of
     the Gaussian ones together with delta, add up to at most `privacy.epsilon`, less the look.
@@ -331,20 +332,20 @@ def planned_way(config: Config, noisy_counts: Sequence[int] | None = None) -> Sp
 def possible_plans(config: Config) -> list[Spending]:
     """The ways to spend the budget that a run may take: one, unless a look comes first.
 
-    Then all that is weighed for a guess, for no record and for as many as can be, whether noise
-    hides them or not; what is weighed for other numbers has tables between those.
+    Then all that is weighed for the records that are expected, for one and for as many as can be,
+    whether noise hides them or not; what is weighed for other numbers has tables between those.
 
     Privacy: a function of the configuration alone.
     """
     if plan_look(config) is None:
         return [planned_way(config)]
-    guess = problem_to_plan(config)
+    likely = problem_to_plan(config)
     numbers = (
         Seen(records, visible, MOST_RECORDS)
         for records in (1, MOST_RECORDS)
         for visible in (None, 0.0)
     )
-    problems = (guess, *(replace(guess, seen=seen) for seen in numbers))
+    problems = (likely, *(replace(likely, seen=seen) for seen in numbers))
     return list({way.charged: way for each in problems for way in _ways(each)}.values())
 
 

@@ -16,7 +16,7 @@ from synth.config import PersonUnit, RangeQueries, WeightedMarginal
 from synth.config.guarantee import MIN_EPSILON_PER_RECORD
 from synth.domain import Attribute, Universe
 from synth.domain.attribute import balanced_levels
-from synth.planning import charged_events, forecast, plan_events, plan_look, plan_schedule
+from synth.planning import charged_events, forecast, plan_events, plan_look
 from synth.planning.look import (
     ALONE,
     CELLS_OF_A_SEEN_PAIR,
@@ -25,6 +25,7 @@ from synth.planning.look import (
     MOST_SEEN_PAIRS,
     TOGETHER,
     after_look,
+    found,
     hidden_records,
     is_drawable,
     is_modelled,
@@ -98,7 +99,6 @@ def test_there_is_a_look_where_noise_may_hide_the_records(configure, sizes, name
     charged = charged_events(config)
     assert total_budget(charged, delta=Fraction(0)) == Budget(config.privacy.epsilon, Fraction(0))
     if looks:
-        assert plan_schedule(config) is None
         assert charged == plan_look(config).events
     else:
         assert plan_events(config, None) == plan_events(config)
@@ -236,6 +236,39 @@ def test_the_share_that_noise_cannot_hide_decides_about_the_universe(configure):
             )
             assert measures_universe(config, gathered)
             assert not measures_universe(config, scattered)
+
+
+@pytest.mark.parametrize(("epsilon", "alone"), [("3", False), ("10", True)])
+def test_the_universe_is_measured_where_single_records_stand_out(configure, epsilon, alone):
+    """2,000 lone records in 151,200 cells: triples came out .20 off at 10 where .004 was to be had.
+
+    About ln(151,200 / 2,000) = 4.3 scales are needed, so shares that leave the universe less than
+    that part of epsilon are none.
+    """
+    config = configure((7, 6, 5, 6, 5, 4, 6), strategy="auto", order=3, epsilon=epsilon)
+    for counts in ((2_000, 0, 50), (1_900, 100, 900)):
+        events = plan_events(config, counts)
+        assert measures_universe(config, events) == alone
+        if alone:
+            (full,) = (event for event in events if event.table == config.universe.names)
+            assert full.epsilon > Fraction(43, 10)
+
+
+def test_a_plan_without_a_look_is_that_for_the_records_that_are_expected(configure):
+    """What is starred, and what is measured if as many are found, were two plans."""
+    for expected in (None, 3_000, 200_000):
+        for sizes in ((3,) * 30, (20, 5, 7, 6, 20, 16, 9), (10,) * 12):
+            config = configure(
+                sizes, strategy="auto", order=2, epsilon="1/2", cells=False, expected=expected
+            )
+            plan = forecast(config, with_alternatives=True)
+            led_to = found(problem_of(config), plan.look, expected or 10_000)
+            alone = choose(replace(after_look(problem_of(config), plan.look, None), seen=led_to))
+            assert plan.records == (expected or 10_000)
+            assert plan.records_are_assumed == (expected is None)
+            assert plan.alternatives[0].spending == alone.chosen.spending
+            best = dict(plan.after_look).get(plan.records)
+            assert best is None or best.spending == plan.alternatives[0].spending
 
 
 def test_no_plan_after_a_look_makes_choices(configure):
