@@ -88,7 +88,7 @@ FEWER_LEVELS = "5 levels or bins in column-5 (16), column-6 (9), column-2 (7)"
 @pytest.mark.parametrize(
     ("options", "offered"),
     [
-        (THIN | {"epsilon": "1/40"}, FEWER_LEVELS),
+        (THIN | {"expected": 5_000, "epsilon": "1/10"}, FEWER_LEVELS),
         ({"sizes": (12, 30), "expected": 1_000, "epsilon": "1/10"}, "marginals: 1"),
     ],
 )
