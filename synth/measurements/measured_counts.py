@@ -19,8 +19,10 @@ from synth.measurements.combined_noise import CombinedNoise, summed_noise
 from synth.measurements.measurements import MeasuredTable, Measurements
 from synth.privacy import TableEvent
 
-WEIGHTS = 256
-"""Weights are whole parts of this. Rounding them costs next to nothing: the best are flat."""
+PARTS, PARTS_OF_A_WEIGHT = 256, 32
+"""Weights are whole parts of the least power of two that is so many, and so many for every sum that
+is weighed: of hundreds the best weights are a few thousandths each. Rounding costs next to nothing,
+because the best are flat."""
 
 LARGEST_MASK_CELLS = 1 << 24
 """In larger universes the noise of impossible cells is added as well."""
@@ -348,14 +350,15 @@ def _whole_weights(
     target = np.array([place == wanted for place in places], dtype=np.float64)
     best = precise @ np.linalg.solve(design.T @ precise, target)
     own = np.array([row.table is base.table for row in rows])
-    sure = np.round(WEIGHTS * best, SURE_DIGITS)
+    parts = max(PARTS, 1 << (PARTS_OF_A_WEIGHT * len(rows) - 1).bit_length())
+    sure = np.round(parts * best, SURE_DIGITS)
     weights = np.where(own, 0, np.rint(sure)).astype(np.int64)
     given = holds.T.astype(np.int64) @ weights
     for index in map(int, np.flatnonzero(own)):
         place = places.index(tuple(bool(side) for side in rows[index].inside))
-        weights[index] = WEIGHTS * (places[place] == wanted) - given[place]
-    divisor = math.gcd(WEIGHTS, *map(int, weights))
-    return [int(weight) // divisor for weight in weights], WEIGHTS // divisor
+        weights[index] = parts * (places[place] == wanted) - given[place]
+    divisor = math.gcd(parts, *map(int, weights))
+    return [int(weight) // divisor for weight in weights], parts // divisor
 
 
 def _holds(inside: tuple[bool | None, ...], place: tuple[bool, ...]) -> bool:

@@ -1,7 +1,7 @@
 """Counts and intervals from noisy tables, against sums written out."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -109,6 +109,27 @@ def test_the_variance_is_that_of_least_squares_over_all_cells(codes):
     assert found.sd**2 == pytest.approx(asked @ solved, rel=0.1)
     assert found.sd**2 >= (asked @ solved) * 0.9999
     assert abs(found.estimate - seen[possible] @ solved) < 3 * found.sd
+
+
+@pytest.mark.parametrize("columns", [3, 26])
+def test_rounding_the_weights_of_hundreds_of_sums_costs_next_to_nothing(columns):
+    """Of all pairs of 26 columns each weighs a few thousandths; in 256ths intervals were wider."""
+    names = [f"column-{number}" for number in range(columns)]
+    universe = Universe(tuple(Attribute(name, "categorical", ("x", "y")) for name in names))
+    events = [TableEvent(pair, 4, 1, Fraction(1, 9)) for pair in combinations(names, 2)]
+    tables = [
+        MeasuredTable(event, np.arange(4, dtype=np.int64), noise_variance(event))
+        for event in events
+    ]
+    found = MeasuredCounts(Measurements("test", "", tuple(tables)), universe)
+    for name in (names[0], names[-1]):
+        # the pairs that hold the column have 2 cells on either side; the others tell the total
+        total = 1 / (4 * tables[0].variance)
+        own, others = columns - 1, len(tables) - (columns - 1)
+        side = 2 * tables[0].variance / own
+        best = side - side**2 / (2 * side + 1 / (others * total))
+        sd = found.count(query_of("", {name: (1,)}, universe).where).sd
+        assert best * 0.999 <= sd**2 <= best * 1.01
 
 
 def test_a_table_that_cuts_the_query_does_not_answer():

@@ -4,7 +4,8 @@
 // A query is a list of [column, codes] in the order of the columns, codes ascending; a column of
 // which it takes all codes is not named.
 
-const WEIGHTS = 256;
+const PARTS = 256;
+const PARTS_OF_A_WEIGHT = 32;
 const SURE = 1e9;
 
 // To the nearest whole number, halves to the even one.
@@ -193,19 +194,20 @@ function wholeWeights(rows, base, wanted) {
   target[wanted] = 1;
   const found = solved(matrix, target);
   const own = rows.map((row) => row.number === base.number);
+  const parts = Math.max(PARTS, 2 ** Math.ceil(Math.log2(PARTS_OF_A_WEIGHT * rows.length)));
   const given = new Array(size).fill(0);
   const weights = rows.map((row, i) => {
     if (own[i]) return 0;
     const best = places[i].reduce((sum, place) => sum + found[place], 0) / row.variance;
-    const weight = roundEven(roundEven(WEIGHTS * best * SURE) / SURE);
+    const weight = roundEven(roundEven(parts * best * SURE) / SURE);
     for (const place of places[i]) given[place] += weight;
     return weight;
   });
   rows.forEach((row, i) => {
-    if (own[i]) weights[i] = (row.side === wanted ? WEIGHTS : 0) - given[row.side];
+    if (own[i]) weights[i] = (row.side === wanted ? parts : 0) - given[row.side];
   });
-  const divisor = weights.reduce(greatestCommonDivisor, WEIGHTS);
-  return { weights: weights.map((weight) => weight / divisor), divisor: WEIGHTS / divisor };
+  const divisor = weights.reduce(greatestCommonDivisor, parts);
+  return { weights: weights.map((weight) => weight / divisor), divisor: parts / divisor };
 }
 
 // A whole count above the true one, and one below it, with at most these probabilities.
