@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from synth.config.edges import MAX_LEVELS
 from synth.config.loader import MAX_BYTES
 from synth.config.schema.scalars import decimal
 from synth.domain import format_number
-from synth.drafting.column import DraftColumn, Entry, Number, Numbers, labels_of, number_edges
+from synth.drafting.column import (
+    MOST_BINS,
+    RESERVED,
+    RESOLUTIONS,
+    UNPUBLISHABLE,
+    DraftColumn,
+    Entry,
+    Number,
+    Numbers,
+    labels_of,
+    number_edges,
+    publishable,
+    round_width,
+)
 from synth.errors import ConfigError, Problem
 
-DATES = ("date", "datetime", "time", "yearmonth", "duration")
+DATES, NO_DATES = ("date", "datetime", "yearmonth"), ("time", "duration")
 NOT_COUNTED = ("object", "array", "list", "geopoint", "geojson")
 
 
@@ -100,11 +115,17 @@ def _column(field: dict[str, Any], schema: dict[str, Any], source: str) -> Draft
         return DraftColumn(name, left_out=f"the type {kind} is no level and no number")
     levels = _texts(limits.get("enum") or field.get("categories") or [])
     is_bounded = not limits.get("enum") and {"minimum", "maximum"} <= limits.keys()
-    if kind in DATES and not levels:
+    if kind in NO_DATES and not levels:
         return DraftColumn(
-            name, left_out="dates are text here; show year or month as a number in a view or a copy"
+            name, left_out="times of day and durations: show them as a number in a view or a copy"
         )
-    if kind in ("integer", "year", "number") and (is_bounded or not levels):
+    advice: tuple[str, ...] = ()
+    if kind in DATES and not levels:
+        entries = _date(field, kind, limits)
+        words = missing if not limits.get("required") else ()
+        rule = "missing" if words else "clamp"
+        advice = (RESOLUTIONS,)
+    elif kind in ("integer", "year", "number") and (is_bounded or not levels):
         entries = _integer(limits) if kind != "number" else _number(limits)
         words = missing if not limits.get("required") else ()
         rule = "clamp"
@@ -114,7 +135,10 @@ def _column(field: dict[str, Any], schema: dict[str, Any], source: str) -> Draft
             known = len(true) == len(false) == 1
             entries = [Entry("levels", (*true, *false) if known else ("true", "false"), known)]
         else:
-            entries = [Entry("levels", tuple(dict.fromkeys(levels)), bool(levels))]
+            can_be_published = all(map(publishable, levels)) and not RESERVED & set(levels)
+            known = bool(levels) and can_be_published
+            entries = [Entry("levels", tuple(dict.fromkeys(levels)), known)]
+            advice = () if can_be_published else (UNPUBLISHABLE,)
         entries.insert(0, Entry("type", "categorical", confirmed=True))
         listed = set(levels)
         words = tuple(word for word in missing if word not in listed) or ("",)
@@ -122,14 +146,16 @@ def _column(field: dict[str, Any], schema: dict[str, Any], source: str) -> Draft
     if words:
         entries.append(Entry("missing", tuple(dict.fromkeys(words)), confirmed=True))
     entries.append(Entry("out_of_domain", rule, confirmed=True))
-    labels, advice = labels_of(_labels(field, written), levels, words)
+    labels, of_labels = labels_of(_labels(field, written), levels, words)
     if labels is not None:
         entries.append(Entry("labels", labels, confirmed=True))
     for key in ("title", "description"):
         text = field.get(key)
         if isinstance(text, str) and text.strip():
             entries.append(Entry(key, " ".join(text.split()), confirmed=True))
-    return DraftColumn(name, (*entries, Entry("source", source, confirmed=True)), advice)
+    return DraftColumn(
+        name, (*entries, Entry("source", source, confirmed=True)), advice + of_labels
+    )
 
 
 def _labels(field: dict[str, Any], missing: Any) -> list[tuple[str, str]]:
@@ -148,18 +174,50 @@ def _integer(limits: dict[str, Any]) -> list[Entry]:
         value = _exact(limits.get(key))
         known = value is not None and value.denominator == 1
         entries.append(Entry(key, Number(str(value)) if known else None, confirmed=known))
+    low, high = _exact(limits.get("minimum")), _exact(limits.get("maximum"))
+    if low is not None and high is not None and high - low >= MAX_LEVELS:
+        width = round_width(high - low, bins=MOST_BINS)
+        entries.append(Entry("bin_width", Number(format_number(width))))
     return entries
 
 
+def _date(field: dict[str, Any], kind: str, limits: dict[str, Any]) -> list[Entry]:
+    """Periods between the bounds of the codebook: days, if these are not too many."""
+    first, last = (_day(limits.get(key), kind) for key in ("minimum", "maximum"))
+    length = 7 if kind == "yearmonth" else 10
+    if first and last and (last - first).days >= MAX_LEVELS:
+        length = 7 if (last - first).days // 28 < MAX_LEVELS else 4
+    entries = [Entry("type", "datetime" if kind == "datetime" else "date", confirmed=True)]
+    for key, day in (("first", first), ("last", last)):
+        value = None if day is None else Number(day.isoformat()[:length])
+        entries.append(Entry(key, value, confirmed=value is not None))
+    resolution = {10: "day", 7: "month", 4: "year"}[length]
+    entries.append(Entry("resolution", resolution, confirmed=kind == "yearmonth"))
+    form = field.get("format")
+    if isinstance(form, str) and "%" in form:
+        entries.append(Entry("format", form, confirmed=True))
+    return entries
+
+
+def _day(bound: Any, kind: str) -> date | None:
+    """The day that a codebook states in ISO 8601; None for what is none."""
+    if not isinstance(bound, str):
+        return None
+    try:
+        return date.fromisoformat(f"{bound[:7]}-01" if kind == "yearmonth" else bound[:10])
+    except ValueError:
+        return None
+
+
 def _number(limits: dict[str, Any]) -> list[Entry]:
-    """Edges between the bounds of the codebook; where it has none, they are still to be given."""
+    """Edges between the bounds of the codebook, to be confirmed; without these none."""
     low, high = _exact(limits.get("minimum")), _exact(limits.get("maximum"))
     entries = [Entry("type", "number", confirmed=True)]
     if low is None or high is None or low >= high:
         return [*entries, Entry("edges", None)]
     inner = [edge for edge in number_edges(low, high) if low < edge < high]
     texts = tuple(map(format_number, (low, *inner, high)))
-    return [*entries, Entry("edges", Numbers(texts), confirmed=True)]
+    return [*entries, Entry("edges", Numbers(texts))]
 
 
 def _exact(value: Any) -> Fraction | None:

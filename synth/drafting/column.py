@@ -17,6 +17,13 @@ from synth.config.schema.scalars import NO_FORMULA, NOT_EMPTY, ONE_LINE
 from synth.config.schema.yaml_tree import TAG
 from synth.domain import CLAMP, MISSING
 
+UNPUBLISHABLE = (
+    "some levels cannot be published as they are written; rename them in a view or a copy"
+)
+RESOLUTIONS = "take the resolution that will be asked for: day, week, month, quarter or year"
+RESERVED = frozenset({MISSING, CLAMP})
+"""Words that stand for themselves in a configuration."""
+
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_-]*")
 _READ_OTHERWISE = {"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"}
 
@@ -105,7 +112,7 @@ def labels_of(
     """
     wanted = {v: " ".join(text.split())[:200] for v, text in pairs if v in levels or v in words}
     times = Counter(wanted.values())
-    reserved = {*levels, MISSING, CLAMP}
+    reserved = {*levels, *RESERVED}
     kept = tuple(
         (value, text)
         for value, text in wanted.items()

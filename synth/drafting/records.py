@@ -22,7 +22,9 @@ from synth.curator.not_private.misfits import keeps_bytes
 from synth.curator.not_private.proposals import MOST_CODES, is_called_identifier
 from synth.domain import format_number
 from synth.drafting.column import (
+    RESOLUTIONS,
     SINGLE_NUMBERS,
+    UNPUBLISHABLE,
     DraftColumn,
     DraftUnit,
     Entry,
@@ -53,9 +55,6 @@ FEWEST_OF_A_CODE = 5
 """Records for each of the numbers, on average, that are taken for codes."""
 
 YEARS = range(1800, 2200)
-UNPUBLISHABLE = (
-    "some levels cannot be published as they are written; rename them in a view or a copy"
-)
 
 
 @dataclass(frozen=True)
@@ -319,7 +318,7 @@ def _date(column: InferredColumn) -> DraftColumn:
     ]
     if column.dotted_dates > column.iso_dates:
         entries.append(Entry("format", "%d.%m.%Y"))
-    advice = ["take the resolution that will be asked for: day, week, month, quarter or year"]
+    advice = [RESOLUTIONS]
     if column.codes:
         advice.append("a day at the end of time is taken for a missing one: see `missing`")
     if column.times:
