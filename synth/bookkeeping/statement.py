@@ -24,7 +24,7 @@ from synth.domain import format_number
 from synth.privacy import Promise
 from synth.privacy.population import DividedAccount, SeriesAccount
 
-RIGHT = ("records", "epsilon", "cap")
+RIGHT = ("records", "epsilon", "cap", "delta", "its cap")
 UNKNOWN_PROMISE = (
     "charged before the ledger kept privacy unit and neighbouring relation: no release can be added"
 )
@@ -62,7 +62,10 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     part = [] if position.divided is None else ["part"]
     most = [] if position.promise is None or position.promise.person_column is None else ["records"]
-    for heading in ("release", *part, *most, "state", "epsilon", "cap", "day"):
+    budgets = [position.cap, *(run.position.cap for run in position.runs)]
+    has_delta = any(each.delta for each in (*budgets, *(run.charge for run in position.runs)))
+    delta = ["delta", "its cap"] if has_delta else []
+    for heading in ("release", *part, *most, "state", "epsilon", "cap", *delta, "day"):
         justify: Literal["left", "right"] = "right" if heading in RIGHT else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for run in position.runs:
@@ -73,6 +76,7 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
             run.state.value,
             format_number(run.charge.epsilon),
             format_number(run.position.cap.epsilon),
+            *(format_number(each.delta) for each in (run.charge, run.position.cap) if has_delta),
             run.reserved_on,
         )
     console.print(table)
@@ -91,13 +95,19 @@ def render_ledger(ledger: Ledger, population: str, console: Console) -> None:
         console.print(Text(_of_parts(position.divided)))
     for account in position.series:
         console.print(Text(_of_series(account)))
+    of_all = position.spent, position.cap, position.left
+    of_delta = f"delta: {_account(*(each.delta for each in of_all))}. " if has_delta else ""
     console.print(
         Text(
-            f"epsilon: {format_number(position.spent.epsilon)} spent of "
-            f"{format_number(position.cap.epsilon)}, {format_number(position.left.epsilon)} left. "
+            f"epsilon: {_account(*(each.epsilon for each in of_all))}. {of_delta}"
             f"Chain of {report['chain']['events']} events checked."
         )
     )
+
+
+def _account(spent: Fraction, cap: Fraction, left: Fraction) -> str:
+    """As `1 spent of 2, 1 left`."""
+    return f"{format_number(spent)} spent of {format_number(cap)}, {format_number(left)} left"
 
 
 def _of_series(account: SeriesAccount) -> str:

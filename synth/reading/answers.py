@@ -180,6 +180,8 @@ class Answering:
         known = "; ".join(", ".join(map(written, names)) for names in tables[:3])
         more = f" and {len(tables) - 3} more" if len(tables) > 3 else ""
         has = self._has_replicates
+        groups = self._in_groups(quantity)
+        known = f"{groups}; or {known}" if groups else known
         return QueryError(
             f"no sum over one noisy table answers `{quantity.text}`"
             + ("" if has else ", and the release has no replicates"),
@@ -188,6 +190,30 @@ class Answering:
             fix=("ask with method `replicates`" if has else "publish with `output.replicates: 40`")
             + (f", or ask for columns of one measured table: {known}{more}" if known else ""),
         )
+
+    def _in_groups(self, quantity: Quantity) -> str:
+        """A table of the columns of a count that cuts its values, and the groups that hold these.
+
+        As `age, sex, where age is measured in groups, here [20, 40)`; empty if there is none.
+        """
+        if not isinstance(quantity, Count):
+            return ""
+        codes, universe = quantity.query.where.codes, self._release.config.universe
+        for event in (table.event for table in self._release.measurements.tables):
+            if event.threshold is not None or not codes.keys() <= set(event.table):
+                continue
+            held = []
+            for name, steps in zip(event.table, event.coarsening, strict=True):
+                attribute = universe.attribute(name)
+                if name not in codes or not 0 < steps < attribute.depth:
+                    continue
+                level = attribute.hierarchy[-steps]
+                groups = sorted({level.group_of[code] for code in codes[name]})
+                labels = " and ".join(level.labels[group] for group in groups)
+                held.append(f"{written(name)} is measured in groups, here {labels}")
+            if held:
+                return f"{', '.join(map(written, codes))}, where {' and '.join(held)}"
+        return ""
 
     def _published(self, where: Conjunction) -> NDArray[np.float64]:
         return np.array(self.published(where), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The exact counts without noise, for an evaluation: private, and never part of a run."""
+"""The exact counts without noise, for their keeper: private, and never part of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def exact_cells(
 
     With `selections`, their records count and no others; those of each are counted by themselves.
 
-    Privacy: none. For the keeper of the raw data alone; `synth evaluate` is the only caller.
+    Privacy: none. For the keeper of the raw data alone, by `synth evaluate` and `inspect`.
     Ensures: nothing is printed, and what spills goes to a private directory under `directory`,
     which is gone when this returns or raises. Universes of any size.
     Raises: SourceError, SynthError, always raised afresh.

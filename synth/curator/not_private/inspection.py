@@ -27,6 +27,7 @@ from synth.curator.counting.lookup import record_codes
 from synth.curator.engine import Records
 from synth.curator.files.duckdb_engine import DuckDBEngine, as_number, duckdb_engine
 from synth.curator.files.readable_texts import CUT
+from synth.curator.not_private.exact_cells import exact_cells
 from synth.curator.not_private.inference import counted_values
 from synth.curator.not_private.misfits import OUTSIDE, Misfits, Reason, looks_like_data
 from synth.curator.not_private.source_texts import (
@@ -40,6 +41,7 @@ from synth.curator.not_private.source_texts import (
 from synth.curator.seal import with_source_open
 from synth.domain import Attribute, Universe
 from synth.domain.attribute import CLAMP, MISSING
+from synth.domain.counts import Counts
 
 MOST_VALUES = 1 << 16
 """So many distinct values of a column are held before they are judged."""
@@ -119,6 +121,17 @@ class RepeatedIds:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """A number of records that the configuration declares, and how many there are. Secret."""
+
+    cells: str
+    """As `sex=Male, age=17`."""
+    total: int
+    """0 of impossible cells."""
+    records: int
+
+
+@dataclass(frozen=True)
 class Inspection:
     """What the keeper is told. Secret but for the names."""
 
@@ -139,6 +152,8 @@ class Inspection:
     """Records without a date, where dates select them."""
     dates: str = ""
     """The column whose dates select records."""
+    declared: tuple[Declared, ...] = ()
+    """Public totals and impossible cells that the records contradict."""
 
 
 def inspect_source(
@@ -152,7 +167,28 @@ def inspect_source(
     which is gone when this returns or raises. Memory does not grow with the source.
     Raises: SourceError, SynthError, always raised afresh.
     """
-    return with_source_open(directory, lambda spill: _inspect(config, source, files, spill))
+    found = with_source_open(directory, lambda spill: _inspect(config, source, files, spill))
+    return replace(found, declared=_contradicted(config, source, files, directory))
+
+
+def _contradicted(
+    config: Config, source: SourceConfig, files: Sequence[Path], directory: Path
+) -> tuple[Declared, ...]:
+    """What is declared of numbers of records and does not hold; the source is read again."""
+    universe = config.universe
+    wanted = [(each.where, each.total) for each in config.public_totals]
+    wanted += [(where, 0) for where in universe.impossible]
+    if not wanted:
+        return ()
+    selection = config.selection()
+    selections = () if selection is None else (selection,)
+    cells = exact_cells(config, source, files, directory=directory, selections=selections)
+    counts = Counts(cells.columns, cells.counts)
+    declared = (
+        Declared(where.describe(universe), total, counts.inside(universe, where))
+        for where, total in wanted
+    )
+    return tuple(each for each in declared if each.total != each.records)
 
 
 def _inspect(

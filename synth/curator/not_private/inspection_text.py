@@ -97,6 +97,14 @@ def _whole(found: Inspection) -> Iterator[str]:
             f"no record is in the period: compare {found.dates}, `format` in source.where, and "
             "the period"
         )
+    elif not found.records:
+        yield "no record was read: a run would spend its budget and publish noise"
+    for each in found.declared:
+        what = f"a public total of {each.total:,}" if each.total else "none, they are impossible"
+        yield (
+            f"{each.cells}: {each.records:,} records; declared is {what}. A run publishes what is "
+            "declared: correct it by its public source, or the source of the records"
+        )
     if found.undated:
         yield (
             f"{found.dates}: {found.undated:,} of "
@@ -159,6 +167,7 @@ def inspection_plain(found: Inspection) -> dict[str, Any]:
         "first_line_looks_like_data": bool(found.names_like_data or found.names_are_values),
         "person": None if found.person is None else vars(found.person),
         "id_like": [vars(each) for each in found.id_like],
+        "contradicted": [vars(each) for each in found.declared],
         "columns": [
             {
                 "name": column.name,

@@ -2,11 +2,14 @@
 
 import io
 import json
+from fractions import Fraction
 
 from rich.console import Console
 
 from synth.bookkeeping import RunState
 from synth.bookkeeping.statement import ledger_report, render_ledger
+from synth.privacy import Budget, Promise, TableEvent
+from synth.privacy.accounting import GAUSSIAN
 
 
 def rendered(ledger, population):
@@ -45,3 +48,23 @@ def test_text_names_runs_and_what_is_left(ledger, reserve):
 def test_text_of_an_untouched_population(ledger):
     assert rendered(ledger, "people") == "population people: nothing was spent yet\n"
     assert ledger_report(ledger, "people")["left"] is None
+
+
+def test_text_says_what_is_left_of_delta_where_there_is_one(ledger, reserve):
+    reserve("pure", "1")
+    assert "delta" not in rendered(ledger, "people")
+    event = TableEvent(
+        ("age",), 3, 1, mechanism=GAUSSIAN, rho=Fraction(1, 100), sensitivity_l2_squared=1
+    )
+    ledger.reserve(
+        release_id="gaussian",
+        configuration_hash="c",
+        population="others",
+        promise=Promise("add-remove", None, None),
+        cap=Budget(Fraction(4), Fraction(1, 10**8)),
+        events=[event],
+        delta=Fraction(1, 10**9),
+    )
+    text = rendered(ledger, "others")
+    assert "delta" in text.splitlines()[1]
+    assert "delta: 0.000000001 spent of 0.00000001, 0.000000009 left." in " ".join(text.split())

@@ -11,6 +11,7 @@ from synth.config.source_files import source_files
 from synth.curator.not_private import inspection
 from synth.curator.not_private.exact_cells import exact_cells
 from synth.curator.not_private.inspection import inspect_source
+from synth.curator.not_private.inspection_text import inspection_lines, inspection_plain
 from tests.conftest import SMALL, merged
 
 COST = {
@@ -92,3 +93,40 @@ def test_what_is_said_is_what_is_counted_however_little_is_held(tmp_path, monkey
     assert said["written with a decimal comma"] == values.count("1,5")
     assert said["a word for a missing value"] == values.count("nan") + values.count("NA")
     assert not list(tmp_path.glob("scratch-*"))
+
+
+def test_totals_and_impossible_cells_that_records_contradict_are_named(tmp_path):
+    config = configured(tmp_path, "cost,town\n1.5,Nord\n5,Nord\n5,Other\n")
+    path = tmp_path / "small.yaml"
+    plain = yaml.safe_load(path.read_text())
+    plain["public_totals"] = [
+        {"where": {}, "total": 9, "source": "register"},
+        {"where": {"town": "Other"}, "total": 1, "source": "register"},
+    ]
+    plain["impossible"] = [{"town": "Nord", "cost": "[2, 10]"}]
+    for changes, said in (
+        (
+            plain,
+            [
+                "all records: 3 records; declared is a public total of 9.",
+                "1 records; declared is none",
+            ],
+        ),
+        ({**plain, "public_totals": plain["public_totals"][1:], "impossible": []}, []),
+    ):
+        path.write_text(yaml.safe_dump(changes))
+        config = load_config(path)
+        found = inspect_source(
+            config, config.source, source_files(config.source), directory=tmp_path
+        )
+        *_, last = text = list(inspection_lines(found))
+        for words in said:
+            assert any(words in line for line in text)
+        assert ("No trouble was found" in last) == (not said)
+        assert len(inspection_plain(found)["contradicted"]) == len(said)
+
+
+def test_a_source_without_a_record_is_trouble(tmp_path):
+    config = configured(tmp_path, "cost,town\n")
+    found = inspect_source(config, config.source, source_files(config.source), directory=tmp_path)
+    assert [*inspection_lines(found)][-1].startswith("no record was read: ")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from synth.domain import Attribute, Universe
+from synth.domain import Attribute, HierarchyLevel, Universe
 from synth.domain.counts import Counts
 from synth.errors import QueryError
 from synth.measurements import MeasuredTable, Measurements
@@ -88,3 +88,19 @@ def test_what_cannot_be_answered_says_what_could(replicates, method, words, aske
         answer_all(release(replicates=replicates), method=method, **asked)
     said = str(caught.value).replace('"', "")
     assert all(word in said for word in words), said
+
+
+def test_a_table_that_cuts_what_is_asked_for_is_named_with_its_groups():
+    halves = HierarchyLevel("half", (0, 0, 1), ("low", "high"))
+    columns = (Attribute("a", "categorical", ("x", "y", "z"), hierarchy=(halves,)),)
+    universe = Universe((*columns, UNIVERSE.attribute("c")))
+    event = TableEvent(("a", "c"), 4, 1, Fraction(1), coarsening=(1, 0))
+    table = MeasuredTable(event, np.arange(4, dtype=np.int64), noise_variance(event))
+    made = release(replicates=False)
+    made.config = SimpleNamespace(universe=universe, public_totals=())
+    made.measurements = Measurements("test", "", (table,))
+    made.cell_counts = Counts.of_all(np.ones(6, dtype=np.int64), universe.shape)
+    with pytest.raises(QueryError) as raised:
+        answer_all(made, queries=["a=y, c=x"])
+    assert "a, c, where a is measured in groups, here low" in str(raised.value)
+    answer_all(made, queries=["a in {x, y}, c=x"])
