@@ -31,7 +31,7 @@ SHOWN = 8
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _OPERATOR = re.compile(r"\s*=\s*|\s+in\s*(?=[\[({])|\s+is\s+missing")
-_NUMBER = re.compile(r"\s*(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*")
+_NUMBER = re.compile(r"\s*(-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,2})?)\s*")
 _END = re.compile(r"\s*(?:,|$)")
 _END_IN_SET = re.compile(r"\s*[,}]")
 _RANGE = re.compile(r"([\[(])([^\[\](){},]*),([^\[\](){},]*)([\])])")
