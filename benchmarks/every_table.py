@@ -131,7 +131,7 @@ def configuration(attributes: Sequence[Attribute], records: int, chance: random.
     """A configuration for such columns, as chance has it."""
     number = len(attributes)
     order = chance.choice((2, 3))
-    if number * (number - 1) * (number - 2) / 6 > MOST_TABLES:
+    if math.comb(number, 3) + math.comb(number, 2) + number > MOST_TABLES:
         order = 2
     release = {"id": "r", "title": "t", "description": "d", "curators": ["c"], "region": "x"}
     release |= {"contact": "a@b.org", "intended_use": "u", "sector": "s", "license": "CC-BY-4.0"}
