@@ -79,6 +79,7 @@ LEADS_TO = {
     "small tables": ({}, False),
     "columns alone": ({"asked": {"marginals": 1, "cells": False}}, False),
     "the universe": (FULL, True),
+    "the universe of lone records": ({"epsilon": 24}, True),
     "a list": (FULL | {"wider": True}, True),
 }
 """What a look leads to: of which source, and whether cells of the universe are measured."""
@@ -89,6 +90,8 @@ CASES = [
     ("columns alone", "person", "0"),
     ("the universe", "record", "1e-6"),
     ("the universe", "person", "0"),
+    ("the universe of lone records", "record", "0"),
+    ("the universe of lone records", "person", "1e-6"),
     ("a list", "record", "1e-6"),
     ("a list", "person", "0"),
 ]
@@ -105,8 +108,11 @@ def test_what_a_look_leads_to_meets_both_units_and_deltas():
 def test_a_run_looks_plans_and_is_verified(configured, log, case):
     leads_to, unit, delta = case
     changes, measures_universe = LEADS_TO[leads_to]
+    epsilon = changes.get("epsilon", 1)
     path = configured(
-        **changes, privacy={"unit": UNITS[unit], "delta": delta}, ledger={"delta_cap": delta}
+        **{name: change for name, change in changes.items() if name != "epsilon"},
+        privacy={"epsilon": epsilon, "unit": UNITS[unit], "delta": delta},
+        ledger={"epsilon_cap": epsilon, "delta_cap": delta},
     )
     config, look = load_config(path), plan_look(load_config(path))
     pipeline.measure(config, log=log, stream=NoiseStream(key=KEY))
@@ -122,7 +128,8 @@ def test_a_run_looks_plans_and_is_verified(configured, log, case):
     assert [tuple(pair) for pair in seen["pairs"]] == list(look.event.pairs)
     assert bool(seen["pairs"]) == (leads_to != "columns alone")
     assert seen["sensitivity"] == sensitivity_l1(config.privacy) * (2 if seen["pairs"] else 1)
-    assert Fraction(seen["epsilon"]["fraction"]) == Fraction(1, 25 if seen["pairs"] else 50)
+    share = Fraction(1, 25 if seen["pairs"] else 50)
+    assert Fraction(seen["epsilon"]["fraction"]) == share * epsilon
     assert len(seen["noisy_counts"]) == (3 if seen["pairs"] else 2)
     assert findings_without_rebuild(Folder(folder)) == []
     full = config.universe.names
