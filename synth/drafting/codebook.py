@@ -163,7 +163,8 @@ def _labels(field: dict[str, Any], missing: Any) -> list[tuple[str, str]]:
     of_map = field.get("enumLabels")
     pairs = list(of_map.items()) if isinstance(of_map, dict) else []
     for listed in (field.get("categories"), missing):
-        objects = filter(lambda each: isinstance(each, dict), listed or ())
+        every = listed if isinstance(listed, list) else []
+        objects = [each for each in every if isinstance(each, dict)]
         pairs += [(value, each.get("label")) for each in objects for value in _texts([each])]
     return [(value, label) for value, label in pairs if isinstance(label, str)]
 

@@ -4,8 +4,9 @@ The weights are whole numbers over a divisor P, so that P times the sum lies on 
 characteristic functions of discrete Laplace and discrete Gaussian noise are known in closed form
 (the Gaussian's after Poisson summation), and one inverse Fourier transform of their product gives
 the law of it with an absolute error near 1e-14. The grid is so wide that what wraps around
-it has probability below 1e-15 (Chernoff). A law too wide for the largest grid is taken at smaller
-noise and scaled by the ratio of standard deviations, rounded up.
+it has probability below 1e-15 (Chernoff). Larger weights than LARGEST_WEIGHT are first made smaller
+in proportion and rounded; a law too wide for the largest grid is then taken at smaller noise. Both
+are scaled by the ratio of standard deviations, rounded up.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from synth.privacy import TableEvent
 from synth.privacy.accounting import GAUSSIAN
 
 LARGEST_GRID = 1 << 18
+LARGEST_WEIGHT = 256
+"""With larger ones the grid would hold so little noise of a cell that it is nearly always 0."""
 WRAPPED = 1e-15
 FFT_ERROR = 1e-13
 LEAST_LOGARITHM = -60.0
@@ -126,6 +129,20 @@ class CombinedNoise:
             best = min(best, bound / tilt)
         return math.ceil(best)
 
+    def _rounded(self) -> CombinedNoise:
+        """About in proportion, with no weight above LARGEST_WEIGHT; the least ones are left out."""
+        largest = max(part.weight for part in self.parts)
+        if largest <= LARGEST_WEIGHT:
+            return self
+        found: dict[SummedNoise, int] = {}
+        for part in self.parts:
+            weight = (2 * LARGEST_WEIGHT * part.weight + largest) // (2 * largest)
+            if weight:
+                alike = replace(part, weight=weight, count=1)
+                found[alike] = found.get(alike, 0) + part.count
+        parts = (replace(part, count=count) for part, count in found.items())
+        return CombinedNoise(tuple(parts), self.divisor)
+
     def _narrower(self, factor: float) -> CombinedNoise:
         """The same with noises smaller by about this factor."""
         parts = (
@@ -139,7 +156,7 @@ class CombinedNoise:
 
 @lru_cache(maxsize=4096)
 def _half_widths(noise: CombinedNoise, misses: tuple[float, ...]) -> tuple[int, ...]:
-    narrow = noise
+    narrow = noise._rounded()
     while (reach := narrow._reach()) > LARGEST_GRID // 2 - 1:
         narrow = narrow._narrower(max(1.1, 2.1 * reach / LARGEST_GRID))
     grid = 1 << max(6, (2 * reach + 2).bit_length())

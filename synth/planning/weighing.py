@@ -332,8 +332,9 @@ def planned_way(config: Config, noisy_counts: Sequence[int] | None = None) -> Sp
 def possible_plans(config: Config) -> list[Spending]:
     """The ways to spend the budget that a run may take: one, unless a look comes first.
 
-    Then all that is weighed for the records that are expected, for one and for as many as can be,
-    whether noise hides them or not; what is weighed for other numbers has tables between those.
+    Then all that is weighed for the records that are expected, for one, for as many as can be and
+    for a number that noise hides, and whether it hides the records in their cells or not; what is
+    weighed for other numbers has tables between those.
 
     Privacy: a function of the configuration alone.
     """
@@ -342,7 +343,7 @@ def possible_plans(config: Config) -> list[Spending]:
     likely = problem_to_plan(config)
     numbers = (
         Seen(records, visible, MOST_RECORDS)
-        for records in (1, MOST_RECORDS)
+        for records in (None, 1, MOST_RECORDS)
         for visible in (None, 0.0)
     )
     problems = (likely, *(replace(likely, seen=seen) for seen in numbers))

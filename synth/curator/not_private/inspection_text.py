@@ -102,8 +102,9 @@ def _whole(found: Inspection) -> Iterator[str]:
     for each in found.declared:
         what = f"a public total of {each.total:,}" if each.total else "none, they are impossible"
         yield (
-            f"{each.cells}: {each.records:,} records; declared is {what}. A run publishes what is "
-            "declared: correct it by its public source, or the source of the records"
+            f"{each.cells}: {each.records:,} records, as a run counts them; declared is {what}. A "
+            "run publishes what is declared: correct it by its public source, or the source of the "
+            "records"
         )
     if found.undated:
         yield (

@@ -108,8 +108,8 @@ def test_totals_and_impossible_cells_that_records_contradict_are_named(tmp_path)
         (
             plain,
             [
-                "all records: 3 records; declared is a public total of 9.",
-                "1 records; declared is none",
+                "all records: 3 records, as a run counts them; declared is a public total of 9.",
+                "1 records, as a run counts them; declared is none",
             ],
         ),
         ({**plain, "public_totals": plain["public_totals"][1:], "impossible": []}, []),

@@ -132,6 +132,31 @@ def test_rounding_the_weights_of_hundreds_of_sums_costs_next_to_nothing(columns)
         assert best * 0.999 <= sd**2 <= best * 1.01
 
 
+def test_intervals_of_hundreds_of_tables_cover_as_often_as_they_say():
+    """One cell has a weight of thousands here, and its noise was nearly always 0 on the grid.
+
+    20,000 draws: two percentage points are seven standard deviations, and more.
+    """
+    names = [f"column-{number}" for number in range(30)]
+    universe = Universe(tuple(Attribute(name, "categorical", tuple("wxyz")) for name in names))
+    events = [TableEvent((name,), 4, 1, Fraction(1, 465)) for name in names]
+    events += [TableEvent(pair, 16, 1, Fraction(1, 465)) for pair in combinations(names, 2)]
+    tables = [
+        MeasuredTable(event, np.arange(event.cells, dtype=np.int64), noise_variance(event))
+        for event in events
+    ]
+    counts = MeasuredCounts(Measurements("test", "", tuple(tables)), universe)
+    noise = counts.count(query_of("", {names[0]: (1,), names[1]: (2,)}, universe).where).noise
+    assert max(part.weight for part in noise.parts) > 10_000
+    generator, drawn = np.random.default_rng(1), np.zeros(20_000)
+    for part in noise.parts:
+        two = generator.negative_binomial(part.count, 1 - np.exp(-part.rate), (2, drawn.size))
+        drawn += part.weight * (two[0] - two[1])
+    for level in (0.5, 0.8, 0.95, 0.99):
+        [width] = noise.half_widths(1 - level)
+        assert abs((abs(drawn) <= width).mean() - level) < 0.02
+
+
 def test_a_table_that_cuts_the_query_does_not_answer():
     noisy = measured(np.random.default_rng(3), truth(), [COARSE])
     counts = MeasuredCounts(noisy, UNIVERSE)

@@ -7,6 +7,7 @@
 // {weight, count, sigmaSquared} (Gaussian): `count` noises of one table, added up, times a weight.
 
 const LARGEST_GRID = 2 ** 18;
+const LARGEST_WEIGHT = 256;
 const WRAPPED = 1e-15;
 const TRANSFORM_ERROR = 1e-13;
 const LEAST_LOGARITHM = -60;
@@ -90,6 +91,21 @@ function reachOf(noise) {
   return Math.ceil(best);
 }
 
+// About in proportion, with no weight above LARGEST_WEIGHT; the least ones are left out.
+function withSmallerWeights(noise) {
+  const largest = noise.parts.reduce((most, part) => Math.max(most, part.weight), 0);
+  if (largest <= LARGEST_WEIGHT) return noise;
+  const parts = new Map();
+  for (const part of noise.parts) {
+    const weight = Math.floor((2 * LARGEST_WEIGHT * part.weight + largest) / (2 * largest));
+    if (!weight) continue;
+    const key = `${part.rate} ${part.sigmaSquared} ${weight}`;
+    if (!parts.has(key)) parts.set(key, { ...part, weight, count: 0 });
+    parts.get(key).count += part.count;
+  }
+  return { parts: [...parts.values()], divisor: noise.divisor };
+}
+
 function narrower(noise, factor) {
   const parts = noise.parts.map((part) => (part.rate === undefined
     ? { ...part, sigmaSquared: part.sigmaSquared / factor ** 2 }
@@ -101,8 +117,8 @@ function narrower(noise, factor) {
 class Law {
   constructor(noise) {
     this.noise = noise;
-    this.narrow = noise;
-    let reach = reachOf(noise);
+    this.narrow = withSmallerWeights(noise);
+    let reach = reachOf(this.narrow);
     while (reach > LARGEST_GRID / 2 - 1) {
       this.narrow = narrower(this.narrow, Math.max(1.1, 2.1 * reach / LARGEST_GRID));
       reach = reachOf(this.narrow);
