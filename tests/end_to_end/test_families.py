@@ -68,8 +68,9 @@ FAMILIES = {
         "joined columns": [PERSON],
         "all 3-way alike": [PERSON_KNOWN, REPLACED],
     },
-    # These records, each in a cell of its own, speak against tables of cells once a look was taken;
-    # of universes that can be held, only a look tells which are thin.
+    # These records, each in a cell of its own, speak against tables of cells once a look was taken,
+    # but where each stands out (`SMALLER`); of universes that can be held, only a look tells which
+    # are thin.
     "thin": {
         "1-way": [RECORD],
         "1-way + all pairs": [PERSON],
@@ -101,6 +102,8 @@ FAMILIES = {
     "wide, few codes, gathered": {"list + joined columns": [PERSON_KNOWN, REPLACED]},
     "thin, in groups": {"1-way + all pairs": [RECORD], "1-way + pairs asked for": [PERSON]},
 }
+SMALLER = {"thin": 2}
+"""Epsilon where it is not 4."""
 CASES = [
     (size, family, *choices)
     for size, families in FAMILIES.items()
@@ -150,7 +153,7 @@ def configured(place, size, unit, relation, delta):
         SMALL,
         {
             "source": {"path": "rows.csv"},
-            "privacy": {"epsilon": 4, "delta": delta, "neighbours": neighbours}
+            "privacy": {"epsilon": SMALLER.get(size, 4), "delta": delta, "neighbours": neighbours}
             | {"unit": UNITS[unit]},
             "ledger": {"epsilon_cap": 4, "delta_cap": delta},
             "domain": [*SMALL["domain"], *codes],
