@@ -64,6 +64,16 @@ MUTANTS: tuple[Mutant, ...] = (
             "== (visible > together)",
             "== (visible < together)",
         ),
+        (
+            "no universe of lone records, however little noise there is",
+            "    if clear:\n",
+            "    if not drawable:\n",
+        ),
+        (
+            "a universe whose noise hides lone records",
+            "scales * full.sensitivity_l1 < full.epsilon",
+            "full.sensitivity_l1 < full.epsilon",
+        ),
         by=("unit/planning/test_look.py", *EXACT),
     ),
     *broken(

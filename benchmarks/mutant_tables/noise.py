@@ -6,6 +6,15 @@ from .mutant import Mutant, broken
 
 MUTANTS: tuple[Mutant, ...] = (
     *broken(
+        "synth/measurements/combined_noise.py",
+        (
+            "weights of thousands on the grid of a law",
+            "narrow = noise._rounded()",
+            "narrow = noise",
+        ),
+        by=("unit/measurements/test_measured_counts.py",),
+    ),
+    *broken(
         "synth/noise/discrete_laplace.py",
         (
             "Laplace noise of twice the epsilon",

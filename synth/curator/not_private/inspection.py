@@ -164,7 +164,8 @@ def inspect_source(
     Privacy: none. For the keeper of the raw data alone. Exceptions carry words of the
     configuration only.
     Ensures: nothing is printed, and what spills goes to a private directory under `directory`,
-    which is gone when this returns or raises. Memory does not grow with the source.
+    which is gone when this returns or raises. Memory grows with the filled cells where totals or
+    impossible cells are declared, and never with the records.
     Raises: SourceError, SynthError, always raised afresh.
     """
     found = with_source_open(directory, lambda spill: _inspect(config, source, files, spill))
