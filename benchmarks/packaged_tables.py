@@ -213,7 +213,7 @@ def _bins(numbers: NDArray[np.float64], most: int) -> tuple[Fraction, int, int]:
     """The smallest round width with at most so many bins; the number of the first bin; how many."""
     low, high = np.quantile(numbers, (0.01, 0.99))
     whole = bool((numbers == np.floor(numbers)).all())
-    for power in range(0 if whole else -6, 12):
+    for power in range(0 if whole else -6, 300):
         for digit in (1, 2, 5):
             width = digit * Fraction(10) ** power
             first, last = floor(low / float(width)), floor(high / float(width))

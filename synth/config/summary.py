@@ -14,6 +14,9 @@ from synth.config.workload import DEFAULT_ORDER
 from synth.domain import CLAMP, Attribute, format_number
 from synth.domain.attribute import shorten
 
+WIDEST_NAME = 40
+"""Longer names push to the right what follows them."""
+
 
 def describe(config: Config) -> dict[str, Any]:
     """The universe as plain values: cells; name, type, codes and coarser levels of each column."""
@@ -43,7 +46,7 @@ def render(config: Config) -> None:
 def report_lines(config: Config) -> list[str]:
     """The same for people, with the notes on the configuration."""
     universe = config.universe
-    width = max(len(attribute.name) for attribute in universe.attributes)
+    width = min(max(len(each.name) for each in universe.attributes), WIDEST_NAME)
     product = " x ".join(shorten(map(str, universe.shape), 6))
     product += f" ({len(universe.shape)} columns)" if product.endswith("...") else ""
     lines = [

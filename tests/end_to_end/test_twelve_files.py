@@ -95,9 +95,16 @@ def semicolons(place: Path) -> pd.DataFrame:
     return frame
 
 
+QUESTION = (
+    "In welchem Ort haben Sie im letzten Jahr überwiegend gewohnt, wenn Sie alle Wohnungen zählen, "
+    "in denen Sie länger als einen Monat gemeldet waren, auch solche, die Sie mit anderen geteilt "
+    "oder nur an Werktagen benutzt haben?"
+)
+
+
 def umlauts(place: Path) -> pd.DataFrame:
     frame = truth(2, Größe=range(150, 200), Geschlecht=["männlich", "weiblich"],
-                  Ort=["Köln", "Düren", "Soest", "Unna"])  # fmt: skip
+                  **{QUESTION: ["Köln", "Düren", "Soest", "Unna"]})  # fmt: skip
     frame.to_csv(place / "melderegister.csv", encoding="latin-1", index=False)
     return frame
 
@@ -203,11 +210,11 @@ FILES = {
         {"age": {"type": "integer"}, "sex": levels("female", "male"),
          "smokes": levels("no", "sometimes", "yes"), "weight": {"type": "number"}},
     ),
-    "umlauts in Latin-1": File(
+    "umlauts in Latin-1, and a whole question": File(
         "melderegister.csv --encoding latin-1", umlauts,
         {"Größe": {"type": "integer"}, "Geschlecht": levels("männlich", "weiblich"),
-         "Ort": levels("Düren", "Köln", "Soest", "Unna")},
-        published=["Größe", "männlich"],
+         QUESTION: levels("Düren", "Köln", "Soest", "Unna")},
+        published=["Größe", "männlich", QUESTION],
     ),
     "no line of names": File(
         "export.csv --no-header", headless,

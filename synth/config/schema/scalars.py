@@ -273,6 +273,10 @@ class Rule:
     """What a message shows instead of the text, where the text is nobody's business."""
 
 
+MOST_OF_A_NAME = 1_000
+"""Characters: exports of questionnaires have whole questions for names."""
+
+
 @dataclass(frozen=True)
 class Text(Shape):
     """Text; every rule holds."""
@@ -401,10 +405,10 @@ def prose(description: str) -> Text:
 
 
 def name(description: str) -> Text:
-    """A column or level: published, so no formula."""
-    return Text(description, rules=(NOT_EMPTY, ONE_LINE, NO_FORMULA))
+    """A column or level, a whole question of a form at times: published, so no formula."""
+    return Text(description, rules=(NOT_EMPTY, ONE_LINE, NO_FORMULA), max_length=MOST_OF_A_NAME)
 
 
 def label(description: str) -> Text:
     """A reference to a level."""
-    return Text(description, rules=(NOT_EMPTY, ONE_LINE))
+    return Text(description, rules=(NOT_EMPTY, ONE_LINE), max_length=MOST_OF_A_NAME)
