@@ -55,11 +55,14 @@ DROWNED = 10
 Where nothing is told of how many there are, a look pays from the fewest considered on."""
 MOST_RECORDS = 1 << 40
 """No more records are planned for, whatever the noise says."""
-ALONE = 0.1
-"""With a smaller share of records that noise cannot hide, the universe is not measured."""
-TOGETHER, TOGETHER_BY_BLOCKS = 0.25, 0.5
-"""With a larger one it is; in a universe that is not held only from a half on, because there a fit
-of a few iterations leaves more of the noise."""
+ROOM, BY_VISIBLE, BY_NOISE = 1.0, 30.0, 3.0
+"""Of N cells and n records, of which noise of s records cannot hide the share v, all cells are
+measured where ln(N / n) is less than ROOM + BY_VISIBLE v - BY_NOISE ln(s), and smaller tables
+elsewhere. Which comes nearer follows from these three, on parts of real tables; what is forecast of
+both adds nothing (docs/planning.md)."""
+ALONE, TOGETHER = 0.1, 0.5
+"""A universe that is not held is not measured or listed with a smaller share v, and is with a
+larger one. A list has nothing else, and a fit of a few iterations leaves more of the noise."""
 
 
 @dataclass(frozen=True)
@@ -245,12 +248,21 @@ def is_modelled(problem: Problem) -> bool:
 
 
 def is_drowned(problem: Problem) -> bool:
-    """Whether a look tells that noise hides most records in their cells.
+    """Whether a look tells that all cells are worth less than smaller tables.
+
+    The more cells there are for a record, and the more noise, the fewer records it may hide.
 
     Privacy: a function of the public problem and of noisy counts.
     """
     visible = None if problem.seen is None else problem.seen.visible
-    return visible is not None and visible <= _together(problem)
+    if visible is None:
+        return False
+    if not is_held(problem.universe):
+        return visible <= TOGETHER
+    scale = _scale(problem)
+    noise = math.log(scale.numerator) - math.log(scale.denominator)
+    cells = math.log(problem.universe.size) - math.log(max(1, problem.records))
+    return cells >= ROOM + BY_VISIBLE * visible - BY_NOISE * noise
 
 
 def _may_be_modelled(problem: Problem) -> bool:
@@ -258,12 +270,6 @@ def _may_be_modelled(problem: Problem) -> bool:
     has_ranges = any(each.weight > 0 for each in problem.workload.ranges)
     varied = sum(attribute.size > 1 for attribute in problem.attributes)
     return varied >= FEWEST_MODELLED and not (has_ranges and is_held(problem.universe))
-
-
-def _together(problem: Problem) -> float:
-    """The share of records that noise cannot hide above which the universe is measured."""
-    by_blocks = _may_be_modelled(problem) and not is_held(problem.universe)
-    return TOGETHER_BY_BLOCKS if by_blocks else TOGETHER
 
 
 def left_to_plan(problem: Problem, noisy_counts: Sequence[int] | None = None) -> Problem:
@@ -283,8 +289,9 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     Never those of the adaptive strategy, which takes a model of every cell in each round. Those
     whose noise can be drawn, if there are any. Of them, those that measure the universe with so
     little noise that single records stand out, if there are any. Else those that measure the
-    universe, or list its cells, if most records are in places that noise cannot hide; those that do
-    not, if hardly one is; and all, if neither is so or there are none of the kind.
+    universe, or list its cells, or those that do not, as `is_drowned` says. All, if it is not
+    known, if the share of records that noise cannot hide is neither small nor large in a universe
+    that is not held, or if there are none of the kind.
 
     Ensures: at least one way, if there is one that makes no choices.
     """
@@ -296,15 +303,10 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     if clear:
         return clear
     visible = problem.seen.visible
-    together = _together(problem)
-    if visible is None or ALONE <= visible <= together:
+    if visible is None or (not is_held(problem.universe) and ALONE <= visible <= TOGETHER):
         return drawable
-    full = problem.full.names
-    kind = [
-        way
-        for way in drawable
-        if any(event.table == full for event in way.events) == (visible > together)
-    ]
+    full, left_out = problem.full.names, is_drowned(problem)
+    kind = [way for way in drawable if any(event.table == full for event in way.events) != left_out]
     return kind or drawable
 
 

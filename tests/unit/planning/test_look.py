@@ -18,12 +18,10 @@ from synth.domain import Attribute, Universe
 from synth.domain.attribute import balanced_levels
 from synth.planning import charged_events, forecast, plan_events, plan_look
 from synth.planning.look import (
-    ALONE,
     CELLS_OF_A_SEEN_PAIR,
     LOOK_SHARE,
     MOST_RECORDS,
     MOST_SEEN_PAIRS,
-    TOGETHER,
     after_look,
     found,
     hidden_records,
@@ -225,17 +223,37 @@ def measures_universe(config, events):
     return any(event.table == config.universe.names for event in events)
 
 
-def test_the_share_that_noise_cannot_hide_decides_about_the_universe(configure):
-    config = configure(THIN, strategy="auto", order=2)
-    for records in (1_000, 20_000, 10**6):
-        together = round((TOGETHER + 0.1) * records)
-        alone = round((ALONE - 0.05) * records)
-        for apart in (0, records // 20, records // 2):
-            gathered, scattered = (
-                plan_events(config, (records - many, many, apart)) for many in (together, alone)
-            )
-            assert measures_universe(config, gathered)
-            assert not measures_universe(config, scattered)
+@pytest.mark.parametrize(
+    ("epsilon", "neighbours", "records", "limit"),
+    [
+        ("1", "add-remove", 20_000, 0.055),
+        ("1", "add-remove", 70_000, 0.013),
+        ("1/4", "add-remove", 10**6, 0.063),
+        ("1/4", "replace-one", 10**6, 0.132),
+        ("3", "add-remove", 2_000, 0.022),
+    ],
+)
+def test_cells_for_a_record_noise_and_the_share_that_it_cannot_hide_decide(
+    configure, epsilon, neighbours, records, limit
+):
+    """(ln(12^5 / n) - 1 + 3 ln(s)) / 30, s the noise scale of what the look leaves."""
+    config = configure((12,) * 5, strategy="auto", order=2, epsilon=epsilon, neighbours=neighbours)
+    for apart in (0, records // 20, records // 2):
+        for share in (limit - 0.005, limit + 0.005):
+            many = round(share * records)
+            events = plan_events(config, (records - many, many, apart))
+            assert measures_universe(config, events) == (share > limit), (share, apart)
+
+
+@pytest.mark.parametrize("sizes", [(10,) * 6, (10,) * 12], ids=["block by block", "a list"])
+@pytest.mark.parametrize(("share", "measured"), [(0.05, False), (0.55, True)])
+def test_what_noise_cannot_hide_decides_where_the_universe_is_not_held(
+    configure, sizes, share, measured
+):
+    config = configure(sizes, strategy="auto", order=2, epsilon="1")
+    many = round(share * 10**5)
+    events = plan_events(config, (10**5 - many, many, 10**4))
+    assert measures_universe(config, events) == measured
 
 
 @pytest.mark.parametrize(("epsilon", "alone"), [("3", False), ("10", True)])
@@ -246,7 +264,7 @@ def test_the_universe_is_measured_where_single_records_stand_out(configure, epsi
     that part of epsilon are none.
     """
     config = configure((7, 6, 5, 6, 5, 4, 6), strategy="auto", order=3, epsilon=epsilon)
-    for counts in ((2_000, 0, 50), (1_900, 100, 900)):
+    for counts in ((2_000, 0, 50), (2_000, 0, 900)):
         events = plan_events(config, counts)
         assert measures_universe(config, events) == alone
         if alone:

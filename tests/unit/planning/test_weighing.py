@@ -440,8 +440,8 @@ def test_pairs_and_triples_count_most_where_one_model_is_fitted(configure, shape
     ("visible", "records", "together"),
     [
         (0.0, 100_000, 2.0),
-        (0.2, 100_000, 2.0),
-        (0.4, 100_000, None),
+        (0.05, 100_000, 2.0),
+        (0.1, 100_000, None),
         (None, 100_000, None),
         (0.0, 5_000, 1.0),  # 43 cells for every record
     ],
@@ -450,7 +450,7 @@ def test_where_noise_hides_the_records_pairs_count_most_however_few_the_columns(
     configure, visible, records, together
 ):
     """So three columns are not taken for independent because that tells each of them best."""
-    problem = problem_of(configure((60, 60, 60), strategy="auto", order=2))
+    problem = problem_of(configure((60, 60, 60), strategy="auto", order=2, epsilon="1/2"))
     seen = replace(problem, seen=Seen(records, visible, 110_000))
     assert weighing.is_thin(seen) is (together is not None)
     weights = weighing._weights(seen, [("marginal", 1), ("marginal", 2), ("cells", 3)])
