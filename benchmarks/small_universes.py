@@ -3,6 +3,7 @@
     python benchmarks/small_universes.py --tables aside --parts 80
     python benchmarks/small_universes.py --tables aside --few
     python benchmarks/small_universes.py --tables aside --beside 0.05,0.2,0.6 --parts 14
+    python benchmarks/small_universes.py --tables seen,aside,fresh --either --parts 300
 
 A part is 500 to 50,000 records and two to four columns of a table of
 `benchmarks/packaged_tables.py`, 60 to 20,000 cells, or of `--few` records 150 to 4,000 and two to
@@ -18,6 +19,11 @@ number (mean and root mean square).
 variation of 1-way and 2-way tables and of cells where single columns get such a part of epsilon, as
 multiples of those of the universe alone (geometric mean over the parts, extremes), DRAWS each.
 
+`--either` measures, after one look at every part, both the best plan with the universe and the best
+one of smaller tables: the figure of the first as a multiple of that of the second, and of the kind
+that `auto` takes as a multiple of the better one. Parts have two to nine columns and up to 20,000
+records there, in 500 to 400,000 cells, at one of EPSILONS each.
+
 The noise has the exact law in floating point and a seed: for a benchmark, not for a release.
 """
 
@@ -25,9 +31,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
+from unittest import mock
 
 import numpy as np
 from accuracy import as_a_run, events_of, measure, noise_of
@@ -43,13 +50,17 @@ from synth.estimate.number import noisy_number
 from synth.planning import plan_look
 from synth.planning.look import problem_to_plan
 from synth.planning.problem import Problem, problem_of
+from synth.planning.spending import ADAPTIVE, Spending
+from synth.planning.strategies import ways_to_spend
 from synth.planning.usefulness import usefulness
-from synth.planning.weighing import choose, figure_of
+from synth.planning.weighing import _ways, choose, figure_of
 from synth.release.derivation import derive
 
 RECORDS = (500, 2_000, 10_000, 50_000)
 CELLS, COLUMNS = (60, 20_000), (2, 4)
 FEW_RECORDS, CELLS_OF_FEW, COLUMNS_OF_FEW = (150, 4_000), (300, 500_000), (2, 8)
+EITHER_RECORDS, CELLS_OF_EITHER, COLUMNS_OF_EITHER = (400, 20_000), (500, 400_000), (2, 9)
+EPSILONS = ("0.1", "0.2", "0.5", "1", "2", "5", "10")
 DRAWS = 4
 LOADS = (0.0, 0.2, 1.0, 5.0, 20.0)
 Rows = NDArray[np.int64]
@@ -67,16 +78,30 @@ class Outcome:
     too_many: float
 
 
-def part_of(names: Sequence[str], seed: int, *, few: bool) -> tuple[str, Universe, Rows]:
-    """A random part of one of these tables, of few records or not."""
-    (least, most), cells = (COLUMNS_OF_FEW, CELLS_OF_FEW) if few else (COLUMNS, CELLS)
+@dataclass(frozen=True)
+class Shape:
+    """How many columns, cells and records parts have; without records, one of some numbers."""
+
+    columns: tuple[int, int]
+    cells: tuple[int, int]
+    records: tuple[int, int] | None = None
+
+
+SHAPE = Shape(COLUMNS, CELLS)
+SHAPE_OF_FEW = Shape(COLUMNS_OF_FEW, CELLS_OF_FEW, FEW_RECORDS)
+SHAPE_OF_EITHER = Shape(COLUMNS_OF_EITHER, CELLS_OF_EITHER, EITHER_RECORDS)
+
+
+def part_of(names: Sequence[str], seed: int, shape: Shape) -> tuple[str, Universe, Rows]:
+    """A random part of one of these tables."""
+    (least, most), cells = shape.columns, shape.cells
     generator = np.random.default_rng(seed)
     while True:
         name = names[generator.integers(len(names))]
         universe, rows = table(name)
         number = int(generator.integers(least, most + 1))
-        if few:
-            records = int(np.exp(generator.uniform(*np.log(FEW_RECORDS))))
+        if shape.records:
+            records = int(np.exp(generator.uniform(*np.log(shape.records))))
         else:
             records = int(generator.choice(RECORDS))
         if len(universe.shape) < number or records > 2 * len(rows):
@@ -136,7 +161,7 @@ def beside(names: Sequence[str], seeds: range, epsilons: Sequence[str], shares: 
     for epsilon in epsilons:
         logs: dict[str, list[Rows]] = {}
         for seed in seeds:
-            _, universe, rows = part_of(names, seed, few=False)
+            _, universe, rows = part_of(names, seed, SHAPE)
             config = configured(universe, epsilon, "0")
             alone = mean_errors(config, rows, "identity", seed)
             for share in shares.split(","):
@@ -146,6 +171,79 @@ def beside(names: Sequence[str], seeds: range, epsilons: Sequence[str], shares: 
             three = np.exp([np.mean(each, 0), np.min(each, 0), np.max(each, 0)]).T
             row = " | ".join("{:.2f} ({:.2f} to {:.2f})".format(*figures) for figures in three)
             print(f"| {epsilon} | {share} | {row} |", flush=True)
+
+
+def either(names: Sequence[str], seeds: range) -> None:
+    """Print what the universe and smaller tables come to after the same look."""
+    print("| part | records | epsilon | auto | visible | universe / tables |\n|" + "---|" * 6)
+    ratios, regrets = [], []
+    for seed in seeds:
+        name, universe, rows = part_of(names, seed, SHAPE_OF_EITHER)
+        epsilon = EPSILONS[seed % len(EPSILONS)]
+        config = configured(universe, epsilon, ("0", "1e-9")[seed % 2])
+        first = as_a_run(config, held(universe, rows), seed)
+        problem = problem_to_plan(config, first.look.noisy_counts if first.look else None)
+        if problem.seen is None or problem.seen.visible is None:
+            continue
+        taken = choose(problem).chosen.spending
+        figures = [
+            figure_of_kind(problem, config, first, rows, seed, cells) for cells in (True, False)
+        ]
+        if None in figures:
+            continue
+        ratios.append(figures[0] / figures[1])
+        has_cells = any(event.table == universe.names for event in taken.events)
+        regrets.append(figures[not has_cells] / min(figures))
+        shape = " x ".join(map(str, universe.shape))
+        row = f"{name} {shape} | {len(rows)} | {epsilon} | {taken.tables}"
+        print(f"| {row} | {problem.seen.visible:.2f} | {ratios[-1]:.2f} |", flush=True)
+    found = np.array(regrets)
+    print(f"\n{len(found)} parts, universe better in {np.mean(np.array(ratios) < 1):.0%};", end=" ")
+    print(f"auto / better: mean {found.mean():.3f}, within a tenth {np.mean(found < 1.1):.1%}")
+
+
+def figure_of_kind(
+    problem: Problem, config: Config, first: Measurements, rows: Rows, seed: int, cells: bool
+) -> float | None:
+    """The figure of the best plan that measures the universe, or of the best that does not.
+
+    None if there is no such plan.
+    """
+
+    def of_this_kind(_: Problem, ways: Sequence[Spending]) -> list[Spending]:
+        full = problem.full.names
+        return [
+            way
+            for way in ways
+            if way.schedule is None or way.tables != ADAPTIVE
+            if any(event.table == full for event in way.events) == cells
+        ]
+
+    weighing = "synth.planning.weighing"
+    with (
+        mock.patch(f"{weighing}.suitable", of_this_kind),
+        mock.patch("synth.planning.look.is_drowned", return_value=not cells),
+        mock.patch(f"{weighing}.is_drowned", return_value=not cells),
+    ):
+        forget_plans()
+        ways = of_this_kind(problem, [*ways_to_spend(problem)])
+        best = choose(problem).chosen if ways else None
+    forget_plans()
+    if best is None:
+        return None
+    stream, fit = noise_of(config, seed), partial(quick_guess, universe=config.universe)
+    tables = best.spending.schedule or best.spending.first
+    measured = measure_counted(config, tables, held(config.universe, rows), stream, fit)
+    errors = outcome(derive(replace(measured, look=first.look), config).counts, config, rows)
+    groups = [group for group, _ in best.errors]
+    found = [(g, errors["cells" if g[0] == "cells" else str(g[1])]) for g in groups]
+    return figure_of(problem, found, len(rows))
+
+
+def forget_plans() -> None:
+    """What was chosen by another rule."""
+    choose.cache_clear()
+    _ways.cache_clear()
 
 
 def within(outcomes: Sequence[Outcome]) -> str:
@@ -163,15 +261,19 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=200, help="the seed of the first part")
     parser.add_argument("--few", action="store_true", help="few records, in more cells")
     parser.add_argument("--beside", help="parts of epsilon for single columns")
+    parser.add_argument("--either", action="store_true", help="the universe, and smaller tables")
     options = parser.parse_args()
     names = [each for name in options.tables.split(",") for each in GROUPS.get(name, (name,))]
     if options.beside:
         seeds = range(options.first, options.first + options.parts)
         beside(names, seeds, options.epsilons.split(","), options.beside)
         return
+    if options.either:
+        either(names, range(options.first, options.first + options.parts))
+        return
     found: dict[str, list[tuple[Outcome, Outcome]]] = {}
     for seed in range(options.first, options.first + options.parts):
-        name, universe, rows = part_of(names, seed, few=options.few)
+        name, universe, rows = part_of(names, seed, SHAPE_OF_FEW if options.few else SHAPE)
         for epsilon in options.epsilons.split(","):
             one, other = pair = both(universe, rows, epsilon, seed)
             load = universe.size / float(epsilon) / 1_000

@@ -61,8 +61,23 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             "the universe where hardly a record stands out",
-            "== (visible > together)",
-            "== (visible < together)",
+            "!= left_out]",
+            "== left_out]",
+        ),
+        (
+            "the universe however wide the noise",
+            "- BY_NOISE * noise",
+            "+ BY_NOISE * noise",
+        ),
+        (
+            "the universe however few the records",
+            "math.log(max(1, problem.records))",
+            "math.log(max(1, problem.universe.size))",
+        ),
+        (
+            "the universe block by block as if it were fitted at once",
+            "    if not is_held(problem.universe):\n        return visible <= TOGETHER\n",
+            "",
         ),
         (
             "no universe of lone records, however little noise there is",

@@ -65,9 +65,9 @@ FAMILIES = {
     },
     "few codes": {
         "universe + joined columns": [PERSON_KNOWN, RECORD],
-        "joined columns": [PERSON],
         "all 3-way alike": [PERSON_KNOWN, REPLACED],
     },
+    "wide, few codes": {"joined columns": [PERSON, REPLACED]},
     # These records, each in a cell of its own, speak against tables of cells once a look was taken,
     # but where each stands out (`SMALLER`); of universes that can be held, only a look tells which
     # are thin.
@@ -90,7 +90,6 @@ FAMILIES = {
         "1-way + covering tables": [REPLACED],
         TRIPLES: [("person", "add-remove, total known", "1e-6")],
     },
-    "wide, few codes": {"joined columns": [REPLACED]},
     "few columns": {FOUND: [REPLACED]},
     # Cells are listed where a look finds that most records share theirs.
     "wide, gathered": {

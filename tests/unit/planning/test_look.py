@@ -256,16 +256,18 @@ def test_what_noise_cannot_hide_decides_where_the_universe_is_not_held(
     assert measures_universe(config, events) == measured
 
 
+@pytest.mark.parametrize("more", [(), (10,)], ids=["held", "block by block"])
 @pytest.mark.parametrize(("epsilon", "alone"), [("3", False), ("10", True)])
-def test_the_universe_is_measured_where_single_records_stand_out(configure, epsilon, alone):
+def test_the_universe_is_measured_where_single_records_stand_out(configure, epsilon, alone, more):
     """2,000 lone records in 151,200 cells: triples came out .20 off at 10 where .004 was to be had.
 
     About ln(151,200 / 2,000) = 4.3 scales are needed, so shares that leave the universe less than
     that part of epsilon are none.
     """
-    config = configure((7, 6, 5, 6, 5, 4, 6), strategy="auto", order=3, epsilon=epsilon)
-    for counts in ((2_000, 0, 50), (2_000, 0, 900)):
-        events = plan_events(config, counts)
+    config = configure((7, 6, 5, 6, 5, 4, 6, *more), strategy="auto", order=3, epsilon=epsilon)
+    records = 20_000 if more else 2_000
+    for apart in (records // 40, records // 2):
+        events = plan_events(config, (records, 0, apart))
         assert measures_universe(config, events) == alone
         if alone:
             (full,) = (event for event in events if event.table == config.universe.names)
