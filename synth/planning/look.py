@@ -55,7 +55,7 @@ DROWNED = 10
 Where nothing is told of how many there are, a look pays from the fewest considered on."""
 MOST_RECORDS = 1 << 40
 """No more records are planned for, whatever the noise says."""
-ROOM, BY_VISIBLE, BY_NOISE = 1.0, 30.0, 3.0
+ROOM, BY_VISIBLE, BY_NOISE = 0.75, 30.0, 3.0
 """Of N cells and n records, of which noise of s records cannot hide the share v, all cells are
 measured where ln(N / n) is less than ROOM + BY_VISIBLE v - BY_NOISE ln(s), and smaller tables
 elsewhere. Which comes nearer follows from these three, on parts of real tables; what is forecast of
