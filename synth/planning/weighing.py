@@ -333,8 +333,8 @@ def possible_plans(config: Config) -> list[Spending]:
     """The ways to spend the budget that a run may take: one, unless a look comes first.
 
     Then all that is weighed for the records that are expected, for one, for as many as can be and
-    for a number that noise hides, and whether it hides the records in their cells or not; what is
-    weighed for other numbers has tables between those.
+    for a number that noise hides, and whether cells are worth less than smaller tables or not; what
+    is weighed for other numbers has tables between those.
 
     Privacy: a function of the configuration alone.
     """
@@ -344,7 +344,7 @@ def possible_plans(config: Config) -> list[Spending]:
     numbers = (
         Seen(records, visible, MOST_RECORDS)
         for records in (None, 1, MOST_RECORDS)
-        for visible in (None, 0.0)
+        for visible in (None, -math.inf)  # of any number: even 0 has cells measured of the most
     )
     problems = (likely, *(replace(likely, seen=seen) for seen in numbers))
     return list({way.charged: way for each in problems for way in _ways(each)}.values())
