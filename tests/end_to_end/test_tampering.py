@@ -335,6 +335,8 @@ def changed_leaf(value):
     if re.fullmatch(r"\d+/\d+", value):
         top, bottom = value.split("/")
         return f"{int(top) + 1}/{bottom}"
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", value):  # a day that every month has
+        return value[:-2] + ("01" if value[-2:] != "01" else "02")
     if value[-1:].isdigit():
         return value[:-1] + str((int(value[-1]) + 1) % 10)
     if re.fullmatch(r"[0-9a-f]{64}", value):
