@@ -3,7 +3,7 @@
     python benchmarks/small_universes.py --tables aside --parts 80
     python benchmarks/small_universes.py --tables aside --few
     python benchmarks/small_universes.py --tables aside --beside 0.05,0.2,0.6 --parts 14
-    python benchmarks/small_universes.py --tables seen,aside,fresh --either --parts 300
+    python benchmarks/small_universes.py --tables seen,aside,fresh --either --parts 250 --first 0
 
 A part is 500 to 50,000 records and two to four columns of a table of
 `benchmarks/packaged_tables.py`, 60 to 20,000 cells, or of `--few` records 150 to 4,000 and two to
@@ -237,7 +237,7 @@ def figure_of_kind(
     errors = outcome(derive(replace(measured, look=first.look), config).counts, config, rows)
     groups = [group for group, _ in best.errors]
     found = [(g, errors["cells" if g[0] == "cells" else str(g[1])]) for g in groups]
-    return figure_of(problem, found, len(rows))
+    return figure_of(problem_of(config), found, len(rows))  # whatever the look says of weights
 
 
 def forget_plans() -> None:

@@ -65,14 +65,19 @@ MUTANTS: tuple[Mutant, ...] = (
             "== left_out]",
         ),
         (
+            "the universe for single columns",
+            "    if not left_out and not _asks_for_several(problem):\n        return drawable\n",
+            "",
+        ),
+        (
             "the universe however wide the noise",
             "- BY_NOISE * noise",
             "+ BY_NOISE * noise",
         ),
         (
             "the universe however few the records",
-            "math.log(max(1, problem.records))",
-            "math.log(max(1, problem.universe.size))",
+            "math.log(problem.records)",
+            "math.log(problem.universe.size)",
         ),
         (
             "the universe block by block as if it were fitted at once",

@@ -35,6 +35,7 @@ from synth.config.hierarchy import (
 from synth.config.labels import ValueLabels, checked_labels, listed, meant
 from synth.config.schema.problems import Place, Refused, Report
 from synth.config.schema.scalars import (
+    MOST_OF_A_NAME,
     NOT_EMPTY,
     ONE_LINE,
     Choice,
@@ -67,7 +68,7 @@ _Missing = Annotated[
     tuple[str, ...],
     ListOf(
         "How the source writes a missing value; declaring it makes the missing level",
-        Text('One such text; "" is an empty field', (ONE_LINE,)),
+        Text('One such text; "" is an empty field', (ONE_LINE,), MOST_OF_A_NAME),
         maximum=100,
     ),
 ]
@@ -113,7 +114,7 @@ class CategoricalColumn:
 
 
 def _truth(value: str) -> ListOf:
-    shape = Text("One such text", (NOT_EMPTY, ONE_LINE))
+    shape = Text("One such text", (NOT_EMPTY, ONE_LINE), MOST_OF_A_NAME)
     return ListOf(f"How the source writes {value}", shape, minimum=1, maximum=100)
 
 

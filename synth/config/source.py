@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from synth.config.edges import DateFormat, TimeZone
 from synth.config.schema.problems import Place, Refused, Report
 from synth.config.schema.scalars import (
+    MOST_OF_A_NAME,
     NOT_EMPTY,
     ONE_LINE,
     Choice,
@@ -294,7 +295,7 @@ class Source:
         ListOf(
             "The columns of CSV files without a line of names, in their order; if left out, "
             "the first line of every file names them",
-            Text("The name of a column", (NOT_EMPTY, ONE_LINE)),
+            Text("The name of a column", (NOT_EMPTY, ONE_LINE), MOST_OF_A_NAME),
             minimum=1,
             noun="names",
         ),

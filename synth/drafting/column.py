@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from synth.config.schema.scalars import NO_FORMULA, NOT_EMPTY, ONE_LINE
+from synth.config.schema.scalars import MOST_OF_A_NAME, NO_FORMULA, NOT_EMPTY, ONE_LINE
 from synth.config.schema.yaml_tree import TAG
 from synth.domain import CLAMP, MISSING
 
@@ -110,7 +110,9 @@ def labels_of(
     Left out are labels of other values, and those that cannot be published, that two values
     share, or that name a level themselves.
     """
-    wanted = {v: " ".join(text.split())[:200] for v, text in pairs if v in levels or v in words}
+    wanted = {
+        v: " ".join(text.split())[:MOST_OF_A_NAME] for v, text in pairs if v in levels or v in words
+    }
     times = Counter(wanted.values())
     reserved = {*levels, *RESERVED}
     kept = tuple(

@@ -58,8 +58,8 @@ MOST_RECORDS = 1 << 40
 ROOM, BY_VISIBLE, BY_NOISE = 0.75, 30.0, 3.0
 """Of N cells and n records, of which noise of s records cannot hide the share v, all cells are
 measured where ln(N / n) is less than ROOM + BY_VISIBLE v - BY_NOISE ln(s), and smaller tables
-elsewhere. Which comes nearer follows from these three, on parts of real tables; what is forecast of
-both adds nothing (docs/planning.md)."""
+elsewhere. Which comes nearer follows from these three, on parts of real tables of which cells were
+asked for; what is forecast of both adds nothing (docs/planning.md)."""
 ALONE, TOGETHER = 0.1, 0.5
 """A universe that is not held is not measured or listed with a smaller share v, and is with a
 larger one. A list has nothing else, and a fit of a few iterations leaves more of the noise."""
@@ -233,9 +233,9 @@ def plan_look(config: Config) -> Look | None:
 def is_modelled(problem: Problem) -> bool:
     """Whether small tables are planned for one model of all columns, as above the dense limit.
 
-    It is where noise hides most records: a look tells, or in a universe too large to be held so
-    many cells for every record that it is thin. Not for three columns of several codes or fewer, of
-    which the forecast knows nothing, nor for ranges in a universe that is held.
+    It is where a look tells that cells are worth less (`is_drowned`), or in a universe too large to
+    be held so many cells for every record that it is thin. Not for three columns of several codes
+    or fewer, of which the forecast knows nothing, nor for ranges in a universe that is held.
 
     Privacy: a function of the public problem and of noisy counts.
     """
@@ -261,7 +261,7 @@ def is_drowned(problem: Problem) -> bool:
         return visible <= TOGETHER
     scale = _scale(problem)
     noise = math.log(scale.numerator) - math.log(scale.denominator)
-    cells = math.log(problem.universe.size) - math.log(max(1, problem.records))
+    cells = math.log(problem.universe.size) - math.log(problem.records)
     return cells >= ROOM + BY_VISIBLE * visible - BY_NOISE * noise
 
 
@@ -291,7 +291,8 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     little noise that single records stand out, if there are any. Else those that measure the
     universe, or list its cells, or those that do not, as `is_drowned` says. All, if it is not
     known, if the share of records that noise cannot hide is neither small nor large in a universe
-    that is not held, or if there are none of the kind.
+    that is not held, if cells tell more but only columns and pairs are asked for, or if there are
+    none of the kind.
 
     Ensures: at least one way, if there is one that makes no choices.
     """
@@ -306,8 +307,16 @@ def suitable(problem: Problem, ways: Sequence[Spending]) -> list[Spending]:
     if visible is None or (not is_held(problem.universe) and ALONE <= visible <= TOGETHER):
         return drawable
     full, left_out = problem.full.names, is_drowned(problem)
+    if not left_out and not _asks_for_several(problem):
+        return drawable
     kind = [way for way in drawable if any(event.table == full for event in way.events) != left_out]
     return kind or drawable
+
+
+def _asks_for_several(problem: Problem) -> bool:
+    """Whether single cells are asked for, or tables of three columns or of all that there are."""
+    several = min(3, len(problem.attributes))
+    return any(q.weight and len(q.attributes) >= several for q in problem.questions)
 
 
 def _shows_single_records(problem: Problem, way: Spending) -> bool:

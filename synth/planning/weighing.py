@@ -344,7 +344,7 @@ def possible_plans(config: Config) -> list[Spending]:
     numbers = (
         Seen(records, visible, MOST_RECORDS)
         for records in (None, 1, MOST_RECORDS)
-        for visible in (None, -math.inf)  # of any number: even 0 has cells measured of the most
+        for visible in (None, -math.inf)  # less than 0: of the most records, too, cells tell less
     )
     problems = (likely, *(replace(likely, seen=seen) for seen in numbers))
     return list({way.charged: way for each in problems for way in _ways(each)}.values())

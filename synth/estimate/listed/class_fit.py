@@ -165,7 +165,7 @@ def _misfit_by_fission(
 ) -> Callable[[Severity, int], float]:
     """What fits of one half of the tables are off by in the other one; see `best_severity`.
 
-    Fits of more than `USUAL_CLASSES` choose the same, and take up to five times as long.
+    Fits of more than `USUAL_CLASSES` chose the same, and took up to five times as long.
     """
 
     @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synth.config import Dialect
+from synth.config.schema.scalars import MOST_OF_A_NAME
 from synth.config.source import ENCODINGS
 from synth.curator.files.csv_source import CsvFile
 from synth.curator.files.parquet_source import open_parquet
@@ -116,6 +117,7 @@ def test_long_ids_stay_different_and_become_short(tmp_path):
     found = in_parquet(ids)
     assert len(set(found)) == len(ids)
     assert max(map(len, found)) == LONG_TEXT_BYTES
+    assert 4 * MOST_OF_A_NAME <= LONG_TEXT_BYTES, "a level that may be declared is never cut"
     assert [CUT in text for text in found] == [len(each) > LONG_TEXT_BYTES for each in ids]
     texts = in_csv(tmp_path / "ids.csv", ids)
     cut = cut_texts(pa.array(texts)).to_pylist()

@@ -245,6 +245,15 @@ def test_cells_for_a_record_noise_and_the_share_that_it_cannot_hide_decide(
             assert measures_universe(config, events) == (share > limit), (share, apart)
 
 
+def test_nothing_forces_the_universe_where_only_columns_are_asked_for(configure):
+    """Cells would tell more than pairs of small tables, but single columns tell themselves best."""
+    for epsilon, records in (("1", 20_000), ("3", 2_000)):
+        config = configure((12,) * 5, **ONES, epsilon=epsilon)
+        events = plan_events(config, (round(0.9 * records), round(0.1 * records)))
+        assert not measures_universe(config, events)
+        assert {len(event.table) for event in events} == {1}
+
+
 @pytest.mark.parametrize("sizes", [(10,) * 6, (10,) * 12], ids=["block by block", "a list"])
 @pytest.mark.parametrize(("share", "measured"), [(0.05, False), (0.55, True)])
 def test_what_noise_cannot_hide_decides_where_the_universe_is_not_held(
